@@ -21,14 +21,26 @@ address.keep()
 draw_style()
 pages = {
     "chat": st.Page(drawn_by("chat"), title="Chat", icon=":material/chat:", default=True),
-    "traces": st.Page(drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"),
-    "plans": st.Page(drawn_by("plans"), title="Plans", icon=":material/checklist:", url_path="plans"),
-    "compare": st.Page(drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"),
+    "traces": st.Page(
+        drawn_by("traces"), title="Traces", icon=":material/account_tree:", url_path="traces"
+    ),
+    "plans": st.Page(
+        drawn_by("plans"), title="Plans", icon=":material/checklist:", url_path="plans"
+    ),
+    "compare": st.Page(
+        drawn_by("compare"), title="Compare", icon=":material/compare_arrows:", url_path="compare"
+    ),
     "cards": st.Page(drawn_by("cards"), title="Cards", icon=":material/style:", url_path="cards"),
-    "metrics": st.Page(drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"),
-    "benchmarks": st.Page(drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"),
+    "metrics": st.Page(
+        drawn_by("metrics"), title="Metrics", icon=":material/monitoring:", url_path="metrics"
+    ),
+    "benchmarks": st.Page(
+        drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"
+    ),
 }
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
-with st.container(key="page", height=1, border=False, autoscroll=False):  # as low as that until the style is there
+with st.container(
+    key="page", height=1, border=False, autoscroll=False
+):  # as low as that until the style is there
     page.run()

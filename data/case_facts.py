@@ -1,4 +1,5 @@
-"""What the simulated world says about a question: plain scans of its tables, sharing no code with the services that answer."""
+"""What the simulated world says about a question: plain scans of its tables, sharing no code with
+the services that answer."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
@@ -30,12 +31,21 @@ def fact(world: World, principal: Principal, agent: str, key: str) -> Fact:
 def date_spellings(iso: str) -> Spellings:
     """Returns the ways people write a date."""
     day = date.fromisoformat(iso)
-    return f"{day.day} {day:%b}", f"{day.day} {day:%B}", f"{day:%b} {day.day}", f"{day:%B} {day.day}", iso
+    return (
+        f"{day.day} {day:%b}",
+        f"{day.day} {day:%B}",
+        f"{day:%b} {day.day}",
+        f"{day:%B} {day.day}",
+        iso,
+    )
 
 
 def _points_earned(world: World, who: Principal, method: str) -> int:
     entries = [
-        row for rows in world.ledger.values() for row in rows if (row.tenant_id, row.user_id) == (who.tenant_id, who.user_id)
+        row
+        for rows in world.ledger.values()
+        for row in rows
+        if (row.tenant_id, row.user_id) == (who.tenant_id, who.user_id)
     ]
     return sum(entry.points for entry in entries if entry.method == method)
 
@@ -49,7 +59,9 @@ def _last_redemption(world: World, who: Principal, _: str) -> Spellings:
 def _receipts(world: World, who: Principal, status: str | None = None) -> list[Receipt]:
     """The user's receipts, of one status or of any, newest first."""
     own = world.receipts.get((who.tenant_id, who.user_id), ())
-    return sorted((row for row in own if status in (None, row.status)), key=lambda row: row.date, reverse=True)
+    return sorted(
+        (row for row in own if status in (None, row.status)), key=lambda row: row.date, reverse=True
+    )
 
 
 def _totals(rows: Iterable[Receipt]) -> Spellings:
@@ -72,13 +84,21 @@ def _cheapest(world: World, _: Principal, category: str) -> Spellings:
 
 
 def _best_game(world: World, _: Principal, __: str) -> Spellings:
-    worth = {game.name: sum(goal.points for goal in game.goals) for game in world.games.values() if game.ends >= world.as_of}
+    worth = {
+        game.name: sum(goal.points for goal in game.goals)
+        for game in world.games.values()
+        if game.ends >= world.as_of
+    }
     return tuple(name for name, points in worth.items() if points == max(worth.values()))
 
 
 def _progress(world: World, who: Principal, name: str) -> Spellings:
     rows = world.progress.get((who.tenant_id, who.user_id), ())
-    return tuple(f"{world.games[row.game_id].steps} {row.step}" for row in rows if world.games[row.game_id].name == name)
+    return tuple(
+        f"{world.games[row.game_id].steps} {row.step}"
+        for row in rows
+        if world.games[row.game_id].name == name
+    )
 
 
 def _games(world: World, name: str) -> list[Game]:
@@ -87,7 +107,9 @@ def _games(world: World, name: str) -> list[Game]:
 
 def _nearest_stores(world: World, who: Principal, kind: str) -> list[Store]:
     middle = world.meta.cities[world.users[who.tenant_id, who.user_id].city]
-    of_kind = [store for store in world.stores.values() if world.retailers[store.retailer_id].kind == kind]
+    of_kind = [
+        store for store in world.stores.values() if world.retailers[store.retailer_id].kind == kind
+    ]
 
     def away(store: Store) -> float:
         return round(hypot(store.x - middle.x, store.y - middle.y), 1)
@@ -99,7 +121,9 @@ def _nearest_stores(world: World, who: Principal, kind: str) -> list[Store]:
 def _closes(world: World, who: Principal, kind: str) -> Spellings:
     hours = [store.closes for store in _nearest_stores(world, who, kind)]
     return tuple(
-        spelling for hour in hours for spelling in (f"{hour}:00", f"{hour - 12} pm", f"{hour - 12}pm", f"{hour - 12} p.m")
+        spelling
+        for hour in hours
+        for spelling in (f"{hour}:00", f"{hour - 12} pm", f"{hour - 12}pm", f"{hour - 12} p.m")
     )
 
 
@@ -119,8 +143,22 @@ def _unless_zero(count: int, unit: str = "") -> Spellings:
 
 
 _DIGITAL: Mapping[bool, Spellings] = {
-    True: ("takes eReceipts", "takes e-receipts", "sends digital", "sends e-receipts", "sends eReceipts"),
-    False: ("not take", "n't take", "not send", "n't send", "no digital", "no e-receipts", "no eReceipts"),
+    True: (
+        "takes eReceipts",
+        "takes e-receipts",
+        "sends digital",
+        "sends e-receipts",
+        "sends eReceipts",
+    ),
+    False: (
+        "not take",
+        "n't take",
+        "not send",
+        "n't send",
+        "no digital",
+        "no e-receipts",
+        "no eReceipts",
+    ),
 }
 
 FACTS: Mapping[str, Callable[[World, Principal, str], Spellings]] = {
@@ -128,28 +166,56 @@ FACTS: Mapping[str, Callable[[World, Principal, str], Spellings]] = {
     "pending": lambda world, who, _: _unless_zero(truth(world, who).pending_points),
     "earned": lambda world, who, method: _unless_zero(_points_earned(world, who, method)),
     "last_redemption": _last_redemption,
-    "cost": lambda world, _, name: tuple(str(reward.points) for reward in world.rewards.values() if reward.name == name),
+    "cost": lambda world, _, name: tuple(
+        str(reward.points) for reward in world.rewards.values() if reward.name == name
+    ),
     "latest_receipt": lambda world, who, _: _totals(_receipts(world, who)[:1]),
-    "latest_store": lambda world, who, _: tuple(world.retailer_of(row).name for row in _receipts(world, who)[:1]),
+    "latest_store": lambda world, who, _: tuple(
+        world.retailer_of(row).name for row in _receipts(world, who)[:1]
+    ),
     "receipt_count": lambda world, who, _: _unless_zero(len(_receipts(world, who)), " receipt"),
     "pending_receipt": lambda world, who, _: _totals_and_reasons(_receipts(world, who, "pending")),
-    "rejected_receipt": lambda world, who, _: _totals_and_reasons(_receipts(world, who, "rejected")),
-    "offer": lambda world, who, category: tuple(world.products[o.product_id].name for o in _offers(world, who, category)),
+    "rejected_receipt": lambda world, who, _: _totals_and_reasons(
+        _receipts(world, who, "rejected")
+    ),
+    "offer": lambda world, who, category: tuple(
+        world.products[o.product_id].name for o in _offers(world, who, category)
+    ),
     "cheapest": _cheapest,
-    "expires": lambda world, who, category: tuple(day for o in _offers(world, who, category) for day in date_spellings(o.ends)),
-    "next_expiring": lambda world, who, _: date_spellings(min(offer.ends for offer in _offers(world, who))),
-    "minimum": lambda world, who, category: tuple(f"Buy {offer.minimum}" for offer in _offers(world, who, category)),
-    "limit": lambda world, who, category: tuple(f"limit {offer.limit}" for offer in _offers(world, who, category)),
+    "expires": lambda world, who, category: tuple(
+        day for o in _offers(world, who, category) for day in date_spellings(o.ends)
+    ),
+    "next_expiring": lambda world, who, _: date_spellings(
+        min(offer.ends for offer in _offers(world, who))
+    ),
+    "minimum": lambda world, who, category: tuple(
+        f"Buy {offer.minimum}" for offer in _offers(world, who, category)
+    ),
+    "limit": lambda world, who, category: tuple(
+        f"limit {offer.limit}" for offer in _offers(world, who, category)
+    ),
     "where": lambda world, who, category: (
-        tuple(world.retailers[key].name for offer in _offers(world, who, category) for key in offer.retailer_ids)
+        tuple(
+            world.retailers[key].name
+            for offer in _offers(world, who, category)
+            for key in offer.retailer_ids
+        )
         or ("any store",)
     ),
     "best_game": _best_game,
     "progress": _progress,
-    "goal": lambda world, _, name: tuple(str(game.goals[-1].points) for game in _games(world, name)),
-    "ends": lambda world, _, name: tuple(day for game in _games(world, name) for day in date_spellings(game.ends)),
-    "eat": lambda world, _, cuisine: tuple(row.name for row in world.restaurants.values() if row.cuisine == cuisine),
-    "nearest": lambda world, who, kind: tuple(store.street for store in _nearest_stores(world, who, kind)),
+    "goal": lambda world, _, name: tuple(
+        str(game.goals[-1].points) for game in _games(world, name)
+    ),
+    "ends": lambda world, _, name: tuple(
+        day for game in _games(world, name) for day in date_spellings(game.ends)
+    ),
+    "eat": lambda world, _, cuisine: tuple(
+        row.name for row in world.restaurants.values() if row.cuisine == cuisine
+    ),
+    "nearest": lambda world, who, kind: tuple(
+        store.street for store in _nearest_stores(world, who, kind)
+    ),
     "closes": _closes,
     "stores": _stores,
     "digital": _digital,

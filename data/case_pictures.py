@@ -35,7 +35,10 @@ _GLYPHS = {
     ".": "000002",
 }
 """Rows of three dots a character, each row an octal digit."""
-_LINES = {"receipt": ("RECEIPT", "", "TEA    2.40", "MILK   1.20", "", "TOTAL  3.60"), "product": ("", "", "   TEA", "", "", "")}
+_LINES = {
+    "receipt": ("RECEIPT", "", "TEA    2.40", "MILK   1.20", "", "TOTAL  3.60"),
+    "product": ("", "", "   TEA", "", "", ""),
+}
 Color = tuple[int, int, int]
 
 
@@ -44,12 +47,21 @@ def draw_picture(kind: Kind) -> Picture:
     dots = _page(_LINES[kind])
     back, paper = (_PAPER, _PAPER) if kind == "receipt" else (_SHELF, _BOX)
     rows = [_row(dots, y, back, paper) for y in range(len(dots))]
-    pixels = b"".join((b"\0" + b"".join(bytes(color) * _SCALE for color in row)) * _SCALE for row in rows)
+    pixels = b"".join(
+        (b"\0" + b"".join(bytes(color) * _SCALE for color in row)) * _SCALE for row in rows
+    )
     width, height = len(rows[0]) * _SCALE, len(rows) * _SCALE
     size = width.to_bytes(4) + height.to_bytes(4) + bytes((8, 2, 0, 0, 0))
     description = b"Description\0" + SHOWS[kind].encode("latin-1")
-    chunks = ((b"IHDR", size), (b"tEXt", description), (b"IDAT", zlib.compress(pixels)), (b"IEND", b""))
-    return Picture.of(b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks), f"{kind}.png")
+    chunks = (
+        (b"IHDR", size),
+        (b"tEXt", description),
+        (b"IDAT", zlib.compress(pixels)),
+        (b"IEND", b""),
+    )
+    return Picture.of(
+        b"\x89PNG\r\n\x1a\n" + b"".join(_chunk(*chunk) for chunk in chunks), f"{kind}.png"
+    )
 
 
 def _page(lines: Sequence[str]) -> list[list[bool]]:
@@ -67,7 +79,9 @@ def _page(lines: Sequence[str]) -> list[list[bool]]:
 def _row(dots: Sequence[Sequence[bool]], y: int, back: Color, paper: Color) -> list[Color]:
     """Returns the colors of one row: ink on paper, the paper in the middle of what is behind it."""
     inside = 4 <= y < len(dots) - 4
-    return [_INK if on else paper if inside and 5 <= x < 44 else back for x, on in enumerate(dots[y])]
+    return [
+        _INK if on else paper if inside and 5 <= x < 44 else back for x, on in enumerate(dots[y])
+    ]
 
 
 def _chunk(kind: bytes, body: bytes) -> bytes:

@@ -1,4 +1,5 @@
-"""Checks of a case set: no near-duplicates, no vertical with longer questions than the rest, no message that names its agent."""
+"""Checks of a case set: no near-duplicates, no vertical with longer questions than the rest, no
+message that names its agent."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,7 +23,8 @@ class Twin(Value):
 
 
 def duplicates(cases: Iterable[Case], most: float = ALIKE) -> list[Twin]:
-    """Returns pairs with more than `most` of their content words in common, of those both hold (Jaccard); the likest first.
+    """Returns pairs with more than `most` of their content words in common, of those both hold
+    (Jaccard); the likest first.
 
     A case is compared by its scored turns, and a text of hardly any content words by all its words.
     """
@@ -45,7 +47,14 @@ def typical_words(cases: Sequence[Case]) -> dict[str, float]:
 
 def share_naming_agent(cases: Sequence[Case]) -> float:
     """Returns the share of cases in which a message holds the id, in plain words, of an agent it is for."""
-    hits = [any(agent.replace("_", " ") in ask.user.lower() for ask in case.turns for agent in ask.expected) for case in cases]
+    hits = [
+        any(
+            agent.replace("_", " ") in ask.user.lower()
+            for ask in case.turns
+            for agent in ask.expected
+        )
+        for case in cases
+    ]
     return sum(hits) / len(hits) if hits else 0.0
 
 

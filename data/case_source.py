@@ -100,6 +100,8 @@ def read_source(name: str, shape: type[T], folder: Path = SOURCE) -> T:
         return TypeAdapter(shape).validate_python(yaml.safe_load(path.read_text(encoding="utf-8")))
     except ValidationError as error:
         fault = error.errors()[0]
-        raise DataError(f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}") from error
+        raise DataError(
+            f"{path}: {'.'.join(map(str, fault['loc']))}: {fault['msg'].lower()}"
+        ) from error
     except (OSError, yaml.YAMLError) as error:
         raise DataError(f"{path} cannot be used: {error}") from error

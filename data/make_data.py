@@ -46,7 +46,10 @@ def spoken(iso: str) -> str:
 
 
 def near(rng: random.Random, centre: Sequence[int], spread: float) -> dict[str, float]:
-    return {axis: round(at + rng.uniform(-spread, spread), 1) for axis, at in zip("xy", centre, strict=True)}
+    return {
+        axis: round(at + rng.uniform(-spread, spread), 1)
+        for axis, at in zip("xy", centre, strict=True)
+    }
 
 
 def make_products(catalogue: Mapping[str, Row]) -> list[Row]:
@@ -70,7 +73,10 @@ def make_products(catalogue: Mapping[str, Row]) -> list[Row]:
 def make_retailers(places: Row) -> tuple[list[Row], list[Row]]:
     rng, retailers, stores = random.Random(f"{SEED} retailers"), list[Row](), list[Row]()
     for entry in places["retailers"]:
-        retailer = {"id": f"rt-{len(retailers) + 1:02}", **{key: entry[key] for key in ("name", "kind", "ereceipts")}}
+        retailer = {
+            "id": f"rt-{len(retailers) + 1:02}",
+            **{key: entry[key] for key in ("name", "kind", "ereceipts")},
+        }
         retailers.append(retailer)
         cities = list(places["cities"])
         chosen = ["Rivermont", *rng.sample(cities, len(cities)), *cities][: entry["stores"]]
@@ -100,17 +106,25 @@ def offer_terms(offer: Row, shops: str) -> str:
     )
 
 
-def make_offers(catalogue: Mapping[str, Row], products: list[Row], retailers: list[Row]) -> list[Row]:
+def make_offers(
+    catalogue: Mapping[str, Row], products: list[Row], retailers: list[Row]
+) -> list[Row]:
     rng, rows = random.Random(f"{SEED} offers"), list[Row]()
     for tenant in TENANTS:
         for category, entry in catalogue.items():
             of_category = [product for product in products if product["category"] == category]
             sellers = [retailer for retailer in retailers if retailer["kind"] in entry["kinds"]]
             live = min(len(of_category), rng.randint(3, 6))
-            for number, product in enumerate(rng.sample(of_category, min(len(of_category), live + 6))):
+            for number, product in enumerate(
+                rng.sample(of_category, min(len(of_category), live + 6))
+            ):
                 starts = rng.randint(-40, -4) if number < live else rng.randint(-170, -70)
                 ends = rng.randint(2, 60) if number < live else starts + rng.randint(20, 60)
-                named = rng.sample(sellers, min(len(sellers), rng.choice([1, 1, 2, 3]))) if rng.random() < 0.7 else []
+                named = (
+                    rng.sample(sellers, min(len(sellers), rng.choice([1, 1, 2, 3])))
+                    if rng.random() < 0.7
+                    else []
+                )
                 offer: Row = {
                     "id": f"of-{len(rows) + 1:04}",
                     "tenant_id": tenant,
@@ -124,7 +138,10 @@ def make_offers(catalogue: Mapping[str, Row], products: list[Row], retailers: li
                     "starts": day(starts),
                     "ends": day(ends),
                 }
-                shops = " or ".join(sorted(retailer["name"] for retailer in named)) or "any store that sells it"
+                shops = (
+                    " or ".join(sorted(retailer["name"] for retailer in named))
+                    or "any store that sells it"
+                )
                 rows.append({**offer, "terms": offer_terms(offer, shops)})
     return rows
 
@@ -145,9 +162,13 @@ def make_users(places: Row) -> list[Row]:
     return rows
 
 
-def fill_basket(rng: random.Random, sold: list[Row], liked: list[Row], promoted: list[Row]) -> list[Row]:
+def fill_basket(
+    rng: random.Random, sold: list[Row], liked: list[Row], promoted: list[Row]
+) -> list[Row]:
     """Lines of one receipt: a few products, some of them on offer, sometimes a line the scanner could not name."""
-    chosen = {product["id"]: product for product in rng.sample(sold, min(len(sold), rng.randint(1, 4)))}
+    chosen = {
+        product["id"]: product for product in rng.sample(sold, min(len(sold), rng.randint(1, 4)))
+    }
     for pool, most in ((liked, 1), (promoted, 3)):
         for product in rng.sample(pool, min(len(pool), rng.randint(0, most))):
             chosen[product["id"]] = product
@@ -162,7 +183,14 @@ def fill_basket(rng: random.Random, sold: list[Row], liked: list[Row], promoted:
     ]
     if rng.random() < 0.25:
         unnamed = rng.choice(["DELI COUNTER", "PRODUCE", "BAKERY ITEM", "BAG FEE"])
-        lines.append({"product_id": None, "text": unnamed, "quantity": 1, "price_cents": rng.randint(10, 900)})
+        lines.append(
+            {
+                "product_id": None,
+                "text": unnamed,
+                "quantity": 1,
+                "price_cents": rng.randint(10, 900),
+            }
+        )
     return lines
 
 
@@ -194,7 +222,9 @@ REASONS = (
 )
 
 
-def receipt_status(rng: random.Random, user: Row, position: int, age: int) -> tuple[str, str | None]:
+def receipt_status(
+    rng: random.Random, user: Row, position: int, age: int
+) -> tuple[str, str | None]:
     """Status and reason. The demo user has one pending receipt, the newest, and two rejected ones."""
     if (user["tenant_id"], user["id"]) == DEMO:
         fixed = {0: ("pending", None), 1: ("rejected", REASONS[0]), 12: ("rejected", REASONS[2])}
@@ -204,7 +234,14 @@ def receipt_status(rng: random.Random, user: Row, position: int, age: int) -> tu
     return ("rejected", rng.choice(REASONS)) if rng.random() < 0.08 else ("accepted", None)
 
 
-def make_receipt(rng: random.Random, user: Row, when: str, store: Row, lines: list[Row], verdict: tuple[str, str | None]) -> Row:
+def make_receipt(
+    rng: random.Random,
+    user: Row,
+    when: str,
+    store: Row,
+    lines: list[Row],
+    verdict: tuple[str, str | None],
+) -> Row:
     status, reason = verdict
     return {
         "tenant_id": user["tenant_id"],
@@ -219,7 +256,9 @@ def make_receipt(rng: random.Random, user: Row, when: str, store: Row, lines: li
     }
 
 
-def shop(rng: random.Random, user: Row, world: Mapping[str, list[Row]], kinds: Mapping[str, list[str]]) -> list[Row]:
+def shop(
+    rng: random.Random, user: Row, world: Mapping[str, list[Row]], kinds: Mapping[str, list[str]]
+) -> list[Row]:
     """All receipts of one user, oldest first, without ids."""
     demo = (user["tenant_id"], user["id"]) == DEMO
     kind_of = {retailer["id"]: retailer["kind"] for retailer in world["retailers"]}
@@ -227,7 +266,9 @@ def shop(rng: random.Random, user: Row, world: Mapping[str, list[Row]], kinds: M
     offers = [offer for offer in world["offers"] if offer["tenant_id"] == user["tenant_id"]]
     stores = [store for store in world["stores"] if store["city"] == user["city"]]
     groceries = [store for store in stores if kind_of[store["retailer_id"]] == "grocery"]
-    ages = sorted(rng.sample(range(1, min(-days(user["joined"]), 180)), 36 if demo else rng.randint(3, 13)))
+    ages = sorted(
+        rng.sample(range(1, min(-days(user["joined"]), 180)), 36 if demo else rng.randint(3, 13))
+    )
     if demo:
         ages[:2] = [1, 4]
     liked = world["products"][:6] if demo else rng.sample(world["products"], 4)
@@ -236,17 +277,33 @@ def shop(rng: random.Random, user: Row, world: Mapping[str, list[Row]], kinds: M
     for position, age in reversed(list(enumerate(ages))):
         store = rng.choice(groceries if demo and age < 5 else stores)
         retailer = store["retailer_id"]
-        sold = [product for product in world["products"] if kind_of[retailer] in kinds[product["category"]]]
-        promoted = [products[offer["product_id"]] for offer in offers if live(offer, day(-age), retailer)]
+        sold = [
+            product
+            for product in world["products"]
+            if kind_of[retailer] in kinds[product["category"]]
+        ]
+        promoted = [
+            products[offer["product_id"]] for offer in offers if live(offer, day(-age), retailer)
+        ]
         lines = fill_basket(
-            rng, sold, [product for product in liked if product in sold], [product for product in promoted if product in sold]
+            rng,
+            sold,
+            [product for product in liked if product in sold],
+            [product for product in promoted if product in sold],
         )
         if demo and age < 5:
             coffee = next(product for product in promoted if product["category"] == "coffee")
-            lines = [{"product_id": coffee["id"], "text": "", "quantity": 2, "price_cents": coffee["price_cents"]}] + [
-                line for line in lines if line["product_id"] != coffee["id"]
-            ]
-        receipt = make_receipt(rng, user, day(-age), store, lines, receipt_status(rng, user, position, age))
+            lines = [
+                {
+                    "product_id": coffee["id"],
+                    "text": "",
+                    "quantity": 2,
+                    "price_cents": coffee["price_cents"],
+                }
+            ] + [line for line in lines if line["product_id"] != coffee["id"]]
+        receipt = make_receipt(
+            rng, user, day(-age), store, lines, receipt_status(rng, user, position, age)
+        )
         rejected = receipt["status"] == "rejected"
         met = [] if rejected else matches(receipt, retailer, offers, used)
         used.update(match["offer_id"] for match in met)
@@ -255,7 +312,9 @@ def shop(rng: random.Random, user: Row, world: Mapping[str, list[Row]], kinds: M
     return rows
 
 
-def make_receipts(users: list[Row], world: Mapping[str, list[Row]], catalogue: Mapping[str, Row]) -> list[Row]:
+def make_receipts(
+    users: list[Row], world: Mapping[str, list[Row]], catalogue: Mapping[str, Row]
+) -> list[Row]:
     rng = random.Random(f"{SEED} receipts")
     kinds = {category: entry["kinds"] for category, entry in catalogue.items()}
     written = [receipt for user in users for receipt in shop(rng, user, world, kinds)]
@@ -297,9 +356,23 @@ def make_progress(users: list[Row], games: list[Row]) -> list[Row]:
     return rows
 
 
-def earnings(user: Row, receipts: list[Row], progress: list[Row], games: Mapping[str, Row], rng: random.Random) -> list[Row]:
+def earnings(
+    user: Row,
+    receipts: list[Row],
+    progress: list[Row],
+    games: Mapping[str, Row],
+    rng: random.Random,
+) -> list[Row]:
     """Everything a user earned, oldest first, without ids."""
-    rows: list[Row] = [{"date": user["joined"], "method": "bonus", "points": 500, "ref": None, "note": "Welcome bonus"}]
+    rows: list[Row] = [
+        {
+            "date": user["joined"],
+            "method": "bonus",
+            "points": 500,
+            "ref": None,
+            "note": "Welcome bonus",
+        }
+    ]
     for receipt in receipts:
         if receipt["status"] == "accepted":
             rows.append(
@@ -315,11 +388,27 @@ def earnings(user: Row, receipts: list[Row], progress: list[Row], games: Mapping
         game = games[entry["game_id"]]
         for goal, when in zip(game["goals"], entry["reached"], strict=False):
             note = f"{game['name']}: {game['steps']} {goal['step']}"
-            rows.append({"date": when, "method": "game", "points": goal["points"], "ref": game["id"], "note": note})
+            rows.append(
+                {
+                    "date": when,
+                    "method": "game",
+                    "points": goal["points"],
+                    "ref": game["id"],
+                    "note": note,
+                }
+            )
     demo = (user["tenant_id"], user["id"]) == DEMO
     for _ in range(3 if demo else rng.choice([0, 0, 0, 1, 2])):
         when = day(rng.randint(days(user["joined"]), -1))
-        rows.append({"date": when, "method": "referral", "points": 2000, "ref": None, "note": "A friend joined"})
+        rows.append(
+            {
+                "date": when,
+                "method": "referral",
+                "points": 2000,
+                "ref": None,
+                "note": "A friend joined",
+            }
+        )
     return sorted(rows, key=lambda row: (row["date"], row["method"], row["note"], row["ref"] or ""))
 
 
@@ -327,7 +416,10 @@ def make_ledger(users: list[Row], world: Mapping[str, list[Row]]) -> tuple[list[
     """The points ledger and the redemptions drawn from it; no balance is ever below zero."""
     rng, ledger, redemptions = random.Random(f"{SEED} ledger"), list[Row](), list[Row]()
     games = {game["id"]: game for game in world["games"]}
-    own: dict[str, dict[tuple[str, str], list[Row]]] = {"receipts": defaultdict(list), "progress": defaultdict(list)}
+    own: dict[str, dict[tuple[str, str], list[Row]]] = {
+        "receipts": defaultdict(list),
+        "progress": defaultdict(list),
+    }
     for name, rows in own.items():
         for row in world[name]:
             rows[row["tenant_id"], row["user_id"]].append(row)
@@ -370,7 +462,10 @@ def make_restaurants(places: Row) -> tuple[list[Row], list[Row]]:
     rng, restaurants, offers = random.Random(f"{SEED} restaurants"), list[Row](), list[Row]()
     for cuisine, names in places["cuisines"].items():
         for name in names:
-            for city in ["Rivermont", *rng.sample([c for c in places["cities"] if c != "Rivermont"], rng.randint(1, 3))]:
+            for city in [
+                "Rivermont",
+                *rng.sample([c for c in places["cities"] if c != "Rivermont"], rng.randint(1, 3)),
+            ]:
                 restaurants.append(
                     {
                         "id": f"rs-{len(restaurants) + 1:03}",
@@ -405,9 +500,14 @@ def make_restaurants(places: Row) -> tuple[list[Row], list[Row]]:
 
 def make_world() -> dict[str, list[Row]]:
     """Every table of the world, in the order they are written."""
-    catalogue, places, play, articles = (source(name) for name in ("catalogue", "places", "play", "articles"))
+    catalogue, places, play, articles = (
+        source(name) for name in ("catalogue", "places", "play", "articles")
+    )
     world: dict[str, list[Row]] = {}
-    world["categories"] = [{"id": key, "name": entry["name"], "words": entry["words"]} for key, entry in catalogue.items()]
+    world["categories"] = [
+        {"id": key, "name": entry["name"], "words": entry["words"]}
+        for key, entry in catalogue.items()
+    ]
     world["products"] = make_products(catalogue)
     world["retailers"], world["stores"] = make_retailers(places)
     world["offers"] = make_offers(catalogue, world["products"], world["retailers"])
@@ -415,7 +515,9 @@ def make_world() -> dict[str, list[Row]]:
     world["receipts"] = make_receipts(world["users"], world, catalogue)
     world["games"] = make_games(play)
     world["progress"] = make_progress(world["users"], world["games"])
-    world["rewards"] = [{"id": f"rw-{number:02}", **entry} for number, entry in enumerate(play["rewards"], start=1)]
+    world["rewards"] = [
+        {"id": f"rw-{number:02}", **entry} for number, entry in enumerate(play["rewards"], start=1)
+    ]
     world["ledger"], world["redemptions"] = make_ledger(world["users"], world)
     world["restaurants"], world["restaurant_offers"] = make_restaurants(places)
     world["articles"] = [
@@ -446,7 +548,9 @@ def write(folder: Path) -> dict[str, int]:
         "rows": counts,
         "sha256": digest.hexdigest(),
     }
-    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8", newline="\n")
+    (folder / "meta.json").write_text(
+        json.dumps(meta, indent=2) + "\n", encoding="utf-8", newline="\n"
+    )
     return counts
 
 

@@ -1,7 +1,8 @@
-"""Writes data/manga/*.jsonl from data/source/manga.yaml: one invented library, the same bytes on every run.
+"""Writes data/manga/*.jsonl from data/source/manga.yaml: one invented library, the same bytes on
+every run.
 
-Run it as `python data/make_manga.py`. Everything is drawn from one seed; no clock is read. What an arc hides stands in `hidden`
-and is never served: a test looks for it in every answer.
+Run it as `python data/make_manga.py`. Everything is drawn from one seed; no clock is read. What an
+arc hides stands in `hidden` and is never served: a test looks for it in every answer.
 """
 
 import hashlib
@@ -69,7 +70,15 @@ def _arcs(lead: str, volumes: int, parts: Row, told: Row, rng: random.Random) ->
     for name in rng.sample(told["arcs"], count):
         last = chapter + rng.randint(6, 18)
         gist = rng.choice(told["gists"]).format(lead=lead)
-        arcs.append({"name": name, "first": chapter, "last": last, "gist": gist, "hidden": rng.choice(parts["hidden"])})
+        arcs.append(
+            {
+                "name": name,
+                "first": chapter,
+                "last": last,
+                "gist": gist,
+                "hidden": rng.choice(parts["hidden"]),
+            }
+        )
         chapter = last + 1
     return arcs
 
@@ -79,7 +88,9 @@ def _link(rows: list[Row], ways: list[str], rng: random.Random) -> None:
         near = [other for other in rows if other is not row and other["genres"][0] in row["genres"]]
         for other in rng.sample(near, 2):
             same = other["studio"] == row["studio"]
-            row["links"].append({"id": other["id"], "how": ways[0] if same else rng.choice(ways[1:])})
+            row["links"].append(
+                {"id": other["id"], "how": ways[0] if same else rng.choice(ways[1:])}
+            )
 
 
 def make_readers(titles: list[Row], told: Row) -> list[Row]:
@@ -94,7 +105,9 @@ def make_readers(titles: list[Row], told: Row) -> list[Row]:
                     "tenant_id": tenant,
                     "user_id": f"u-{number:03}",
                     "likes": likes,
-                    "dislikes": rng.choice([genre for genre in told["genres"] if genre not in likes]),
+                    "dislikes": rng.choice(
+                        [genre for genre in told["genres"] if genre not in likes]
+                    ),
                     "read": rng.sample(fond, 6),
                 }
             )
@@ -114,7 +127,9 @@ def write(folder: Path) -> dict[str, int]:
         (folder / f"{name}.jsonl").write_text(text, encoding="utf-8", newline="\n")
     counts = {name: len(rows) for name, rows in tables.items()}
     meta = {"seed": SEED, "simulated": True, "rows": counts, "sha256": digest.hexdigest()}
-    (folder / "meta.json").write_text(json.dumps(meta, indent=2) + "\n", encoding="utf-8", newline="\n")
+    (folder / "meta.json").write_text(
+        json.dumps(meta, indent=2) + "\n", encoding="utf-8", newline="\n"
+    )
     return counts
 
 

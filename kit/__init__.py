@@ -6,7 +6,7 @@ The names below are the public surface; they load on first use, so `import kit` 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kit.core.distribution import VERSION
+from kit.core.display.distribution import VERSION
 
 if TYPE_CHECKING:
     from kit.bench.python_grid import GridResult as GridResult

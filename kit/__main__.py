@@ -8,7 +8,9 @@ from kit.cli import main as run
 
 def main() -> int:
     """Runs one command."""
-    gc.set_threshold(50_000)  # what imports make lives on, and looking through it again and again is a fifth of a command's start
+    gc.set_threshold(
+        50_000
+    )  # what imports make lives on, and looking through it again and again is a fifth of a command's start
     return run()
 
 

@@ -30,15 +30,21 @@ class ExperimentKits:
     """What is recorded of the models and tools of every kit, or answers in their place."""
 
     @classmethod
-    def of(cls, settings: Settings | None = None, *, virtual: bool, cassette: Cassette | None = None) -> "ExperimentKits":
+    def of(
+        cls, settings: Settings | None = None, *, virtual: bool, cassette: Cassette | None = None
+    ) -> "ExperimentKits":
         """With these settings, else those of the environment; where time is `virtual` nothing waits."""
         settings = settings or Settings.read()
         return cls(settings.with_(pace=0.0) if virtual else settings, cassette)
 
-    def __call__(self, *, models: Models, deck: Deck, faults: bool, tools: object = None) -> AbstractAsyncContextManager[Kit]:
+    def __call__(
+        self, *, models: Models, deck: Deck, faults: bool, tools: object = None
+    ) -> AbstractAsyncContextManager[Kit]:
         """A kit as `Player` asks for one; `models` and `tools` as `open_kit` takes them."""
         quiet = self.settings.with_(store=":memory:", today=DAY, opik_url=None, opik_api_key=None)
-        return open_kit(quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette)
+        return open_kit(
+            quiet, models=models, deck=deck, faults=faults, tools=tools, cassette=self.cassette
+        )
 
     @property
     def access(self) -> ModelAccess:
@@ -60,19 +66,26 @@ class WorkerKits:
 
     virtual: bool
 
-    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+    def __call__(
+        self, *, models: Models, deck: Deck, faults: bool
+    ) -> AbstractAsyncContextManager[Kit]:
         return ExperimentKits.of(virtual=self.virtual)(models=models, deck=deck, faults=faults)
 
 
 def trace_home(settings: Settings | None) -> str:
-    """Where turns go that are played with these settings, and who gets a copy: what every notebook says first.
+    """Where turns go that are played with these settings, and who gets a copy: what every notebook
+    says first.
 
-    Two lines; one with None, for turns that are counted and not kept. Asks a configured server whether it is there, 1 s at worst;
-    imports nothing of Opik's.
+    Two lines; one with None, for turns that are counted and not kept. Asks a configured server
+    whether it is there, 1 s at worst; imports nothing of Opik's.
     """
     if settings is None:
         return "Traces: the turns of these studies are counted and not kept, and nothing is sent to Opik."
-    place = "in memory, until the kit is closed" if settings.store == ":memory:" else f"in {settings.store}"
+    place = (
+        "in memory, until the kit is closed"
+        if settings.store == ":memory:"
+        else f"in {settings.store}"
+    )
     sentence = f"Traces: turns of kits opened with these settings are kept {place}."
     if not settings.has_opik:
         return f"{sentence}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."

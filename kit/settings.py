@@ -15,9 +15,13 @@ from kit.home import HOME, IS_CHECKOUT, find_deck
 
 
 def own_project() -> Path | None:
-    """The folder worked in: the working folder or the nearest one above it that holds deck/deck.yaml, as `kit new` makes it."""
+    """The folder worked in: the working folder or the nearest one above it that holds
+    deck/deck.yaml, as `kit new` makes it."""
     here = Path.cwd()
-    return next((folder for folder in (here, *here.parents) if (folder / "deck" / "deck.yaml").is_file()), None)
+    return next(
+        (folder for folder in (here, *here.parents) if (folder / "deck" / "deck.yaml").is_file()),
+        None,
+    )
 
 
 def _deck() -> Path:
@@ -39,7 +43,8 @@ class Settings(Value):
     """Everything that differs between two machines. `Settings.read()` takes it from the environment."""
 
     deck: Annotated[Path, AfterValidator(find_deck)] = Field(default_factory=_deck)
-    """KIT_DECK: folder of the deck, here or a shipped one; unset, that of the project worked in, else the consumer deck."""
+    """KIT_DECK: folder of the deck, here or a shipped one; unset, that of the project worked in,
+    else the consumer deck."""
     data: Path = Field(default_factory=_data)
     """KIT_DATA: folder of the data that a deck's tools read; unset, data/ of the project, else the embedded world."""
     store: str = Field(default_factory=lambda: str(_state() / "kit.db"))
@@ -56,7 +61,10 @@ class Settings(Value):
     """OPENAI_BASE_URL: any OpenAI-compatible endpoint."""
     pace: float = 1.0
     """KIT_PACE: how slowly the embedded services and the stand-in work; 0 is at once."""
-    today: Annotated[str, AfterValidator(lambda text: datetime.date.fromisoformat(text).isoformat())] | None = None
+    today: (
+        Annotated[str, AfterValidator(lambda text: datetime.date.fromisoformat(text).isoformat())]
+        | None
+    ) = None
     """KIT_TODAY: the date of prompts and embedded services (2026-11-01); unset, the deck's own, else this machine's."""
     opik_url: str | None = None
     """OPIK_URL_OVERRIDE."""
@@ -67,7 +75,8 @@ class Settings(Value):
     opik_project: str = "subagent-kit"
     """OPIK_PROJECT_NAME."""
     skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
-    """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a request; unset, the deck's."""
+    """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a
+    request; unset, the deck's."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
     otlp_service: str = "subagent-kit"
@@ -79,7 +88,8 @@ class Settings(Value):
     location: str | None = None
     """KIT_LOCATION."""
     locale: str | None = None
-    """KIT_LOCALE, such as `es-MX`: the language of the fixed sentences; unset, that of the visitor whom the deck names."""
+    """KIT_LOCALE, such as `es-MX`: the language of the fixed sentences; unset, that of the visitor
+    whom the deck names."""
     variables: Mapping[str, str] = Field(default={}, repr=False)
     """The whole environment; a deck's tools see of it what deck.yaml lists under `environment:`."""
     secret_names: frozenset[str] = frozenset()
@@ -101,7 +111,9 @@ class Settings(Value):
         except ValidationError as error:
             first = error.errors()[0]
             field = str(first["loc"][0])
-            raise SettingsError(f"{_VARIABLES[field]}={values[field]!r} cannot be used: {first['msg'].lower()}") from error
+            raise SettingsError(
+                f"{_VARIABLES[field]}={values[field]!r} cannot be used: {first['msg'].lower()}"
+            ) from error
 
     def environment_of(self, names: Iterable[str]) -> Mapping[str, str]:
         """The values of these environment variables; one that is unset or empty is left out."""

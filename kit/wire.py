@@ -82,22 +82,36 @@ class Kit:
         return "offline stand-in" if spec.key == "offline" else spec.key
 
     def on(self, model: str) -> "Kit":
-        """The same kit with every agent on one model of models.yaml. Raises BindError where there is none, or it cannot do it."""
+        """The same kit with every agent on one model of models.yaml. Raises BindError where there
+        is none, or it cannot do it."""
         stages = self.stages_on(model)
         return replace(self, team=stages.team(MEDIATED), stages=stages)
 
     def session(
-        self, session_id: str, tenant: str | None = None, user: str | None = None, flags: Mapping[str, bool] | None = None
+        self,
+        session_id: str,
+        tenant: str | None = None,
+        user: str | None = None,
+        flags: Mapping[str, bool] | None = None,
     ) -> Session:
         """A session for a principal; that of the settings, else the deck's visitor, when none is named.
 
         `flags` are those in which it differs from the settings; `ask` binds a team for them once and keeps it.
         """
         settings, visitor = self.settings, self.deck.settings.visitor
-        tenant, user = tenant or settings.tenant or visitor.tenant_id, user or settings.user or visitor.user_id
+        tenant, user = (
+            tenant or settings.tenant or visitor.tenant_id,
+            user or settings.user or visitor.user_id,
+        )
         principal = Principal(tenant_id=tenant, user_id=user)
         location, locale = settings.location or visitor.location, settings.locale or visitor.locale
-        return Session(id=session_id, principal=principal, locale=locale, location=location, flags=dict(flags or {}))
+        return Session(
+            id=session_id,
+            principal=principal,
+            locale=locale,
+            location=location,
+            flags=dict(flags or {}),
+        )
 
     def ask(
         self,
@@ -110,25 +124,36 @@ class Kit:
         surface: str | None = None,
         past: SessionRecall | None = None,
     ) -> Turn:
-        """Starts a turn; `pattern` by name or one's own, else the kit's; `surface` as the deck's topologies name it.
-        `images` come with the message; a `past` stands in for what the store remembers of the session (`recall_before`).
+        """Starts a turn; `pattern` by name or one's own, else the kit's; `surface` as the deck's
+        topologies name it. `images` come with the message; a `past` stands in for what the store
+        remembers of the session (`recall_before`).
 
-        `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or UnknownId, which
-        name the nearest agents and kinds, FaultError when the kit was opened without faults, PictureError for too many images,
-        UnknownId for a flag that the deck does not declare, SessionError for a session of another, ClosedError when closing.
+        `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or
+        UnknownId, which name the nearest agents and kinds, FaultError when the kit was opened
+        without faults, PictureError for too many images, UnknownId for a flag that the deck does
+        not declare, SessionError for a session of another, ClosedError when closing.
         """
         chosen = pattern_of(pattern or self.pattern)
         session = self.store.with_souls(session) if self.store.has_souls else session
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
         host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
         if faults and not self.faults:
-            raise FaultError("this kit was opened without faults: open it with open_kit(faults=True)")
-        with inject_faults(parse_all(faults, self.team.agents, self.team.root)) if faults else nullcontext():
-            return self.turns.begin(partial(run_turn, message, session, host, chosen, cap=cap, images=images, past=past))
+            raise FaultError(
+                "this kit was opened without faults: open it with open_kit(faults=True)"
+            )
+        with (
+            inject_faults(parse_all(faults, self.team.agents, self.team.root))
+            if faults
+            else nullcontext()
+        ):
+            return self.turns.begin(
+                partial(run_turn, message, session, host, chosen, cap=cap, images=images, past=past)
+            )
 
     def recall_before(self, turn: TurnRecord) -> SessionRecall:
-        """Returns what a turn's session held before it, and the session to ask it again in: `past = kit.recall_before(turn)`,
-        `kit.ask(turn.message, past.session, past=past)`. The trace of the new turn names the first (`repeated_turn`)."""
+        """Returns what a turn's session held before it, and the session to ask it again in: `past =
+        kit.recall_before(turn)`, `kit.ask(turn.message, past.session, past=past)`. The trace of the
+        new turn names the first (`repeated_turn`)."""
         return recall_before(self.store, turn, self.team.agents, most_lines(self.deck.settings))
 
     def fork(
@@ -141,29 +166,61 @@ class Kit:
         prompt: str | None = None,
         who: Principal | None = None,
     ) -> Turn:
-        """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn` raises (docs/traces.md)."""
-        return self.turns.begin(partial(fork_turn, self, who or self.session("").principal, turn_id, at, model, pattern, prompt))
+        """Starts a turn that is another one up to a span, and then differs. Raises what `fork_turn`
+        raises (docs/traces.md)."""
+        return self.turns.begin(
+            partial(
+                fork_turn,
+                self,
+                who or self.session("").principal,
+                turn_id,
+                at,
+                model,
+                pattern,
+                prompt,
+            )
+        )
 
-    def resume(self, turn_id: str, answers: Answers = None, *, who: Principal | None = None, flags: Flags = NO_FLAGS) -> Turn:
-        """Lets a turn go on that paused or was interrupted; `flags` are its session's. Raises what `resume_turn` raises."""
-        return self.turns.begin(partial(resume_turn, self, who or self.session("").principal, turn_id, answers, flags))
+    def resume(
+        self,
+        turn_id: str,
+        answers: Answers = None,
+        *,
+        who: Principal | None = None,
+        flags: Flags = NO_FLAGS,
+    ) -> Turn:
+        """Lets a turn go on that paused or was interrupted; `flags` are its session's. Raises what
+        `resume_turn` raises."""
+        return self.turns.begin(
+            partial(resume_turn, self, who or self.session("").principal, turn_id, answers, flags)
+        )
 
-    def run_scheduled(self, message: str, target: Principal, *, job: str, location: str | None = None) -> Turn:
+    def run_scheduled(
+        self, message: str, target: Principal, *, job: str, location: str | None = None
+    ) -> Turn:
         """Starts a turn that nobody typed, on behalf of a scheduled job's target user.
 
-        The principal is set here, once, and travels unchanged to every service, which verifies it as in a chat. Each run is an
-        episode of its own, `job:<job>:<unique>`: it reads no chat, and no chat reads it."""
-        return self.ask(message, Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location))
+        The principal is set here, once, and travels unchanged to every service, which verifies it
+        as in a chat. Each run is an episode of its own, `job:<job>:<unique>`: it reads no chat, and
+        no chat reads it."""
+        return self.ask(
+            message,
+            Session(id=f"job:{job}:{uuid.uuid4().hex}", principal=target, location=location),
+        )
 
 
 def choose_models(settings: Settings, deck: Deck) -> str | None:
-    """Which models to bind: what KIT_MODEL says; else each card's own, with a key or where the orchestrator's needs none of the
-    settings; else the offline stand-in. Raises SettingsError for a model that models.yaml does not have."""
+    """Which models to bind: what KIT_MODEL says; else each card's own, with a key or where the
+    orchestrator's needs none of the settings; else the offline stand-in. Raises SettingsError for a
+    model that models.yaml does not have."""
     lead = deck.models.get(deck.cards[deck.settings.orchestrator].model)
     if settings.model or settings.openai_api_key or (lead is not None and lead.is_self_contained):
         key, wish = settings.model, f"KIT_MODEL={settings.model}"
     else:
-        key, wish = "local" if settings.openai_base_url else "offline", "OPENAI_BASE_URL without KIT_MODEL"
+        key, wish = (
+            "local" if settings.openai_base_url else "offline",
+            "OPENAI_BASE_URL without KIT_MODEL",
+        )
     if key is not None and key not in {OFFLINE.key, *deck.models}:
         fix = "give it an entry `local: {provider: openai}`, or " if key == "local" else ""
         raise SettingsError(
@@ -190,7 +247,8 @@ def stages_of(
     places: Places,
     models: Models | None,
 ) -> Stages:
-    """The teams of a deck on these models, their prompts kept for the traces; `admission` and `places` are theirs together.
+    """The teams of a deck on these models, their prompts kept for the traces; `admission` and
+    `places` are theirs together.
 
     Raises BindError where one cannot do the work. Nothing is called.
     """
@@ -200,7 +258,9 @@ def stages_of(
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
         team = faulty_team(team) if faults else team
-        return with_services(team, services) if team.orchestrator.sub_cards else team  # a monolith asks nobody
+        return (
+            with_services(team, services) if team.orchestrator.sub_cards else team
+        )  # a monolith asks nobody
 
     return Stages(bound(deck), bound)
 
@@ -217,14 +277,17 @@ async def open_kit(
     faults: bool = False,
     services: Mapping[str, Service] | None = None,
 ) -> AsyncGenerator[Kit]:
-    """Opens a kit on the running loop and closes all of it at the end; turns that still run are stopped and stored first.
+    """Opens a kit on the running loop and closes all of it at the end; turns that still run are
+    stopped and stored first.
 
-    Without arguments it is what the environment says: the consumer deck, the tools it names, the offline stand-in. `tools` come
-    on top of the deck's own: functions, LangChain tools or tool factories, in a sequence or a mapping from id to tool.
-    `faults` lets `ask()` make single turns go wrong; without it nothing that could is in place. A `cassette` records every call
-    of a model or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised, at the end.
-    `services`: sub-agent -> what answers in its model's place, `async (question, ctx) -> text` (docs/memory.md).
-    Raises a KitError whose message says what to do when anything it needs is missing.
+    Without arguments it is what the environment says: the consumer deck, the tools it names, the
+    offline stand-in. `tools` come on top of the deck's own: functions, LangChain tools or tool
+    factories, in a sequence or a mapping from id to tool. `faults` lets `ask()` make single turns
+    go wrong; without it nothing that could is in place. A `cassette` records every call of a model
+    or tool, or answers in their place (docs/bench.md); it is written, or its first misfit raised,
+    at the end. `services`: sub-agent -> what answers in its model's place, `async (question, ctx)
+    -> text` (docs/memory.md). Raises a KitError whose message says what to do when anything it
+    needs is missing.
     """
     settings, more = settings or Settings.read(), given_tools(tools)
     deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
@@ -238,18 +301,45 @@ async def open_kit(
         live, here = cassette is None or cassette.mode != "replay", settings.environment_of
         service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
         environments = here(deck.settings.environment), here(deck.tools.variables(service))
-        setup = ToolSetup(deck.tools.folder, settings, store, store.open_documents, *environments, service, live, faults=faults)
+        setup = ToolSetup(
+            deck.tools.folder,
+            settings,
+            store,
+            store.open_documents,
+            *environments,
+            service,
+            live,
+            faults=faults,
+        )
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
-        admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
-        stages_on = partial(stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places())
+        admission = (
+            asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
+        )
+        stages_on = partial(
+            stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places()
+        )
         stages, turns = stages_on(models), Turns()
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
-            await asyncio.to_thread(OfflineModel.warm)  # else the first question pays for reading the word vectors
-        sinks = stack.enter_context(closing(Recorder(await asyncio.to_thread(_sinks, settings))))  # importing Opik takes seconds
+            await asyncio.to_thread(
+                OfflineModel.warm
+            )  # else the first question pays for reading the word vectors
+        sinks = stack.enter_context(
+            closing(Recorder(await asyncio.to_thread(_sinks, settings)))
+        )  # importing Opik takes seconds
         stack.push_async_callback(stages.aclose)
         stack.push_async_callback(turns.drain)
-        parts = settings, team, store, sinks, pattern_of(pattern), today_of(settings, deck), stages, stages_on, toolbox
+        parts = (
+            settings,
+            team,
+            store,
+            sinks,
+            pattern_of(pattern),
+            today_of(settings, deck),
+            stages,
+            stages_on,
+            toolbox,
+        )
         yield Kit(*parts, cassette, faults, turns, setup.bus)
         await turns.drain()
         if cassette is not None:
@@ -257,19 +347,31 @@ async def open_kit(
 
 
 def today_of(settings: Settings, deck: Deck) -> str:
-    """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's. Raises CodeError, DataError."""
+    """The date that prompts carry: KIT_TODAY, else that of the deck's world, else this machine's.
+    Raises CodeError, DataError."""
     reference = deck.settings.today
     if settings.today or reference is None:
         return settings.today or datetime.date.today().isoformat()
     read_day = load_reference(reference, deck.tools.folder)
     if not callable(read_day):
-        raise CodeError(f"today {reference!r} is no function; write one that takes the data folder and the environment")
-    return str(read_day(settings.data, settings.environment_of(deck.settings.environment)) or datetime.date.today().isoformat())
+        raise CodeError(
+            f"today {reference!r} is no function; write one that takes the data folder and the environment"
+        )
+    return str(
+        read_day(settings.data, settings.environment_of(deck.settings.environment))
+        or datetime.date.today().isoformat()
+    )
 
 
-def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, deck: Deck) -> tuple[Settings, Models | None]:
+def _as_recorded(
+    settings: Settings, models: Models | None, cassette: Cassette, deck: Deck
+) -> tuple[Settings, Models | None]:
     """What the run that was recorded was told: its date, its model; and for a replay keys that are never sent."""
-    told = cassette.begin(today_of(settings, deck), choose_models(settings, deck) if models is None else None, settings.secrets)
+    told = cassette.begin(
+        today_of(settings, deck),
+        choose_models(settings, deck) if models is None else None,
+        settings.secrets,
+    )
     if models is None:
         models = settings.model or told.model
     today = settings.today or told.today
@@ -277,7 +379,9 @@ def _as_recorded(settings: Settings, models: Models | None, cassette: Cassette, 
         return settings.with_(today=today), models
     names = (spec.api_key_env for spec in deck.models.values() if spec.api_key_env)
     variables = {**dict.fromkeys(names, "replayed"), **settings.variables}
-    return settings.with_(today=today, openai_api_key=settings.openai_api_key or "replayed", variables=variables), models
+    return settings.with_(
+        today=today, openai_api_key=settings.openai_api_key or "replayed", variables=variables
+    ), models
 
 
 def open_opik(settings: Settings) -> "OpikSink | None":
@@ -286,7 +390,9 @@ def open_opik(settings: Settings) -> "OpikSink | None":
         return None
     from kit.sinks.opik import open_opik
 
-    return open_opik(settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project)
+    return open_opik(
+        settings.opik_url, settings.opik_api_key, settings.opik_workspace, settings.opik_project
+    )
 
 
 def _sinks(settings: Settings) -> tuple[Sink, ...]:

@@ -26,7 +26,9 @@ async def _fan_out() -> dict[str, Figure]:
         *await fan_out_time.play_exact(),
         *await fan_out_time.play_exact(pattern=fan_out_time.ONE_BY_ONE),
         *await fan_out_time.play_measured(),
-        *await fan_out_time.play_measured(pattern=fan_out_time.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1),
+        *await fan_out_time.play_measured(
+            pattern=fan_out_time.ONE_BY_ONE, sizes=(1, 2, 4, 8), runs=1
+        ),
     ]
     trace = await fan_out_time.trace_one(fan_out_time.MIXED, think=0.1)
     return {"fan_out": time_against_n(pd.DataFrame(runs)), "waterfall": waterfall(trace)}
@@ -37,7 +39,10 @@ async def _opik() -> Figure:
     with opik_stub() as stub:
         settings = Settings(model="offline", store=":memory:", opik_url=stub.url)
         async with open_kit(settings) as kit:
-            await kit.ask("my receipt didn't scan, how many points do I have, and find coffee deals", kit.session("figure"))
+            await kit.ask(
+                "my receipt didn't scan, how many points do I have, and find coffee deals",
+                kit.session("figure"),
+            )
         (trace,) = stub.traces.values()
         return sent_trace(trace, stub.spans.values())
 
@@ -53,7 +58,14 @@ def _patterns() -> Figure:
     colours = dict(zip(order, ["#5B4B8A", RED, "#2F7D5B", GREY, RUST, ORANGE, BLUE], strict=False))
     slow, fast = several.groupby("pattern")["seconds"].median().loc[[order[0], order[-1]]]
     title = f"Of several parts: the median turn takes {fast:.1f} to {slow:.1f} s, by pattern alone"
-    return ecdf(several, {"ttft": "to the first text", "seconds": "to the last"}, "pattern", colours, title, "simulated seconds")
+    return ecdf(
+        several,
+        {"ttft": "to the first text", "seconds": "to the last"},
+        "pattern",
+        colours,
+        title,
+        "simulated seconds",
+    )
 
 
 def _race() -> Figure:
@@ -62,14 +74,22 @@ def _race() -> Figure:
     colours = dict(zip((way.way for way in ways), (GREY, RUST, BLUE, "#2F7D5B"), strict=True))
     slow, quick = ways[0], ways[2]
     title = f"A quick twin in a race: {slow.p95.value:.1f} to {quick.p95.value:.1f} s in the 95th percentile"
-    xlabel, ylabel = "simulated dollars a month, at assumed prices", "simulated seconds, 95th percentile"
+    xlabel, ylabel = (
+        "simulated dollars a month, at assumed prices",
+        "simulated seconds, 95th percentile",
+    )
     return against(pd.DataFrame(cost_points(ways)), colours, title, xlabel, ylabel)
 
 
 def main(target: Path = HOME / "docs" / "figures") -> None:
     """Measures, and writes the figures of the docs into a folder."""
     target.mkdir(parents=True, exist_ok=True)
-    drawn = {**asyncio.run(_fan_out()), "opik": asyncio.run(_opik()), "patterns": _patterns(), "race": _race()}
+    drawn = {
+        **asyncio.run(_fan_out()),
+        "opik": asyncio.run(_opik()),
+        "patterns": _patterns(),
+        "race": _race(),
+    }
     for name, figure in drawn.items():
         figure.savefig(target / f"{name}.png", dpi=200)
         print(target / f"{name}.png")

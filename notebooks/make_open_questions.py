@@ -56,7 +56,9 @@ A turn without a call costs one model call, and answers nothing but small talk: 
 def text() -> str:
     """Returns the document."""
     waits, replays = run_virtual(timeouts()), run_virtual(progress())
-    return _TEXT.format(*tables(asyncio.run(carried()), waits, replays, asyncio.run(without_calls())))
+    return _TEXT.format(
+        *tables(asyncio.run(carried()), waits, replays, asyncio.run(without_calls()))
+    )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-"""Writes docs/published.md: `python notebooks/make_published.py [FILE]`. It takes some seconds, for the stand-in is run."""
+"""Writes docs/published.md: `python notebooks/make_published.py [FILE]`. It takes some seconds, for
+the stand-in is run."""
 
 import sys
 from pathlib import Path
@@ -7,7 +8,14 @@ from kit.compose.models import load_models
 from kit.home import HOME
 from kit.runtime.clock import run_virtual
 from studies.contract_figures import measure_trades, trade_table
-from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
+from studies.published_figures import (
+    evidence_rows,
+    evidence_table,
+    latency_table,
+    read_evidence,
+    route_stand_in,
+    stand_in_table,
+)
 from studies.shipped_models import measure_figures, model_table, read_reference
 
 _INTRODUCTION = """# What the published figures settle
@@ -44,12 +52,25 @@ about any model above."""
 def write(path: Path = HOME / "docs" / "published.md") -> None:
     """Writes the document."""
     evidence, rows = read_evidence(), read_reference()
-    figures = evidence_table(evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources)
+    figures = evidence_table(
+        evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources
+    )
     models = model_table(load_models(HOME / "cards" / "models.yaml"), rows)
     stand_in = stand_in_table(run_virtual(route_stand_in()))
     latencies = latency_table(evidence.latencies)
     trades = trade_table(evidence.trades, run_virtual(measure_trades()))
-    parts = (_INTRODUCTION, figures, _LATENCIES, latencies, _TRADES, trades, _BESIDE, models, _HERE, stand_in)
+    parts = (
+        _INTRODUCTION,
+        figures,
+        _LATENCIES,
+        latencies,
+        _TRADES,
+        trades,
+        _BESIDE,
+        models,
+        _HERE,
+        stand_in,
+    )
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8", newline="\n")
 
 

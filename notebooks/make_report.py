@@ -1,4 +1,5 @@
-"""Runs notebooks and writes them as pages, figures and all: `python notebooks/make_report.py [NAME ...]`, into .kit/report."""
+"""Runs notebooks and writes them as pages, figures and all: `python notebooks/make_report.py [NAME
+...]`, into .kit/report."""
 
 import re
 import sys
@@ -22,7 +23,10 @@ _ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 def readme_answers() -> dict[str, tuple[str, str]]:
     """Notebook -> its question and its answer, as README's table has them."""
-    return {name: (question, answer) for name, question, answer in _ROW.findall((HOME / "README.md").read_text())}
+    return {
+        name: (question, answer)
+        for name, question, answer in _ROW.findall((HOME / "README.md").read_text())
+    }
 
 
 def read(path: Path) -> Any:
@@ -33,13 +37,17 @@ def read(path: Path) -> Any:
 
 def run(notebook: Any) -> Any:
     """The notebook with its outputs, run in a kernel of its own. Raises CellExecutionError for a cell that fails."""
-    NotebookClient(notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(HOME / "notebooks")}}).execute()
+    NotebookClient(
+        notebook, timeout=TIMEOUT, resources={"metadata": {"path": str(HOME / "notebooks")}}
+    ).execute()
     return notebook
 
 
 def answer(notebook: Any) -> str:
     """The last line a run prints: its answer."""
-    texts = [output["text"] for output in notebook.cells[-1]["outputs"] if output.get("name") == "stdout"]
+    texts = [
+        output["text"] for output in notebook.cells[-1]["outputs"] if output.get("name") == "stdout"
+    ]
     return "".join(texts).strip().splitlines()[-1]
 
 
@@ -61,9 +69,14 @@ def write_index(answers: dict[str, str]) -> Path:
         f"<tr><td><a href='{name}.html'>{name}</a><td>{escape(questions[name][0])}<td>{escape(text)}"
         for name, text in answers.items()
     )
-    head = "<!doctype html><html lang=en><meta charset=utf-8><title>Notebooks</title><style>body{font:16px sans-serif;margin:2em}"
+    head = (
+        "<!doctype html><html lang=en><meta "
+        "charset=utf-8><title>Notebooks</title><style>body{font:16px sans-serif;margin:2em}"
+    )
     style = "td{padding:.4em 1em .4em 0;vertical-align:top;border-top:1px solid #ccc}</style>"
-    (FOLDER / "index.html").write_text(f"{head}{style}<h1>Notebooks</h1><table>{rows}</table></html>\n", encoding="utf-8")
+    (FOLDER / "index.html").write_text(
+        f"{head}{style}<h1>Notebooks</h1><table>{rows}</table></html>\n", encoding="utf-8"
+    )
     return FOLDER / "index.html"
 
 
@@ -71,7 +84,9 @@ def main(names: list[str]) -> None:
     """Runs the notebooks, two at a time, and writes a page for each and the index."""
     paths = [path for path in NOTEBOOKS if not names or path.stem in names]
     with ThreadPoolExecutor(2) as threads:
-        runs = dict(zip((path.stem for path in paths), threads.map(run, map(read, paths)), strict=True))
+        runs = dict(
+            zip((path.stem for path in paths), threads.map(run, map(read, paths)), strict=True)
+        )
     for name, notebook in runs.items():
         print(write_page(name, notebook))
     print(write_index({name: answer(notebook) for name, notebook in runs.items()}))

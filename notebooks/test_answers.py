@@ -29,5 +29,9 @@ def test_another_model_is_compared_by_editing_one_cell(tmp_path: Path) -> None:
     cell.source = MODELS.sub(models, cell.source).replace("EVERY = 1", "EVERY = 12")
     text = answer(run(notebook))
     runs, broken = list_runs([tmp_path / "grids"])
-    assert {"06_models", "06_real"} <= set(runs) and not broken, "the page Benchmarks shows what a notebook has played"
-    assert text.startswith("Offline stand-in and simulated: beside gpt-4.1-mini 0 of 1 models are better, 1 worse")
+    assert {"06_models", "06_real"} <= set(runs) and not broken, (
+        "the page Benchmarks shows what a notebook has played"
+    )
+    assert text.startswith(
+        "Offline stand-in and simulated: beside gpt-4.1-mini 0 of 1 models are better, 1 worse"
+    )

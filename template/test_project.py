@@ -14,7 +14,9 @@ def test_the_deck_has_no_fault():
 def test_each_part_of_a_question_goes_to_the_agent_that_knows_it():
     async def ask():
         async with open_kit(SETTINGS) as kit:
-            return await kit.ask("Which laptop does Ana have, and which room is free on Friday?", kit.session("test"))
+            return await kit.ask(
+                "Which laptop does Ana have, and which room is free on Friday?", kit.session("test")
+            )
 
     reply = asyncio.run(ask())
     assert set(reply.routing.invoked) == {"devices", "rooms"}

@@ -34,4 +34,6 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_runtest_teardown() -> None:
     if tracemalloc.is_tracing():
         tracemalloc.stop()
-        pytest.fail("the test left tracemalloc on: every later test of this process would take six times as long")
+        pytest.fail(
+            "the test left tracemalloc on: every later test of this process would take six times as long"
+        )

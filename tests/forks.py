@@ -1,4 +1,5 @@
-"""Processes for tests to kill, forks of one that has no other thread: a lock that such a thread holds stays locked in a fork."""
+"""Processes for tests to kill, forks of one that has no other thread: a lock that such a thread
+holds stays locked in a fork."""
 
 import os
 from collections.abc import Callable
@@ -7,16 +8,21 @@ from typing import Any
 from unittest.mock import patch
 
 FORKS = get_context("forkserver")
-FORKS.set_forkserver_preload(["tests.plan_points", "kit.stores.documents.sqlite", "kit.wire", "pytest"])
+FORKS.set_forkserver_preload(
+    ["tests.plan_points", "kit.stores.documents.sqlite", "kit.wire", "pytest"]
+)
 
 
 def exit_code(work: Callable[..., object], *arguments: Any, seconds: float = 60.0) -> int:
-    """Runs work, which can be pickled, in a process of its own; returns the exit code, the negated signal where one killed it.
+    """Runs work, which can be pickled, in a process of its own; returns the exit code, the negated
+    signal where one killed it.
 
     A process that takes longer than so many seconds is killed, and raises TimeoutError.
     """
     process = FORKS.Process(target=work, args=arguments, daemon=True)
-    with patch.dict(os.environ, OPENBLAS_NUM_THREADS="1"):  # read as the process that is forked starts: NumPy has no thread there
+    with patch.dict(
+        os.environ, OPENBLAS_NUM_THREADS="1"
+    ):  # read as the process that is forked starts: NumPy has no thread there
         process.start()
     process.join(seconds)
     if process.exitcode is None:

@@ -1,4 +1,5 @@
-"""`python -m tests.grid_growth [CELLS]`: what writing and reporting so many finished cells takes; fails above the bar."""
+"""`python -m tests.grid_growth [CELLS]`: what writing and reporting so many finished cells takes;
+fails above the bar."""
 
 import json
 import resource
@@ -40,14 +41,22 @@ def fill(spec: GridSpec, folder: Path) -> None:
     turns = list(Results(EXAMPLE))
     ledger = Ledger(folder / LEDGER)
     ledger.begin(json.dumps({"grid": spec.grid.name, "kinds": spec.kinds}))
-    finished = (_finished(spec, cell, turns[place % len(turns)]) for place, cell in enumerate(cells(spec)))
+    finished = (
+        _finished(spec, cell, turns[place % len(turns)]) for place, cell in enumerate(cells(spec))
+    )
     while batch := list(islice(finished, 2_000)):
         ledger.keep(batch)
     ledger.close()
 
 
 def _finished(spec: GridSpec, cell: Cell, turn: Mapping[str, Any]) -> FinishedCell:
-    names = {"model": cell.model, "setting": cell.setting, "pattern": cell.pattern, "fault": cell.fault, "repeat": cell.repeat}
+    names = {
+        "model": cell.model,
+        "setting": cell.setting,
+        "pattern": cell.pattern,
+        "fault": cell.fault,
+        "repeat": cell.repeat,
+    }
     row = {**turn, **names, "case": spec.cases[cell.case].id, "cell": cell.key}
     timing = {"cell": cell.key, "wall_ms": 1.0, "cpu_ms": 1.0}
     return FinishedCell(cell.key, json.dumps(row) + "\n", json.dumps(timing) + "\n", None)
@@ -64,7 +73,10 @@ def main(count: int = FULL) -> int:
         lines = len(report(spec, run).splitlines())
     taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     spent = time.process_time() - began
-    print(f"{run.total:,} cells, a report of {lines} lines: {taken:,.0f} MB at most ({BAR} are allowed), {spent:.1f} s of CPU")
+    print(
+        f"{run.total:,} cells, a report of {lines} lines: {taken:,.0f} MB at most ({BAR} are "
+        f"allowed), {spent:.1f} s of CPU"
+    )
     return int(run.done > 0 or taken > BAR * max(1.0, count / FULL))
 
 

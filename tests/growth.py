@@ -46,7 +46,9 @@ def fill(path: Path, turns: int) -> None:
 
 
 async def _play(path: Path) -> None:
-    async with open_kit(Settings(store=str(path), pace=0, model="offline", today="2026-11-01"), faults=True) as kit:
+    async with open_kit(
+        Settings(store=str(path), pace=0, model="offline", today="2026-11-01"), faults=True
+    ) as kit:
         for pattern in PATTERNS:
             for faults in FAULTS:
                 await kit.ask(QUESTION, kit.session(uuid.uuid4().hex), pattern, faults=faults)
@@ -66,13 +68,17 @@ def _copy(db: sqlite3.Connection, turns: int) -> None:
         "started_at": f"{time.time()} - {DAYS * 86_400.0} * (1.0 - 1.0 * n / {turns})",
     }
     numbers = f"WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n < {turns - 1})"
-    db.execute(f"INSERT INTO turns {numbers} SELECT {', '.join(values.values())} FROM numbers JOIN played ON place = n % {count}")
+    db.execute(
+        f"INSERT INTO turns {numbers} SELECT {', '.join(values.values())} FROM numbers JOIN "
+        f"played ON place = n % {count}"
+    )
     db.execute(
         f"INSERT INTO logs {numbers} SELECT turns.number, log FROM numbers JOIN turns ON turns.id = printf('%032x', n) "
         f"JOIN played ON place = n % {count} JOIN logs ON logs.number = played.number"
     )
     db.execute(
-        f"INSERT INTO messages {numbers} SELECT printf('%032x', n), position, 's' || (n / 20 * 2 + n % 2), agent, role, m.text "
+        f"INSERT INTO messages {numbers} SELECT printf('%032x', n), position, 's' || (n / 20 * 2 "
+        f"+ n % 2), agent, role, m.text "
         f"FROM numbers JOIN played ON place = n % {count} JOIN messages m ON m.turn_id = played.id"
     )
     db.execute("DROP TABLE played")
@@ -103,14 +109,20 @@ def measure(path: Path) -> Iterator[Figure]:
         return stored_view(turn, tuple(store.events(turn.id))).trace.rows()
 
     def spans() -> object:
-        return store.read("SELECT * FROM spans WHERE turn_id IN (SELECT id FROM turns ORDER BY started_at DESC LIMIT 20)")
+        return store.read(
+            "SELECT * FROM spans WHERE turn_id IN (SELECT id FROM turns ORDER BY started_at DESC LIMIT 20)"
+        )
 
     readings: dict[str, Callable[[], object]] = {
         "sums of all turns, which a thread writes as they end": store.sum_up,
         "the newest turns": lambda: (store.choices(WHO), store.search(WHO, TurnFilter(), 15)),
         "turns by words": lambda: store.search(WHO, TurnFilter(text="coffee points"), 15),
-        "turns by how they ended": lambda: store.search(WHO, TurnFilter(endings=("partly",), axes=("partial",)), 15),
-        "turns by pattern and model": lambda: store.search(WHO, TurnFilter(patterns=("a2a",), models=("offline",)), 15),
+        "turns by how they ended": lambda: store.search(
+            WHO, TurnFilter(endings=("partly",), axes=("partial",)), 15
+        ),
+        "turns by pattern and model": lambda: store.search(
+            WHO, TurnFilter(patterns=("a2a",), models=("offline",)), 15
+        ),
         "conversations": lambda: store.conversations(WHO, 15),
         "one trace": one_trace,
         "metrics of a day": lambda: metrics(store, day, WHO.tenant_id),

@@ -22,10 +22,19 @@ from kit.settings import HOME
 from kit.sinks.recorder import Recorder
 from kit.stores.sqlite import SqliteStore
 
-ALICE = Session(id="e1", principal=Principal(tenant_id="acme", user_id="alice"), locale="en-GB", location="Leeds")
+ALICE = Session(
+    id="e1",
+    principal=Principal(tenant_id="acme", user_id="alice"),
+    locale="en-GB",
+    location="Leeds",
+)
 
 
-STATUSES = frozenset(status for deck in ("consumer", "manga") for status in load_deck(HOME / "cards" / deck).settings.vocabulary)
+STATUSES = frozenset(
+    status
+    for deck in ("consumer", "manga")
+    for status in load_deck(HOME / "cards" / deck).settings.vocabulary
+)
 """What the tools of the shipped decks may send."""
 TERSE = Guards(failsafe=False, overlap=False, verbatim=False)
 """For scripts whose queries and counts are not about the message; tests of these guards pass `guards=Guards()`."""
@@ -52,33 +61,57 @@ def failing(error: BaseException, delay: float = 0.0) -> ScriptedModel:
     return ScriptedModel(lambda _: Line(error=error, delay=delay))
 
 
-def asks(*agents: str, text: str = "Let me look.", query: str | None = None, intents: int | None = None) -> Line:
+def asks(
+    *agents: str, text: str = "Let me look.", query: str | None = None, intents: int | None = None
+) -> Line:
     """An orchestrator's line that asks these agents."""
     count = intents or len(agents)
-    return Line(text, calls=[(f"ask_{agent}", {"query": query or f"about {agent}", "intent_count": count}) for agent in agents])
+    return Line(
+        text,
+        calls=[
+            (f"ask_{agent}", {"query": query or f"about {agent}", "intent_count": count})
+            for agent in agents
+        ],
+    )
 
 
 def stitched(messages: list[BaseMessage]) -> Line:
-    """Composes by joining every tool result of the turn, without those, and the references, that it is told to leave out."""
+    """Composes by joining every tool result of the turn, without those, and the references, that it
+    is told to leave out."""
     last = max(i for i, m in enumerate(messages) if isinstance(m, HumanMessage))
-    results = [re.sub(rf"\n\n\({BESIDE} [^)]*\)", "", str(m.content)) for m in messages[last:] if isinstance(m, ToolMessage)]
+    results = [
+        re.sub(rf"\n\n\({BESIDE} [^)]*\)", "", str(m.content))
+        for m in messages[last:]
+        if isinstance(m, ToolMessage)
+    ]
     return Line(" | ".join(result for result in results if result != SET_ASIDE))
 
 
 def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **settings: Any) -> Deck:
     """An orchestrator over `agents`; `cards` replace the plain ones with the same id."""
     own = {card.id: card for card in cards}
-    plain = [own.pop(i, AgentCard(id=i, description=f"Answers questions about {i}.", model="offline")) for i in agents]
+    plain = [
+        own.pop(i, AgentCard(id=i, description=f"Answers questions about {i}.", model="offline"))
+        for i in agents
+    ]
     lead = own.pop(
         "orchestrator",
-        AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=tuple(agents)),
+        AgentCard(
+            id="orchestrator",
+            role="orchestrator",
+            description="Routes.",
+            model="offline",
+            sub_agents=tuple(agents),
+        ),
     )
     settings.setdefault("guards", TERSE)
     settings.setdefault("statuses", sorted(STATUSES))
     defaults = settings.pop("defaults", Policy(time_budget_ms=8000))
     return Deck.of(
         [lead, *plain, *own.values()],
-        settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), defaults=defaults, **settings),
+        settings=DeckSettings(
+            orchestrator="orchestrator", required_blocks=(), defaults=defaults, **settings
+        ),
     )
 
 

@@ -24,14 +24,23 @@ class Heard:
     def team(self, team: Team) -> Team:
         """The same team, listened to."""
         agents = {key: agent for key, agent in team.agents.items() if isinstance(agent, LLMAgent)}
-        models = {key: replace(agent.model, runnable=_Ear(agent.model.runnable, self)) for key, agent in agents.items()}
-        return team.with_agents({key: replace(agent, model=models[key]) for key, agent in agents.items()})
+        models = {
+            key: replace(agent.model, runnable=_Ear(agent.model.runnable, self))
+            for key, agent in agents.items()
+        }
+        return team.with_agents(
+            {key: replace(agent, model=models[key]) for key, agent in agents.items()}
+        )
 
 
 class _Ear(AsyncModel):
     def __init__(self, inner: Runnable[Any, Any], heard: Heard):
         self._inner, self._heard = inner, heard
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
-        self._heard.said.setdefault(WHOSE.get(), []).extend(message.model_dump_json() for message in input)
+    def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
+        self._heard.said.setdefault(WHOSE.get(), []).extend(
+            message.model_dump_json() for message in input
+        )
         return self._inner.astream(input, config, **kwargs)

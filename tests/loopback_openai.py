@@ -1,4 +1,5 @@
-"""A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not; there is no model in it."""
+"""A scripted server on 127.0.0.1 that speaks Chat Completions and Responses, streaming and not;
+there is no model in it."""
 
 import json
 import socket
@@ -114,8 +115,12 @@ class Loopback:
                 return Refuse(400, wrong)
             if not self.script and self.answer is None:
                 return Refuse(400, "the script is over")
-            reply = self.script.pop(0) if self.script or self.answer is None else self.answer(request)
-        offered = {tool.get("name") or tool["function"]["name"] for tool in request.get("tools", [])}
+            reply = (
+                self.script.pop(0) if self.script or self.answer is None else self.answer(request)
+            )
+        offered = {
+            tool.get("name") or tool["function"]["name"] for tool in request.get("tools", [])
+        }
         if isinstance(reply, Say) and not {call.name for call in reply.calls} <= offered:
             return Refuse(400, "the script calls a tool that was not offered")
         return reply
@@ -192,8 +197,18 @@ class _Handler(BaseHTTPRequestHandler):
                 case Say() as say:
                     self._say(say, request)
                 case Refuse(status, message, retry_after):
-                    pause = {"retry-after-ms": "1"} if retry_after is None else {"Retry-After": f"{retry_after:g}"}
-                    self._send(json.dumps({"error": {"message": message, "type": "simulated", "code": None}}), status, **pause)
+                    pause = (
+                        {"retry-after-ms": "1"}
+                        if retry_after is None
+                        else {"Retry-After": f"{retry_after:g}"}
+                    )
+                    self._send(
+                        json.dumps(
+                            {"error": {"message": message, "type": "simulated", "code": None}}
+                        ),
+                        status,
+                        **pause,
+                    )
                 case Raw(body, kind):
                     self._send(body, 200, kind)
                 case Hang():
@@ -207,7 +222,11 @@ class _Handler(BaseHTTPRequestHandler):
         time.sleep(say.wait)
         if not request.get("stream") or say.whole:
             time.sleep(say.drip)
-            whole = _response(say, request, "incomplete" if say.cut else "completed") if responses else _completion(say)
+            whole = (
+                _response(say, request, "incomplete" if say.cut else "completed")
+                if responses
+                else _completion(say)
+            )
             self._send(json.dumps(whole), 200)
             return
         self.send_response(200)
@@ -235,7 +254,11 @@ class _Handler(BaseHTTPRequestHandler):
     def _send(self, body: str, status: int, kind: str = "application/json", **headers: str) -> None:
         data = body.encode()
         self.send_response(status)
-        for name, value in {"Content-Type": kind, "Content-Length": str(len(data)), **headers}.items():
+        for name, value in {
+            "Content-Type": kind,
+            "Content-Length": str(len(data)),
+            **headers,
+        }.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(data)
@@ -264,7 +287,11 @@ def _usage(say: Say) -> JSON:
 
 
 def _tool_call(call: Call) -> JSON:
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": json.dumps(call.arguments)}}
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": call.name, "arguments": json.dumps(call.arguments)},
+    }
 
 
 def _completion(say: Say) -> JSON:
@@ -285,7 +312,13 @@ def _completion(say: Say) -> JSON:
 def _chunks(say: Say, request: JSON) -> Iterator[JSON]:
     def chunk(delta: JSON, finish: str | None = None) -> JSON:
         choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
-        return {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "stub", "choices": choices}
+        return {
+            "id": "chatcmpl-1",
+            "object": "chat.completion.chunk",
+            "created": 1,
+            "model": "stub",
+            "choices": choices,
+        }
 
     yield chunk({"role": "assistant", "content": ""})
     for piece in say.pieces:
@@ -304,17 +337,34 @@ def _chunks(say: Say, request: JSON) -> Iterator[JSON]:
 
 def _says_why_it_ends(event: JSON) -> bool:
     choices = event.get("choices") or [{}]
-    return bool(choices[0].get("finish_reason")) or event.get("type") in ("response.completed", "response.incomplete")
+    return bool(choices[0].get("finish_reason")) or event.get("type") in (
+        "response.completed",
+        "response.incomplete",
+    )
 
 
 def _output(say: Say) -> list[JSON]:
     items: list[JSON] = []
     if say.pieces:
         content = [{"type": "output_text", "text": say.text, "annotations": []}]
-        items.append({"type": "message", "id": "msg_1", "status": "completed", "role": "assistant", "content": content})
+        items.append(
+            {
+                "type": "message",
+                "id": "msg_1",
+                "status": "completed",
+                "role": "assistant",
+                "content": content,
+            }
+        )
     for number, call in enumerate(say.calls):
         arguments = json.dumps(call.arguments)
-        item = {"type": "function_call", "id": f"fc_{number}", "call_id": call.id, "name": call.name, "arguments": arguments}
+        item = {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": arguments,
+        }
         items.append({**item, "status": "completed"})
     return items
 
@@ -322,7 +372,10 @@ def _output(say: Say) -> list[JSON]:
 def _response(say: Say, request: JSON, status: str) -> JSON:
     done = status != "in_progress"
     read, written = say.usage
-    details = {"input_tokens_details": {"cached_tokens": 3}, "output_tokens_details": {"reasoning_tokens": 0}}
+    details = {
+        "input_tokens_details": {"cached_tokens": 3},
+        "output_tokens_details": {"reasoning_tokens": 0},
+    }
     return {
         "id": "resp_2" if request.get("previous_response_id") else "resp_1",
         "object": "response",
@@ -334,7 +387,14 @@ def _response(say: Say, request: JSON, status: str) -> JSON:
         "tool_choice": "auto",
         "tools": [],
         "previous_response_id": request.get("previous_response_id"),
-        "usage": {"input_tokens": read, "output_tokens": written, "total_tokens": read + written, **details} if done else None,
+        "usage": {
+            "input_tokens": read,
+            "output_tokens": written,
+            "total_tokens": read + written,
+            **details,
+        }
+        if done
+        else None,
     }
 
 
@@ -349,17 +409,51 @@ def _unnumbered(say: Say, request: JSON) -> Iterator[JSON]:
         added = {**item, "status": "in_progress"}
         where = {"item_id": item["id"], "output_index": index}
         if item["type"] == "message":
-            yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "content": []}}
+            yield {
+                "type": "response.output_item.added",
+                "output_index": index,
+                "item": {**added, "content": []},
+            }
             part = {"type": "output_text", "text": "", "annotations": []}
             yield {"type": "response.content_part.added", **where, "content_index": 0, "part": part}
             for piece in say.pieces:
-                yield {"type": "response.output_text.delta", **where, "content_index": 0, "delta": piece, "logprobs": []}
-            yield {"type": "response.output_text.done", **where, "content_index": 0, "text": say.text, "logprobs": []}
-            yield {"type": "response.content_part.done", **where, "content_index": 0, "part": item["content"][0]}
+                yield {
+                    "type": "response.output_text.delta",
+                    **where,
+                    "content_index": 0,
+                    "delta": piece,
+                    "logprobs": [],
+                }
+            yield {
+                "type": "response.output_text.done",
+                **where,
+                "content_index": 0,
+                "text": say.text,
+                "logprobs": [],
+            }
+            yield {
+                "type": "response.content_part.done",
+                **where,
+                "content_index": 0,
+                "part": item["content"][0],
+            }
         else:
-            yield {"type": "response.output_item.added", "output_index": index, "item": {**added, "arguments": ""}}
-            yield {"type": "response.function_call_arguments.delta", **where, "delta": item["arguments"]}
-            yield {"type": "response.function_call_arguments.done", **where, "arguments": item["arguments"], "name": item["name"]}
+            yield {
+                "type": "response.output_item.added",
+                "output_index": index,
+                "item": {**added, "arguments": ""},
+            }
+            yield {
+                "type": "response.function_call_arguments.delta",
+                **where,
+                "delta": item["arguments"],
+            }
+            yield {
+                "type": "response.function_call_arguments.done",
+                **where,
+                "arguments": item["arguments"],
+                "name": item["name"],
+            }
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     status = "incomplete" if say.cut else "completed"
     yield {"type": f"response.{status}", "response": _response(say, request, status)}

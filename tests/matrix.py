@@ -1,8 +1,10 @@
-"""Which requirement is proven by which test: docs/requirements.md against the tests marked `@pytest.mark.req("ID")`.
+"""Which requirement is proven by which test: docs/requirements.md against the tests marked
+`@pytest.mark.req("ID")`.
 
-`pytest -p tests.matrix` notes how every marked test ended in .kit/requirements.json; `python -m tests.matrix` prints the rows
-and says no (exit 1) where a done row is not proven, a mark names no row, or fewer rows are proven than the floor.
-The tests are run again only when something changed since that note was made.
+`pytest -p tests.matrix` notes how every marked test ended in .kit/requirements.json; `python -m
+tests.matrix` prints the rows and says no (exit 1) where a done row is not proven, a mark names no
+row, or fewer rows are proven than the floor. The tests are run again only when something changed
+since that note was made.
 """
 
 import json
@@ -20,7 +22,18 @@ import pytest
 
 DOCUMENT = Path("docs/requirements.md")
 NOTE = Path(".kit/requirements.json")
-SOURCES = ("kit", "tests", "cards", "data", "docs", "notebooks", "app.py", "pyproject.toml", "requirements.txt", "README.md")
+SOURCES = (
+    "kit",
+    "tests",
+    "cards",
+    "data",
+    "docs",
+    "notebooks",
+    "app.py",
+    "pyproject.toml",
+    "requirements.txt",
+    "README.md",
+)
 SUITE = (sys.executable, "-m", "pytest", "-q", "-p", "tests.matrix", "--ignore=tests/browser")
 
 Endings = dict[str, dict[str, str]]
@@ -50,7 +63,9 @@ def read_table(text: str) -> Table:
             continue
         cells = [cell.strip() for cell in line.strip("| ").split(" | ")]
         if len(cells) != 4 or cells[-1] not in ("planned", "done") or cells[0] in rows:
-            raise ValueError(f"{DOCUMENT}: a row is `| id | promise | where | planned or done |`, each id once, not: {line}")
+            raise ValueError(
+                f"{DOCUMENT}: a row is `| id | promise | where | planned or done |`, each id once, not: {line}"
+            )
         rows[cells[0]] = Row(cells[0], cells[-1])
     floor = re.search(r"^The floor is \*\*(\d+)\*\*", text, re.MULTILINE)
     if floor is None:
@@ -59,13 +74,24 @@ def read_table(text: str) -> Table:
 
 
 def judge(table: Table, endings: Endings) -> Verdict:
-    """Sets rows against tests. A row is proven when at least one test carries it and every test that does has passed."""
+    """Sets rows against tests. A row is proven when at least one test carries it and every test
+    that does has passed."""
     words = {row.id: _word(endings.get(row.id, {})) for row in table.rows}
     width = max(map(len, words), default=0)
-    lines = [f"{id:<{width}}  {word:<7}  {_names(endings.get(id, {}))}".rstrip() for id, word in words.items()]
+    lines = [
+        f"{id:<{width}}  {word:<7}  {_names(endings.get(id, {}))}".rstrip()
+        for id, word in words.items()
+    ]
     proven = sum(word == "proven" for word in words.values())
-    faults = [f"{id} is called done and is {words[id]}" for id, state in table.rows if state == "done" and words[id] != "proven"]
-    faults += [f"{id} is no row of {DOCUMENT}: {_names(endings[id])}" for id in sorted(set(endings) - set(words))]
+    faults = [
+        f"{id} is called done and is {words[id]}"
+        for id, state in table.rows
+        if state == "done" and words[id] != "proven"
+    ]
+    faults += [
+        f"{id} is no row of {DOCUMENT}: {_names(endings[id])}"
+        for id in sorted(set(endings) - set(words))
+    ]
     if proven < table.floor:
         faults.append(f"{proven} rows are proven, the floor is {table.floor}")
     return Verdict((*lines, f"rows {len(words)}, proven {proven}"), tuple(faults))
@@ -78,7 +104,9 @@ def _word(tests: dict[str, str]) -> str:
 
 
 def _names(tests: dict[str, str]) -> str:
-    counted = Counter((test.partition("[")[0].removeprefix("tests/"), ending) for test, ending in tests.items())
+    counted = Counter(
+        (test.partition("[")[0].removeprefix("tests/"), ending) for test, ending in tests.items()
+    )
     return ", ".join(
         name + (f" x{count}" if count > 1 else "") + (f" ({ending})" if ending != "passed" else "")
         for (name, ending), count in counted.items()
@@ -96,7 +124,9 @@ class Register:
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            item.user_properties += [("req", id) for mark in item.iter_markers("req") for id in mark.args]
+            item.user_properties += [
+                ("req", id) for mark in item.iter_markers("req") for id in mark.args
+            ]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.when != "call" and report.passed:
@@ -110,7 +140,11 @@ class Register:
         if self.worker:
             return
         NOTE.unlink(missing_ok=True)
-        if exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.NO_TESTS_COLLECTED):
+        if exitstatus in (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.TESTS_FAILED,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        ):
             NOTE.parent.mkdir(exist_ok=True)
             NOTE.write_text(json.dumps({"begun": self.begun, "endings": self.endings}, indent=1))
 
@@ -125,7 +159,11 @@ def read_endings() -> Endings | None:
     if not NOTE.exists():
         return None
     note = json.loads(NOTE.read_text())
-    return note["endings"] if all(path.stat().st_mtime < note["begun"] for path in _sources()) else None
+    return (
+        note["endings"]
+        if all(path.stat().st_mtime < note["begun"] for path in _sources())
+        else None
+    )
 
 
 def run_suite() -> Endings | None:
@@ -138,14 +176,19 @@ def run_suite() -> Endings | None:
 def _sources() -> Iterator[Path]:
     for name in SOURCES:
         found = Path(name).rglob("*") if Path(name).is_dir() else [Path(name)]
-        yield from (path for path in found if path.is_file() and path.suffix != ".pyc" and path != DOCUMENT)
+        yield from (
+            path for path in found if path.is_file() and path.suffix != ".pyc" and path != DOCUMENT
+        )
 
 
 def main() -> int:
     """Prints rows and faults; returns 0, 1 for faults, 2 when the tests or the rows cannot be read."""
     endings = read_endings() or run_suite()
     if endings is None:
-        print("The tests did not come to their end, so nothing can be said of the rows.", file=sys.stderr)
+        print(
+            "The tests did not come to their end, so nothing can be said of the rows.",
+            file=sys.stderr,
+        )
         return 2
     try:
         verdict = judge(read_table(DOCUMENT.read_text()), endings)

@@ -42,8 +42,14 @@ for line in sys.stdin:
 """
 LOOP = SERVER[SERVER.index("for line") :]
 CARDS = {
-    "lead": {"description": "Passes each question to the desk that can answer it.", "sub_agents": ["desk"]},
-    "desk": {"description": "Knows how many packs of tea and coffee the shop has in stock.", "tools": ["shop.stock"]},
+    "lead": {
+        "description": "Passes each question to the desk that can answer it.",
+        "sub_agents": ["desk"],
+    },
+    "desk": {
+        "description": "Knows how many packs of tea and coffee the shop has in stock.",
+        "tools": ["shop.stock"],
+    },
 }
 
 
@@ -53,7 +59,9 @@ def write_deck(root: Path, text: str = SERVER, **server: Any) -> Path:
     folder.mkdir(exist_ok=True)
     (root / "models.yaml").write_text("{}\n")
     for name, card in CARDS.items():
-        (folder / f"{name}.yaml").write_text(yaml.safe_dump({"id": name, "model": "offline", **card}))
+        (folder / f"{name}.yaml").write_text(
+            yaml.safe_dump({"id": name, "model": "offline", **card})
+        )
     (folder / "server.py").write_text(text)
     command = {} if "url" in server else {"command": [sys.executable, "server.py"]}
     deck = {"orchestrator": "lead", "required_blocks": [], "mcp": {"shop": {**command, **server}}}
@@ -69,7 +77,9 @@ def rewrite(folder: Path, old: str, new: str) -> None:
 
 
 @contextmanager
-def over_http(text: str = SERVER, respond: Callable[[BaseHTTPRequestHandler, bytes], bool] | None = None) -> Generator[Any]:
+def over_http(
+    text: str = SERVER, respond: Callable[[BaseHTTPRequestHandler, bytes], bool] | None = None
+) -> Generator[Any]:
     """The same server on a loopback socket; `respond` may answer a request in its place. Yields URL and headers."""
     scope: dict[str, Any] = {}
     exec(text.replace(LOOP, ""), scope)

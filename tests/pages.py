@@ -1,4 +1,5 @@
-"""Texts of pages: a page of docs as one line, so that a quotation is found wherever its lines break, and markdown as it reads."""
+"""Texts of pages: a page of docs as one line, so that a quotation is found wherever its lines
+break, and markdown as it reads."""
 
 import re
 
@@ -16,5 +17,7 @@ def unescaped(markdown: str) -> str:
 
 def marks(markdown: str) -> list[str]:
     """What in a text would act as a link, a picture, mathematics, code or a tag; an address acts escaped as well."""
-    addresses = re.findall(r"(?:https?|ftp)://|www\.|\w@\w", re.sub(r"\\([^\w\s])", r"\1", markdown))
+    addresses = re.findall(
+        r"(?:https?|ftp)://|www\.|\w@\w", re.sub(r"\\([^\w\s])", r"\1", markdown)
+    )
     return addresses + re.findall(r"[`$<]|]\(|!\[", re.sub(r"\\[^\w\s]", ".", markdown))

@@ -1,4 +1,5 @@
-"""Plans whose process is killed at each of their points, and taken up again: `python -m tests.plan_kills` prints the counts."""
+"""Plans whose process is killed at each of their points, and taken up again: `python -m
+tests.plan_kills` prints the counts."""
 
 import json
 import os
@@ -25,7 +26,8 @@ ASKED = "For the two best active outlets in Oakfield: the street of each, and th
 
 
 def kill_evenly(most: int, honours_keys: bool) -> int:
-    """Kills plans at so many points, evenly over all there are; prints what became of them, and returns how many were broken."""
+    """Kills plans at so many points, evenly over all there are; prints what became of them, and
+    returns how many were broken."""
     every = points_of_a_plan(honours_keys)
     chosen = sorted({1 + every * number // most for number in range(most)})
     results = {point: kill_at(point, honours_keys) for point in chosen}
@@ -33,8 +35,14 @@ def kill_evenly(most: int, honours_keys: bool) -> int:
     broken = {point: reasons for point, (_, _, reasons) in results.items() if reasons}
     service = "honours keys" if honours_keys else "honours no keys"
     print(f"{len(TASKS)} steps over a service that {service}: {every} points", end="; ")
-    print(f"{sum(killed for killed, _, _ in results.values())} of {len(chosen)} processes killed", end="; ")
-    print(f"{ends['complete']} plans complete, {ends['failed']} uncertain, {len(broken)} with a broken promise", flush=True)
+    print(
+        f"{sum(killed for killed, _, _ in results.values())} of {len(chosen)} processes killed",
+        end="; ",
+    )
+    print(
+        f"{ends['complete']} plans complete, {ends['failed']} uncertain, {len(broken)} with a broken promise",
+        flush=True,
+    )
     for point, reasons in broken.items():
         print(f"  point {point}: {', '.join(reasons)}")
     return len(broken)
@@ -52,14 +60,24 @@ def kill_processes(count: int) -> int:
     try:
         wait_for(lambda: socket.create_connection(("127.0.0.1", port), 1).close() is None)
         whole = ask_and_kill(folder / "whole", port, None)
-        ends = [ask_and_kill(folder / str(number), port, 2 + number * (whole.events - 4) // count) for number in range(count)]
+        ends = [
+            ask_and_kill(folder / str(number), port, 2 + number * (whole.events - 4) // count)
+            for number in range(count)
+        ]
     finally:
         service.terminate()
         service.wait()
         shutil.rmtree(folder, ignore_errors=True)
-    broken = [end for end in ends if end.replace(killed=False, events=0) != whole.replace(killed=False, events=0)]
+    broken = [
+        end
+        for end in ends
+        if end.replace(killed=False, events=0) != whole.replace(killed=False, events=0)
+    ]
     killed = sum(end.killed for end in ends)
-    print(f"{killed} of {count} whole processes killed; {count - len(broken)} plans complete, with the answer of one left alone")
+    print(
+        f"{killed} of {count} whole processes killed; {count - len(broken)} plans complete, with "
+        f"the answer of one left alone"
+    )
     for end in broken:
         print(f"  {end}")
     return len(broken)
@@ -91,7 +109,9 @@ def ask_and_kill(folder: Path, port: int, at: int | None) -> End:
     }
     environment, pipe = {**os.environ, **variables}, subprocess.PIPE
     command = [sys.executable, "-m", "kit", "ask", "--pattern", "plan_execute", ASKED]
-    process = subprocess.Popen(command, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True)
+    process = subprocess.Popen(
+        command, env=environment, stdout=pipe, stderr=subprocess.STDOUT, text=True
+    )
     if at is not None:
         wait_for(lambda: process.poll() is not None or counted(store) >= at)
         process.kill()
@@ -100,11 +120,15 @@ def ask_and_kill(folder: Path, port: int, at: int | None) -> End:
     if killed:
         ((plan_id,),) = rows(store, "SELECT plan_id FROM agent_plans")
         again = [sys.executable, "-m", "kit", "resume", plan_id]
-        text = subprocess.run(again, env=environment, capture_output=True, text=True, check=False).stdout
+        text = subprocess.run(
+            again, env=environment, capture_output=True, text=True, check=False
+        ).stdout
     ((document,),) = rows(store, "SELECT document FROM agent_plans")
     plan = json.loads(document)
     ends = Counter(kind for (kind,) in rows(store, "SELECT event_type FROM agent_events"))
-    steps = [(step["status"], ends[f"step_{step['step_index']}.complete"] <= 1) for step in plan["steps"]]
+    steps = [
+        (step["status"], ends[f"step_{step['step_index']}.complete"] <= 1) for step in plan["steps"]
+    ]
     return End(
         killed=killed,
         events=counted(store),
@@ -146,4 +170,12 @@ def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 if __name__ == "__main__":
     numbers = [*map(int, sys.argv[1:]), *(300, 30, 12)[len(sys.argv) - 1 :]]
-    sys.exit(any([kill_evenly(numbers[0], True), kill_evenly(numbers[1], False), kill_processes(numbers[2])]))
+    sys.exit(
+        any(
+            [
+                kill_evenly(numbers[0], True),
+                kill_evenly(numbers[1], False),
+                kill_processes(numbers[2]),
+            ]
+        )
+    )

@@ -33,19 +33,34 @@ from kit.tools.temp_files import TempFiles
 from tests.kits import small_deck, stitched
 
 SHAPE = {"rows": "array<string>"}
-OUTPUT = {"type": "object", "properties": {"rows": {"type": "array", "items": {"type": "string"}}}, "required": ["rows"]}
+OUTPUT = {
+    "type": "object",
+    "properties": {"rows": {"type": "array", "items": {"type": "string"}}},
+    "required": ["rows"],
+}
 Doing = Callable[[StepScope, PlanServices], Awaitable[str | None]]
 """What an executor does in a step; what it says in the end."""
 
 
 def manifest(name: str, **fields: Any) -> SkillManifest:
     """A skill that returns rows."""
-    fixed: dict[str, Any] = {"capabilities": (), "limitations": (), "execution_mode": "sync", "endpoint": f"skills/{name}"}
-    fixed |= {"input_schema": {"type": "object"}, "output_schema": OUTPUT, "description": f"Gives {name}."}
+    fixed: dict[str, Any] = {
+        "capabilities": (),
+        "limitations": (),
+        "execution_mode": "sync",
+        "endpoint": f"skills/{name}",
+    }
+    fixed |= {
+        "input_schema": {"type": "object"},
+        "output_schema": OUTPUT,
+        "description": f"Gives {name}.",
+    }
     return SkillManifest(id=name, **{**fixed, **fields})
 
 
-def draft(*tasks: str, first: int = 1, skill: str = "rows", chain: bool = False) -> list[dict[str, Any]]:
+def draft(
+    *tasks: str, first: int = 1, skill: str = "rows", chain: bool = False
+) -> list[dict[str, Any]]:
     """Steps as a planner hands them in; in a chain each works on the output of the one before it."""
     return [
         {
@@ -64,17 +79,27 @@ def planner(*drafts: Sequence[Mapping[str, Any]] | str, skill: str = "rows") -> 
     lines: list[Line] = []
     for one in drafts:
         plan = {"infeasible": one} if isinstance(one, str) else {"steps": list(one)}
-        lines += [Line(calls=[("load_skill", {"skill_name": skill})]), Line(calls=[("submit_plan", plan)]), Line("Handed in.")]
+        lines += [
+            Line(calls=[("load_skill", {"skill_name": skill})]),
+            Line(calls=[("submit_plan", plan)]),
+            Line("Handed in."),
+        ]
     return ScriptedModel(*lines)
 
 
 def plans_what_is_asked(messages: list[BaseMessage]) -> Line:
     """A planner's model that makes two steps of any task, whoever asks; the tasks repeat its words."""
-    task = json.loads(str(messages[-1].content).partition("\n\n")[2])["original_task"] if messages[-1].type == "human" else ""
+    task = (
+        json.loads(str(messages[-1].content).partition("\n\n")[2])["original_task"]
+        if messages[-1].type == "human"
+        else ""
+    )
     if task:
         return Line(calls=[("load_skill", {"skill_name": "rows"})])
     if isinstance(messages[-2], AIMessage) and messages[-2].tool_calls[0]["name"] == "load_skill":
-        asked = next(str(message.content) for message in messages if isinstance(message, HumanMessage))
+        asked = next(
+            str(message.content) for message in messages if isinstance(message, HumanMessage)
+        )
         words = json.loads(asked.partition("\n\n")[2])["original_task"]
         return Line(calls=[("submit_plan", {"steps": draft(f"find {words}", f"rank {words}")})])
     return Line("Handed in.")
@@ -92,7 +117,11 @@ class Executor:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         scope = step_scope()
         assert scope is not None
-        return Answer(call_id=call.call_id, agent=call.agent, text=await self.doing(scope, self.services) or "Done.")
+        return Answer(
+            call_id=call.call_id,
+            agent=call.agent,
+            text=await self.doing(scope, self.services) or "Done.",
+        )
 
 
 @dataclass
@@ -112,7 +141,9 @@ class PlanKit:
 async def gives_rows(scope: StepScope, services: PlanServices) -> str | None:
     """Writes one row that names the step."""
     assert scope.task.step_index is not None
-    await services.memory.write(scope.task, "rows", {"rows": [scope.step.task]}, scope.step.return_spec["shape"])
+    await services.memory.write(
+        scope.task, "rows", {"rows": [scope.step.task]}, scope.step.return_spec["shape"]
+    )
     return None
 
 
@@ -123,7 +154,10 @@ class Described:
         self.manifests = {one.id: one for one in manifests}
 
     async def find(self, query: str) -> tuple[SkillSummary, ...]:
-        return tuple(SkillSummary(skill_name=one.id, description=one.description) for one in self.manifests.values())
+        return tuple(
+            SkillSummary(skill_name=one.id, description=one.description)
+            for one in self.manifests.values()
+        )
 
     async def load(self, name: str) -> SkillManifest:
         return self.manifests[name]
@@ -132,7 +166,9 @@ class Described:
     async def step(self, allowed: Collection[str]) -> AsyncGenerator[Any]:
         yield self
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
         raise AssertionError("no executor here calls a skill")
 
 
@@ -140,7 +176,9 @@ def calls_and_writes(messages: list[BaseMessage]) -> Line:
     """An executor's model that calls the skill once and hands in the rows it gave; it ends where it got none."""
     last = messages[-1]
     if not isinstance(last, ToolMessage):
-        return Line(calls=[("call_skill", {"skill": "rows", "arguments": {"task": _task(messages)}})])
+        return Line(
+            calls=[("call_skill", {"skill": "rows", "arguments": {"task": _task(messages)}})]
+        )
     rows = last.status != "error" and '{"rows":' in str(last.content)
     if not rows:
         return Line("The end.")
@@ -175,8 +213,12 @@ def plan_kit(
     documents = replace(own, plans=plans(own.plans))
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
-    services = PlanServices(documents, skills or Described(manifest("rows")), files, memory, clock=clock, lease=lease)
-    settings = PlanSettings(planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000))
+    services = PlanServices(
+        documents, skills or Described(manifest("rows")), files, memory, clock=clock, lease=lease
+    )
+    settings = PlanSettings(
+        planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000)
+    )
     tools = EXECUTOR_TOOLS if doing is None else ()
     cards = [
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
@@ -184,8 +226,14 @@ def plan_kit(
     ]
     model = planner(*drafts) if drafts else ScriptedModel(plans_what_is_asked)
     deck = small_deck((), cards, planning=settings)
-    models = {"orchestrator": ScriptedModel(stitched), "planner": model, "executor": ScriptedModel(calls_and_writes)}
+    models = {
+        "orchestrator": ScriptedModel(stitched),
+        "planner": model,
+        "executor": ScriptedModel(calls_and_writes),
+    }
     team = PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services)))
     if doing is not None:
-        team = team.with_agents({"executor": Executor(team.agents["executor"].card, services, doing)})
+        team = team.with_agents(
+            {"executor": Executor(team.agents["executor"].card, services, doing)}
+        )
     return PlanKit(team, store, services, model)

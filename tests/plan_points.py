@@ -1,7 +1,7 @@
 """A plan whose process is killed at one of its points, and taken up again.
 
-A point is a statement of SQLite that is about to run, and a moment before, in and after each call of the service. Each run is a
-fork of a process that has no loop, thread, client or connection yet.
+A point is a statement of SQLite that is about to run, and a moment before, in and after each call
+of the service. Each run is a fork of a process that has no loop, thread, client or connection yet.
 """
 
 import asyncio
@@ -69,7 +69,9 @@ class Service:
         yield self
         self.points.reach()
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
         """Acts, unless it honours keys and has done so for this one."""
         self.points.reach()
         if not (self.manifest.honours_keys and idempotency_key in self.calls()):
@@ -79,7 +81,14 @@ class Service:
         content = {"rows": [arguments["task"]]}
         text = canonical_text(content)
         self.points.reach()
-        return SkillResult(skill=skill, content=content, text=text, size_bytes=len(text), input_size_bytes=0, duration_ms=0)
+        return SkillResult(
+            skill=skill,
+            content=content,
+            text=text,
+            size_bytes=len(text),
+            input_size_bytes=0,
+            duration_ms=0,
+        )
 
     def calls(self) -> list[str]:
         return self.log.read_text().split() if self.log.exists() else []
@@ -137,8 +146,11 @@ def resume(folder: Path, honours_keys: bool) -> dict[str, Any]:
     return asyncio.run(scene())
 
 
-def in_fork(work: Callable[..., dict[str, Any]], folder: Path, *arguments: Any) -> dict[str, Any] | None:
-    """Runs work over a folder in a fork and returns its report; None where it was killed. Raises where it failed or hung."""
+def in_fork(
+    work: Callable[..., dict[str, Any]], folder: Path, *arguments: Any
+) -> dict[str, Any] | None:
+    """Runs work over a folder in a fork and returns its report; None where it was killed. Raises
+    where it failed or hung."""
     code = exit_code(write_report, work, folder, *arguments)
     if code == -signal.SIGKILL:
         return None
@@ -172,7 +184,8 @@ def faults(report: dict[str, Any], honours_keys: bool) -> list[str]:
 
 
 def kill_at(point: int, honours_keys: bool = True) -> tuple[bool, str, list[str]]:
-    """Kills a plan at a point and takes it up; returns whether the point was reached, how the plan ended, what was broken."""
+    """Kills a plan at a point and takes it up; returns whether the point was reached, how the plan
+    ended, what was broken."""
     folder = Path(tempfile.mkdtemp(prefix="plan-kill-"))
     try:
         killed = in_fork(run, folder, point, honours_keys) is None

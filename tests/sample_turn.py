@@ -1,6 +1,14 @@
-"""One turn with everything in it that a store or a sink must carry: an answer, a failure, a broken model, an open call."""
+"""One turn with everything in it that a store or a sink must carry: an answer, a failure, a broken
+model, an open call."""
 
-from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.call import (
+    AgentEnded,
+    AgentStarted,
+    ModelEnded,
+    ModelStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from kit.core.bodies.speech import Component, Text
 from kit.core.bodies.turn import Completed, Routing, TurnStarted
 from kit.core.context import Principal
@@ -26,26 +34,64 @@ DECISION = RoutingDecision(
 )
 
 
-def a_turn(turn_id: str = "t1", session_id: str = "s1", user: str = "ann", at: float = 1.0) -> TurnRecord:
+def a_turn(
+    turn_id: str = "t1", session_id: str = "s1", user: str = "ann", at: float = 1.0
+) -> TurnRecord:
     return TurnRecord(
-        id=turn_id, session_id=session_id, tenant_id="acme", user_id=user, message="hi", pattern="mediated", started_at=at
+        id=turn_id,
+        session_id=session_id,
+        tenant_id="acme",
+        user_id=user,
+        message="hi",
+        pattern="mediated",
+        started_at=at,
     )
 
 
 def some_events(turn_id: str = "t1") -> list[Event]:
     """One answer, one failure, one component, one model that broke, one call still open."""
     used = Usage(input_tokens=7, output_tokens=3, model_calls=1, cost=0.5)
-    lost = Failure(call_id="c2", agent="play", axis="invocation", reason="timeout", detail="12 s", usage=used)
+    lost = Failure(
+        call_id="c2", agent="play", axis="invocation", reason="timeout", detail="12 s", usage=used
+    )
     steps: list[tuple[str, str | None, Body]] = [
-        ("root", None, TurnStarted(message="hi", session_id="s1", principal=ANN, pattern="mediated", started_at=1.0)),
-        ("m1", "root", ModelStarted(agent="orchestrator", model="offline", purpose="decide", input=("user: hi",))),
-        ("m1", "root", ModelEnded(agent="orchestrator", model="offline", text="Let me see.", usage=used, ttft=0.25)),
+        (
+            "root",
+            None,
+            TurnStarted(
+                message="hi", session_id="s1", principal=ANN, pattern="mediated", started_at=1.0
+            ),
+        ),
+        (
+            "m1",
+            "root",
+            ModelStarted(
+                agent="orchestrator", model="offline", purpose="decide", input=("user: hi",)
+            ),
+        ),
+        (
+            "m1",
+            "root",
+            ModelEnded(
+                agent="orchestrator", model="offline", text="Let me see.", usage=used, ttft=0.25
+            ),
+        ),
         ("a1", "root", AgentStarted(agent="shop", call_id="c1", query="beans")),
         ("a2", "root", AgentStarted(agent="play", call_id="c2", query="games")),
         ("k1", "a1", ToolStarted(agent="shop", tool="find", call_id="x1", args={"q": "beans"})),
         ("k1", "a1", ToolEnded(agent="shop", tool="find", call_id="x1", result="3 found")),
-        ("a1", "root", Component(agent="shop", type="offer", payload={"sku": "B1", "note": "täglich \x00 ✓"})),
-        ("a1", "root", AgentEnded(agent="shop", outcome=Answer(call_id="c1", agent="shop", text="Three.", usage=used))),
+        (
+            "a1",
+            "root",
+            Component(agent="shop", type="offer", payload={"sku": "B1", "note": "täglich \x00 ✓"}),
+        ),
+        (
+            "a1",
+            "root",
+            AgentEnded(
+                agent="shop", outcome=Answer(call_id="c1", agent="shop", text="Three.", usage=used)
+            ),
+        ),
         ("a2", "root", AgentEnded(agent="play", outcome=lost)),
         ("m2", "root", ModelStarted(agent="orchestrator", model="offline", purpose="compose")),
         ("m2", "root", ModelEnded(agent="orchestrator", model="offline", error="503", usage=used)),
@@ -62,9 +108,18 @@ def some_events(turn_id: str = "t1") -> list[Event]:
 
 def finish(store: Store, turn: TurnRecord, events: list[Event] | None = None) -> TurnRecord:
     ended = turn.model_copy(
-        update={"status": "ok", "text": "yo", "seconds": 0.5, "invoked": ("shop", "play"), "failed": ("play",)}
+        update={
+            "status": "ok",
+            "text": "yo",
+            "seconds": 0.5,
+            "invoked": ("shop", "play"),
+            "failed": ("play",),
+        }
     )
-    said = [Message(turn_id=turn.id, role="user", text="hi"), Message(turn_id=turn.id, role="assistant", text="yo")]
+    said = [
+        Message(turn_id=turn.id, role="user", text="hi"),
+        Message(turn_id=turn.id, role="assistant", text="yo"),
+    ]
     store.begin_turn(turn)
     store.end_turn(ended, some_events(turn.id) if events is None else events, said)
     return ended

@@ -1,4 +1,5 @@
-"""Tools without an upstream, for runs of many turns: each gives the figure planted for its owner and the case at hand."""
+"""Tools without an upstream, for runs of many turns: each gives the figure planted for its owner
+and the case at hand."""
 
 import asyncio
 from collections.abc import Iterable
@@ -32,7 +33,9 @@ def simulated_tool(name: str, owner: str, seconds: float = 0.0) -> BaseTool:
     async def call(**_: Any) -> tuple[str, ToolResult]:
         if seconds:
             await asyncio.sleep(seconds)
-        text = f"Simulated data of {owner.replace('_', ' ')}: {canary_figure(case_at_hand(), owner)}."
+        text = (
+            f"Simulated data of {owner.replace('_', ' ')}: {canary_figure(case_at_hand(), owner)}."
+        )
         return text, ToolResult(text=text)
 
     return structured(name, f"Simulated: looks up what {owner} knows.", QUERY, (), call)

@@ -59,10 +59,18 @@ async def in_memory(service: SkillService, **options: Any) -> AsyncGenerator[Ski
     await client.aclose()
 
 
-def a_step(task: str, skill: str, shape: Mapping[str, Any], number: int = 1, source: int | None = None) -> dict[str, Any]:
+def a_step(
+    task: str, skill: str, shape: Mapping[str, Any], number: int = 1, source: int | None = None
+) -> dict[str, Any]:
     """A step as a planner hands it in."""
     spec = {"shape": shape, "reason": "the answer needs it"}
-    return {"step": number, "task": task, "skills": [skill], "return_spec": spec, "input_from_step": source}
+    return {
+        "step": number,
+        "task": task,
+        "skills": [skill],
+        "return_spec": spec,
+        "input_from_step": source,
+    }
 
 
 def planner(*drafts: Sequence[Mapping[str, Any]]) -> ScriptedModel:
@@ -76,9 +84,14 @@ def planner(*drafts: Sequence[Mapping[str, Any]]) -> ScriptedModel:
 
 
 def step_kit(
-    folder: Path, skills: Skills, executor: BaseChatModel, *drafts: Sequence[Mapping[str, Any]], lead: Any = stitched
+    folder: Path,
+    skills: Skills,
+    executor: BaseChatModel,
+    *drafts: Sequence[Mapping[str, Any]],
+    lead: Any = stitched,
 ) -> PlanKit:
-    """A kit over a store in a folder, whose planner hands in these drafts; without any the planner's model is the executor's."""
+    """A kit over a store in a folder, whose planner hands in these drafts; without any the
+    planner's model is the executor's."""
     store = SqliteStore(str(folder / "kit.db"))
     documents = store.open_documents()
     (folder / "tasks").mkdir(exist_ok=True)
@@ -86,13 +99,32 @@ def step_kit(
     policy = Policy(time_budget_ms=60_000, tokens_in=400_000, max_tool_calls=12)
     budget = Policy(time_budget_ms=300_000)
     cards = [
-        AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS, policy=policy),
-        AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS, policy=policy),
+        AgentCard(
+            id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS, policy=policy
+        ),
+        AgentCard(
+            id="executor",
+            description="Executes.",
+            model="offline",
+            tools=EXECUTOR_TOOLS,
+            policy=policy,
+        ),
     ]
-    deck = small_deck((), cards, planning=PlanSettings(planner="planner", executor="executor", budget=budget))
+    deck = small_deck(
+        (), cards, planning=PlanSettings(planner="planner", executor="executor", budget=budget)
+    )
     model = planner(*drafts)
-    models = {"orchestrator": ScriptedModel(lead), "planner": model if drafts else executor, "executor": executor}
-    return PlanKit(PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services))), store, services, model)
+    models = {
+        "orchestrator": ScriptedModel(lead),
+        "planner": model if drafts else executor,
+        "executor": executor,
+    }
+    return PlanKit(
+        PLAN_EXECUTE.team(deck, lambda own: bind(own, models, plan_tools(services))),
+        store,
+        services,
+        model,
+    )
 
 
 async def plan_of(kit: PlanKit, reply: Reply) -> Plan:
@@ -110,7 +142,9 @@ async def output_of(kit: PlanKit, plan: Plan, number: int = 1) -> Any:
 
 async def events_of(kit: PlanKit, kind: str | None = None) -> list[AgentEvent]:
     """What the log has, of one kind or all."""
-    return await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id, event_type=kind))
+    return await kit.services.documents.events.query(
+        EventFilter(tenant_id=WHO.tenant_id, event_type=kind)
+    )
 
 
 class Telling(SkillService):
@@ -120,7 +154,9 @@ class Telling(SkillService):
         super().__init__(**options)
         self.street = street
 
-    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+    def call(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> Any:
         result = super().call(scope, name, arguments, key)
         if name != "outlet_details" or not isinstance(result, dict):
             return result

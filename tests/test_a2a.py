@@ -1,4 +1,5 @@
-"""A2A: the real SDK on both sides, over a socket and inside the process; one trace, one contract, on behalf of one principal."""
+"""A2A: the real SDK on both sides, over a socket and inside the process; one trace, one contract,
+on behalf of one principal."""
 
 import asyncio
 import gc
@@ -19,7 +20,16 @@ from a2a.server.events import EventQueue
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore, TaskUpdater
-from a2a.types import Message, Part, Role, SendMessageRequest, StreamResponse, Task, TaskState, TaskStatus
+from a2a.types import (
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+    Task,
+    TaskState,
+    TaskStatus,
+)
 from langchain_core.tools import StructuredTool
 from starlette.applications import Starlette
 from starlette.types import Receive, Scope, Send
@@ -56,21 +66,29 @@ def bound(models: Mapping[str, Any], lead: Any = None, **deck: Any) -> Team:
     tools = deck.pop("tools", {})
     leading = lead or ScriptedModel(*[asks(*models), stitched] * 4)
     cards = small_deck(list(models), **deck)
-    return PATTERNS["mediated"].team(cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools))
+    return PATTERNS["mediated"].team(
+        cards, lambda deck: bind(deck, {**models, "orchestrator": leading}, tools)
+    )
 
 
 @asynccontextmanager
 async def wired(team: Team) -> AsyncGenerator[tuple[SmallKit, httpx.AsyncClient]]:
-    """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket; and the client it calls with."""
+    """A kit whose sub-agents are called over HTTP, JSON and a stream of bytes, without a socket;
+    and the client it calls with."""
     peers = serve_team(team, URL)
-    async with httpx.AsyncClient(transport=StreamingASGITransport(peers.app, isolated=False), timeout=None) as http:
+    async with httpx.AsyncClient(
+        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
+    ) as http:
         yield SmallKit(remote(team, URL, http), SqliteStore(":memory:")), http
     await peers.aclose()
 
 
 @asynccontextmanager
-async def hopping(models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any) -> AsyncGenerator[SmallKit]:
-    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way of the wire format."""
+async def hopping(
+    models: Mapping[str, Any], lead: Any = None, way: str = "inside", **deck: Any
+) -> AsyncGenerator[SmallKit]:
+    """A small kit whose sub-agents are called over A2A inside the process: as in a grid, or by way
+    of the wire format."""
     team = bound(models, lead, **deck)
     if way == "wire":
         async with wired(team) as (kit, _):
@@ -83,7 +101,9 @@ async def hopping(models: Mapping[str, Any], lead: Any = None, way: str = "insid
         await team.aclose()
 
 
-async def ask(kit: SmallKit, message: str = "two things", session: Any = ALICE, **more: Any) -> Reply:
+async def ask(
+    kit: SmallKit, message: str = "two things", session: Any = ALICE, **more: Any
+) -> Reply:
     return await run_turn(message, session, kit, PATTERNS["a2a"], **more)
 
 
@@ -93,16 +113,28 @@ def told(reply: Reply) -> list[tuple[str, str]]:
 
 
 @WAYS
-async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_same_times(way: str) -> None:
+async def test_a_turn_over_the_hop_is_the_same_turn_with_the_same_events_at_the_same_times(
+    way: str,
+) -> None:
     models = {"shop": answering("Deals.", 1.0), "rewards": answering("4,975 points.", 2.0)}
     async with hopping(models, way=way) as kit:
         reply = await ask(kit)
-    here = SmallKit(bind(small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)}), kit.store)
+    here = SmallKit(
+        bind(
+            small_deck(list(models)),
+            {**models, "orchestrator": ScriptedModel(asks(*models), stitched)},
+        ),
+        kit.store,
+    )
     plain = await run_turn("two things", ALICE.model_copy(update={"id": "e2"}), here)
     assert reply.text == plain.text == "Deals. | 4,975 points."
     assert sorted(told(reply)) == sorted(told(plain)) and reply.usage == plain.usage
-    assert [(s.kind, s.name, round(s.started, 3), round(s.ended, 3)) for s in sorted(reply.trace.spans, key=_key)] == [
-        (s.kind, s.name, round(s.started, 3), round(s.ended, 3)) for s in sorted(plain.trace.spans, key=_key)
+    assert [
+        (s.kind, s.name, round(s.started, 3), round(s.ended, 3))
+        for s in sorted(reply.trace.spans, key=_key)
+    ] == [
+        (s.kind, s.name, round(s.started, 3), round(s.ended, 3))
+        for s in sorted(plain.trace.spans, key=_key)
     ]
 
 
@@ -111,7 +143,9 @@ def _key(span: Any) -> Any:
 
 
 @pytest.mark.req("SO-5")
-async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers() -> None:
+async def test_one_trace_crosses_the_hop_its_id_in_traceparent_its_spans_under_the_callers() -> (
+    None
+):
     seen: list[str] = []
 
     async def note(request: httpx.Request) -> None:
@@ -134,7 +168,9 @@ async def test_the_far_side_works_in_the_trace_it_was_sent(way: str) -> None:
     async with hopping({"shop": answering("Deals.")}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        updates = await _sent(agent.client, _request("shop"), {"traceparent": traceparent("t1", "s3")})
+        updates = await _sent(
+            agent.client, _request("shop"), {"traceparent": traceparent("t1", "s3")}
+        )
     reports = [Report.model_validate_json(u.metadata[KEY]) for u in updates if KEY in u.metadata]
     assert {event.turn_id for report in reports for event in report.events} == {trace_id("t1")}
     assert isinstance(reports[-1].outcome, Answer) and reports[-1].outcome.text == "Deals."
@@ -147,18 +183,28 @@ async def test_progress_is_heard_while_the_far_side_works(way: str) -> None:
         await asyncio.sleep(2.0)
         return "found"
 
-    tool = StructuredTool(name="look", description="Looks.", args_schema={"type": "object", "properties": {}}, coroutine=look)
+    tool = StructuredTool(
+        name="look",
+        description="Looks.",
+        args_schema={"type": "object", "properties": {}},
+        coroutine=look,
+    )
     model = ScriptedModel(Line(calls=[("look", {})]), "Deals.")
     card = AgentCard(id="shop", description="Deals.", model="offline", tools=("look",))
     async with hopping({"shop": model}, cards=[card], tools={"look": tool}, way=way) as kit:
         reply = await ask(kit)
     [line] = [e for e in reply.events if e.kind == "status_line"]
-    assert line.at == pytest.approx(0.0, abs=0.01) and reply.events[-1].at == pytest.approx(2.0, abs=0.01)
-    assert [s.name for s in reply.trace.spans if s.kind == "tool"] == ["look"] and reply.usage.tool_calls == 1
+    assert line.at == pytest.approx(0.0, abs=0.01) and reply.events[-1].at == pytest.approx(
+        2.0, abs=0.01
+    )
+    assert [s.name for s in reply.trace.spans if s.kind == "tool"] == [
+        "look"
+    ] and reply.usage.tool_calls == 1
 
 
 @pytest.mark.parametrize(
-    ("model", "reason"), [(failing(OSError("secret=/srv")), "exception"), (answering("late", 30.0), "timeout")]
+    ("model", "reason"),
+    [(failing(OSError("secret=/srv")), "exception"), (answering("late", 30.0), "timeout")],
 )
 @WAYS
 async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_to(
@@ -171,7 +217,9 @@ async def test_what_goes_wrong_over_there_is_a_typed_failure_here_and_owned_up_t
     assert [(o.agent, o.axis, o.reason) for o in failed] == [("rewards", "invocation", reason)]
     assert "rewards" in reply.text and "Deals." in reply.text and "secret" not in reply.text
     if reason == "timeout":
-        assert failed[0].timing is not None and failed[0].timing.seconds == pytest.approx(8.0, abs=0.01)
+        assert failed[0].timing is not None and failed[0].timing.seconds == pytest.approx(
+            8.0, abs=0.01
+        )
 
 
 async def test_a_peer_that_is_not_there_is_unavailable() -> None:
@@ -179,9 +227,15 @@ async def test_a_peer_that_is_not_there_is_unavailable() -> None:
         raise httpx.ConnectError("connection refused")
 
     async with hopping({"shop": answering("Deals.")}) as kit:
-        team = remote(kit.team, "http://nowhere.internal", httpx.AsyncClient(transport=httpx.MockTransport(refuse)))
+        team = remote(
+            kit.team,
+            "http://nowhere.internal",
+            httpx.AsyncClient(transport=httpx.MockTransport(refuse)),
+        )
         reply = await ask(replace(kit, team=team))
-    assert [(o.reason, o.axis) for o in reply.outcomes if isinstance(o, Failure)] == [("unavailable", "invocation")]
+    assert [(o.reason, o.axis) for o in reply.outcomes if isinstance(o, Failure)] == [
+        ("unavailable", "invocation")
+    ]
 
 
 @pytest.mark.parametrize("after", [0.5, 1.5])
@@ -197,22 +251,42 @@ async def test_a_stopped_turn_stops_the_far_side_too(after: float, way: str) -> 
             raise
         return "never"
 
-    tool = StructuredTool(name="work", description="Works.", args_schema={"type": "object", "properties": {}}, coroutine=work)
+    tool = StructuredTool(
+        name="work",
+        description="Works.",
+        args_schema={"type": "object", "properties": {}},
+        coroutine=work,
+    )
     card = AgentCard(id="shop", description="Deals.", model="offline", tools=("work",))
-    async with hopping({"shop": ScriptedModel(Line(calls=[("work", {})]))}, way=way, cards=[card], tools={"work": tool}) as kit:
+    async with hopping(
+        {"shop": ScriptedModel(Line(calls=[("work", {})]))},
+        way=way,
+        cards=[card],
+        tools={"work": tool},
+    ) as kit:
         turn = run_turn("one thing", ALICE, kit, PATTERNS["a2a"])
         await asyncio.sleep(after)
         turn.cancel()
         reply = await turn
-        assert reply.status == "cancelled" and stopped == ["here"] and reply.events[-1].at == pytest.approx(after)
-    ours = [t for t in asyncio.all_tasks() if t is not asyncio.current_task() and "_shutdown_watcher" not in repr(t)]
+        assert (
+            reply.status == "cancelled"
+            and stopped == ["here"]
+            and reply.events[-1].at == pytest.approx(after)
+        )
+    ours = [
+        t
+        for t in asyncio.all_tasks()
+        if t is not asyncio.current_task() and "_shutdown_watcher" not in repr(t)
+    ]
     assert ours == []
 
 
 @WAYS
 async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
     model = ScriptedModel(*["Answer one.", "Answer two.", "Answer three."])
-    async with hopping({"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way) as kit:
+    async with hopping(
+        {"shop": model}, ScriptedModel(*[asks("shop"), stitched] * 3), way=way
+    ) as kit:
         await ask(kit, "first")
         await ask(kit, "second")
         await ask(kit, "third", BOB.model_copy(update={"id": "e3"}))
@@ -223,7 +297,9 @@ async def test_the_far_side_remembers_each_caller_apart(way: str) -> None:
     assert [m.content for m in model.seen[1][1:]] == ["about shop", "Answer one.", "about shop"]
     assert [m.content for m in model.seen[2][1:]] == ["about shop"]
     strangers = [[m.content for m in thread[1:]] for thread in model.seen[3:]]
-    assert strangers == [["hello"], ["hello"]], "another user, and the same name in another tenant, under a known conversation"
+    assert strangers == [["hello"], ["hello"]], (
+        "another user, and the same name in another tenant, under a known conversation"
+    )
 
 
 @WAYS
@@ -232,14 +308,21 @@ async def test_who_names_nobody_is_turned_away(way: str) -> None:
     async with hopping({"shop": model}, way=way) as kit:
         agent = kit.team.agents["shop"]
         assert isinstance(agent, RemoteAgent)
-        updates = await _sent(agent.client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")]))
+        updates = await _sent(
+            agent.client, Message(message_id="m", role=Role.ROLE_USER, parts=[Part(text="hello")])
+        )
     assert updates[-1].status.state == TaskState.TASK_STATE_REJECTED and model.seen == []
 
 
 @WAYS
 async def test_the_contract_holds_over_there_and_its_spend_is_counted_once_here(way: str) -> None:
     card = AgentCard.model_validate(
-        {"id": "shop", "description": "D.", "model": "offline", "policy": {"tokens_out": 5, "time_budget_ms": 8000}}
+        {
+            "id": "shop",
+            "description": "D.",
+            "model": "offline",
+            "policy": {"tokens_out": 5, "time_budget_ms": 8000},
+        }
     )
     async with hopping({"shop": answering("word " * 100)}, cards=[card], way=way) as kit:
         reply = await ask(kit)
@@ -258,7 +341,9 @@ class Foreign(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         said = [Part(text=f"You asked: {context.get_user_input()}")]
         if self._ending == "message":
-            await event_queue.enqueue_event(Message(message_id="r", role=Role.ROLE_AGENT, parts=said))
+            await event_queue.enqueue_event(
+                Message(message_id="r", role=Role.ROLE_AGENT, parts=said)
+            )
             return
         task_id, context_id = context.task_id or "", context.context_id or ""
         status = TaskStatus(state=TaskState.TASK_STATE_WORKING)
@@ -274,16 +359,26 @@ class Foreign(AgentExecutor):
 
 
 @pytest.mark.parametrize(
-    ("ending", "text"), [("message", "You asked: about shop"), ("artifact", "You asked: about shop"), ("failure", None)]
+    ("ending", "text"),
+    [
+        ("message", "You asked: about shop"),
+        ("artifact", "You asked: about shop"),
+        ("failure", None),
+    ],
 )
 async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str | None) -> None:
     card = AgentCard(id="shop", description="Deals.", model="offline")
     peer = peer_card(card, "http://foreign.internal/a2a")
     handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
     app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
-    async with httpx.AsyncClient(transport=StreamingASGITransport(app)) as http, hopping({"shop": answering("x")}) as kit:
+    async with (
+        httpx.AsyncClient(transport=StreamingASGITransport(app)) as http,
+        hopping({"shop": answering("x")}) as kit,
+    ):
         client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
-        team = kit.team.with_agents({"shop": RemoteAgent(card, client, kit.team.deck.policy(card), 8.0)})
+        team = kit.team.with_agents(
+            {"shop": RemoteAgent(card, client, kit.team.deck.policy(card), 8.0)}
+        )
         reply = await ask(replace(kit, team=team))
     await handler.aclose()
     assert [o.text if isinstance(o, Answer) else None for o in reply.outcomes] == [text]
@@ -291,8 +386,13 @@ async def test_any_a2a_agent_can_stand_in_for_a_sub_agent(ending: str, text: str
 
 @pytest.mark.realtime
 async def test_over_a_socket_the_cards_are_found_and_a_whole_turn_is_run() -> None:
-    models: dict[str, Any] = {"shop": answering("Deals.", 0.05), "rewards": failing(OSError("secret=/srv"), 0.05)}
-    team = bind(small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)})
+    models: dict[str, Any] = {
+        "shop": answering("Deals.", 0.05),
+        "rewards": failing(OSError("secret=/srv"), 0.05),
+    }
+    team = bind(
+        small_deck(list(models)), {**models, "orchestrator": ScriptedModel(asks(*models), stitched)}
+    )
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     peers = serve_team(team, f"http://127.0.0.1:{port}")
@@ -305,9 +405,16 @@ async def test_over_a_socket_the_cards_are_found_and_a_whole_turn_is_run() -> No
         )
         reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
         await peers.aclose()
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "failure")]
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [
+        ("shop", "answer"),
+        ("rewards", "failure"),
+    ]
     assert "Deals." in reply.text and "rewards" in reply.text and "secret" not in reply.text
-    assert {e.body.agent for e in reply.events if isinstance(e.body, ModelStarted)} == {"orchestrator", "shop", "rewards"}
+    assert {e.body.agent for e in reply.events if isinstance(e.body, ModelStarted)} == {
+        "orchestrator",
+        "shop",
+        "rewards",
+    }
 
 
 class Question:
@@ -315,7 +422,9 @@ class Question:
 
 
 @pytest.mark.realtime
-async def test_a_loopback_socket_runs_the_app_in_its_callers_context_and_keeps_none_of_a_call_that_was_hung_up() -> None:
+async def test_a_loopback_socket_runs_the_app_in_its_callers_context_and_keeps_none_of_a_call_that_was_hung_up() -> (
+    None
+):
     question: ContextVar[Question | None] = ContextVar("question", default=None)
     seen: list[Question | None] = []
 
@@ -326,7 +435,10 @@ async def test_a_loopback_socket_runs_the_app_in_its_callers_context_and_keeps_n
 
     listening = listen("127.0.0.1", 0)
     url = f"http://127.0.0.1:{listening.getsockname()[1]}"
-    async with httpx.AsyncClient(transport=LoopbackTransport(app, listening)) as http, httpx.AsyncClient() as stranger:
+    async with (
+        httpx.AsyncClient(transport=LoopbackTransport(app, listening)) as http,
+        httpx.AsyncClient() as stranger,
+    ):
         own = Question()
         question.set(own)
         codes = [(await client.get(url)).status_code for client in (http, stranger)]
@@ -343,12 +455,16 @@ async def test_a_loopback_socket_runs_the_app_in_its_callers_context_and_keeps_n
         assert kept() is None
 
 
-async def _sent(client: Client, message: Message, headers: dict[str, str] | None = None) -> Sequence[Any]:
+async def _sent(
+    client: Client, message: Message, headers: dict[str, str] | None = None
+) -> Sequence[Any]:
     """The parts of a call's stream: tasks and status updates."""
     if KEY in message.metadata:
         who = Request.model_validate_json(str(message.metadata[KEY])).inherited.principal
         headers = {PRINCIPAL: str(who), **(headers or {})}
-    stream = client.send_message(SendMessageRequest(message=message), context=ClientCallContext(service_parameters=headers))
+    stream = client.send_message(
+        SendMessageRequest(message=message), context=ClientCallContext(service_parameters=headers)
+    )
     updates: list[StreamResponse] = [update async for update in stream]
     return [getattr(update, update.WhichOneof("payload") or "task") for update in updates]
 
@@ -362,4 +478,10 @@ def _request(agent: str, principal: Principal = ALICE.principal, episode: str = 
         place="1.1",
     )
     metadata = {KEY: request.model_dump_json()}
-    return Message(message_id="m", context_id=episode, role=Role.ROLE_USER, parts=[Part(text="hello")], metadata=metadata)
+    return Message(
+        message_id="m",
+        context_id=episode,
+        role=Role.ROLE_USER,
+        parts=[Part(text="hello")],
+        metadata=metadata,
+    )

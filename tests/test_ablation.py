@@ -10,8 +10,19 @@ from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors, sev
 from studies.routing_parity import read_scenarios
 
 CASES = HOME / "data" / "cases"
-AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
-PARITY = {scenario.id: scenario for scenario in read_scenarios(CASES / "routing_parity.jsonl", AGENTS)}
+AGENTS = (
+    "shop",
+    "support",
+    "rewards",
+    "ereceipts",
+    "play",
+    "offer_details",
+    "restaurants",
+    "retailer_context",
+)
+PARITY = {
+    scenario.id: scenario for scenario in read_scenarios(CASES / "routing_parity.jsonl", AGENTS)
+}
 COSTS = read_scenarios(CASES / "guard_costs.jsonl", AGENTS)
 SAVES = {
     "failsafe": "mixed-receipt-coffee-dropped",
@@ -33,13 +44,17 @@ def test_the_settings_are_all_none_each_without_and_each_alone():
     assert set(SAVES) == set(GUARDS)
     assert len(chosen) == 2 + 2 * len(GUARDS)
     assert chosen["all on"] == Guards() and not any(vars(chosen["all off"]).values())
-    assert [sum(vars(chosen[f"without {guard}"]).values()) for guard in GUARDS] == [len(GUARDS) - 1] * len(GUARDS)
+    assert [sum(vars(chosen[f"without {guard}"]).values()) for guard in GUARDS] == [
+        len(GUARDS) - 1
+    ] * len(GUARDS)
     assert [sum(vars(chosen[f"{guard} alone"]).values()) for guard in GUARDS] == [1] * len(GUARDS)
 
 
 @pytest.mark.parametrize(("guard", "scenario"), SAVES.items())
 async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: str):
-    chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
+    chosen = {
+        name: value for name, value in settings().items() if name in ("all on", f"without {guard}")
+    }
     rows = await play_trials([PARITY[scenario]], chosen, AGENTS)
     assert right(rows) == {"all on": True, f"without {guard}": False}
     acted = {row.setting: {name for name, _, _ in row.acted} for row in rows}
@@ -50,7 +65,9 @@ async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: st
 @pytest.mark.parametrize("guard", ["failsafe", "echo", "overlap", "fastpath"])
 async def test_a_guard_can_cost_a_decision_that_was_right(guard: str):
     mine = [scenario for scenario in COSTS if scenario.id.startswith(guard)]
-    chosen = {name: value for name, value in settings().items() if name in ("all on", f"without {guard}")}
+    chosen = {
+        name: value for name, value in settings().items() if name in ("all on", f"without {guard}")
+    }
     rows = await play_trials(mine, chosen, AGENTS)
     assert all(row.agents for row in rows if row.setting == f"without {guard}")
     assert not all(row.agents for row in rows if row.setting == "all on")
@@ -71,13 +88,25 @@ async def test_a_team_of_its_own_routes_in_place_of_the_script():
 @pytest.mark.req("SAT-4", "PC2-S5.1")
 async def test_with_guards_an_invented_call_hardly_ever_runs_and_a_needed_one_is_hardly_ever_dropped():
     asks = several_parts(CASES / "mixed.jsonl", len(AGENTS))[::6]
-    assert not any(content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks)
+    assert not any(
+        content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks
+    )
     rows = await play_errors(asks, AGENTS)
 
     def errors(setting: str, *wordings: str, needed: bool) -> float:
-        chosen = [row for row in rows if row.setting == setting and row.needed == needed and row.wording in wordings]
+        chosen = [
+            row
+            for row in rows
+            if row.setting == setting and row.needed == needed and row.wording in wordings
+        ]
         return sum(row.ran != needed for row in chosen) / len(chosen)
 
-    assert errors("guards on", *WORDINGS[:2], needed=False) < 0.1 and errors("guards on", *WORDINGS, needed=True) < 0.02
-    assert errors("pure loop", *WORDINGS, needed=False) == 1 and errors("pure loop", *WORDINGS, needed=True) == 0
+    assert (
+        errors("guards on", *WORDINGS[:2], needed=False) < 0.1
+        and errors("guards on", *WORDINGS, needed=True) < 0.02
+    )
+    assert (
+        errors("pure loop", *WORDINGS, needed=False) == 1
+        and errors("pure loop", *WORDINGS, needed=True) == 0
+    )
     assert errors("without overlap", *WORDINGS, needed=False) == 1

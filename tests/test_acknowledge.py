@@ -69,14 +69,19 @@ def test_a_denial_about_something_else_owns_up_to_nothing(text: str) -> None:
     ],
 )
 def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -> None:
-    assert makes_claim(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards")) == claims
+    assert (
+        makes_claim(clauses(text), REWARDS, stems("Brightroast lets you pay with rewards"))
+        == claims
+    )
 
 
 def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> None:
     assert loses("You have 1,250 points.", "You have some points.", [])
     assert not loses("You have 1,250 points.", "Your balance is 1250.", [])
     assert loses("Receipts need sharp photos without shadows.", "All done!", [])
-    assert not loses("Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", [])
+    assert not loses(
+        "Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", []
+    )
     assert not loses("Done.", "All right!", [])
     assert numbers("1. two of 3 cost $5.50, 12 or 1,300") == {"5.5", "1300"}
 
@@ -84,19 +89,38 @@ def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> No
 @pytest.mark.req("PC1-R-7")
 def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is() -> None:
     articles = {article.id: article for article in load_world(HOME / "data" / "world").articles}
-    pairs = [(a, b) for a, b in permutations(PARAPHRASES, 2) if articles[a].topic != articles[b].topic]
+    pairs = [
+        (a, b) for a, b in permutations(PARAPHRASES, 2) if articles[a].topic != articles[b].topic
+    ]
 
     def gone(article: str, text: str, *siblings: str) -> bool:
-        said = ["support", *(each.title for each in articles.values() if each.id == article or each.text in siblings)]
+        said = [
+            "support",
+            *(
+                each.title
+                for each in articles.values()
+                if each.id == article or each.text in siblings
+            ),
+        ]
         return loses(articles[article].text, text, said, siblings)
 
     alone = sum(not gone(each, told) for each, told in PARAPHRASES.items())
-    both = sum(not gone(a, f"{PARAPHRASES[a]} {PARAPHRASES[b]}", articles[b].text) for a, b in pairs)
+    both = sum(
+        not gone(a, f"{PARAPHRASES[a]} {PARAPHRASES[b]}", articles[b].text) for a, b in pairs
+    )
     omitted = sum(not gone(a, PARAPHRASES[b], articles[b].text) for a, b in pairs)
     copied = sum(not gone(a, articles[b].text, articles[b].text) for a, b in pairs)
     evaded = [(each, text) for each in PARAPHRASES for text in EMPTY if not gone(each, text)]
-    evaded += [(each, text) for each in PARAPHRASES for text in OTHERS if not gone(each, f"Here you are! {text}", text)]
-    print(f"kept {alone} of {len(PARAPHRASES)}, beside another {both}, taken for kept {omitted} and {copied} of {len(pairs)}")
+    evaded += [
+        (each, text)
+        for each in PARAPHRASES
+        for text in OTHERS
+        if not gone(each, f"Here you are! {text}", text)
+    ]
+    print(
+        f"kept {alone} of {len(PARAPHRASES)}, beside another {both}, taken for kept {omitted} "
+        f"and {copied} of {len(pairs)}"
+    )
     assert alone >= 0.9 * len(PARAPHRASES) and both >= 0.85 * len(pairs)
     assert omitted + copied <= 0.01 * 2 * len(pairs) and not evaded, evaded
 
@@ -131,7 +155,13 @@ def test_raw_text_is_seen_by_its_shape(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["It costs $503.", "Ask shop.", "An error of mine, sorry.", "Code SAVE20 at https://x.example/a-b"]
+    "text",
+    [
+        "It costs $503.",
+        "Ask shop.",
+        "An error of mine, sorry.",
+        "Code SAVE20 at https://x.example/a-b",
+    ],
 )
 def test_plain_text_is_not_raw(text: str) -> None:
     assert not looks_raw(text)
@@ -143,38 +173,58 @@ def paths(reply: Reply) -> list[str]:
 
 @pytest.mark.req("PC2-FR-14")
 async def test_a_second_composition_is_told_in_plain_words_what_was_missing() -> None:
-    lead = ScriptedModel(asks("shop", "rewards"), "Shop has beans.", "Shop has beans. I could not reach rewards.")
+    lead = ScriptedModel(
+        asks("shop", "rewards"), "Shop has beans.", "Shop has beans. I could not reach rewards."
+    )
     kit = small_kit(lead, {"shop": answering("beans"), "rewards": failing(OSError("disk x17"))})
     reply = await run_turn("two things", ALICE, kit)
-    assert reply.text == "Shop has beans. I could not reach rewards." and paths(reply) == ["recomposed"]
+    assert reply.text == "Shop has beans. I could not reach rewards." and paths(reply) == [
+        "recomposed"
+    ]
     told = str(lead.seen[2][0].content)
-    assert "could not get an answer about rewards" in told and "x17" not in told and "OSError" not in told
+    assert (
+        "could not get an answer about rewards" in told
+        and "x17" not in told
+        and "OSError" not in told
+    )
 
 
 @pytest.mark.req("PC2-FR-14")
 async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced() -> None:
     pieces = ["Shop ", "says ", "beans, via ", "ask_", "shop ", "and more."]
-    lead = ScriptedModel(asks("shop"), Line("".join(pieces), pieces=pieces, pace=0.1), "Shop says beans.")
+    lead = ScriptedModel(
+        asks("shop"), Line("".join(pieces), pieces=pieces, pace=0.1), "Shop says beans."
+    )
     kit = small_kit(lead, {"shop": answering("beans")})
     reply = await run_turn("one thing", ALICE, kit)
     read = [e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced)]
     assert "ask_" not in "".join(read) and "Shop says " in "".join(read)
-    assert reply.text == transcript(reply.events).answer == "Shop says beans." and paths(reply) == []
+    assert (
+        reply.text == transcript(reply.events).answer == "Shop says beans." and paths(reply) == []
+    )
 
 
 async def test_a_word_the_user_brought_is_not_raw() -> None:
-    kit = small_kit([asks("shop", query="find big_beans"), "Here is big_beans."], {"shop": answering("It is here.")})
+    kit = small_kit(
+        [asks("shop", query="find big_beans"), "Here is big_beans."],
+        {"shop": answering("It is here.")},
+    )
     assert (await run_turn("find big_beans", ALICE, kit)).text == "Here is big_beans."
 
 
 async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line() -> None:
-    kit = small_kit([asks("shop", text="Calling ask_shop now."), "Beans."], {"shop": answering("beans")})
+    kit = small_kit(
+        [asks("shop", text="Calling ask_shop now."), "Beans."], {"shop": answering("beans")}
+    )
     reply = await run_turn("one thing", ALICE, kit)
     assert reply.preamble == "One moment, I'm looking into that."
 
 
 async def test_a_preamble_that_made_up_a_figure_does_not_stay_when_the_part_fails() -> None:
-    lead = [asks("rewards", text="You have 7341 points, let me check."), "I could not reach rewards."]
+    lead = [
+        asks("rewards", text="You have 7341 points, let me check."),
+        "I could not reach rewards.",
+    ]
     reply = await run_turn("my points", ALICE, small_kit(lead, {"rewards": failing(OSError("x"))}))
     assert "7341" not in reply.preamble and reply.text == "I could not reach rewards."
 
@@ -190,7 +240,9 @@ async def test_a_failure_made_good_by_a_later_answer_owes_nothing() -> None:
 @pytest.mark.req("PC2-FR-14")
 async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_rest() -> None:
     kit = small_kit(
-        [asks("a0", "rewards")], {"a0": answering("A is known"), "rewards": answering("late", 7)}, turn_budget_ms=5000
+        [asks("a0", "rewards")],
+        {"a0": answering("A is known"), "rewards": answering("late", 7)},
+        turn_budget_ms=5000,
     )
     reply = await run_turn("two things", ALICE, kit)
     assert reply.status == "deadline" and paths(reply) == ["rescued"]
@@ -199,8 +251,11 @@ async def test_past_its_deadline_a_turn_uses_the_answers_in_hand_and_names_the_r
 
 @pytest.mark.req("PC2-FR-14")
 def test_a_reservation_reaches_the_model_and_is_worded_for_people() -> None:
-    answer = Answer(call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",))
+    answer = Answer(
+        call_id="c", agent="offer_details", text="Two offers.", data_faults=("timeout",)
+    )
     assert "may be incomplete" in tell(answer) and "timeout" not in tell(answer)
     assert (
-        reservations([answer], ENGLISH) == "About offer details: part of the data was not available, so this may be incomplete."
+        reservations([answer], ENGLISH)
+        == "About offer details: part of the data was not available, so this may be incomplete."
     )

@@ -1,4 +1,5 @@
-"""A reply for another principal is told when it comes in: log, store and collector have it though the turn never ends."""
+"""A reply for another principal is told when it comes in: log, store and collector have it though
+the turn never ends."""
 
 import os
 import signal
@@ -37,20 +38,40 @@ def counted(receiver: OtlpReceiver, seconds: float = 20.0) -> list[tuple[str, st
     until = time.monotonic() + seconds
     while not receiver.metrics and time.monotonic() < until:
         time.sleep(0.05)
-    metrics_of = [scope.metrics for sent in receiver.metrics for r in sent.resource_metrics for scope in r.scope_metrics]
-    points = [(metric.name, point) for found in metrics_of for metric in found for point in metric.sum.data_points]
+    metrics_of = [
+        scope.metrics
+        for sent in receiver.metrics
+        for r in sent.resource_metrics
+        for scope in r.scope_metrics
+    ]
+    points = [
+        (metric.name, point)
+        for found in metrics_of
+        for metric in found
+        for point in metric.sum.data_points
+    ]
     return [(name, point.attributes[0].value.string_value, point.as_int) for name, point in points]
 
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-S5.6n", "PC2-NFR-4")
-def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_collector(tmp_path: Path) -> None:
+def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_collector(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "kit.db"
     with otlp_receiver() as receiver:
-        settings = {"KIT_STORE": str(path), "KIT_MODEL": "offline", "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url}
+        settings = {
+            "KIT_STORE": str(path),
+            "KIT_MODEL": "offline",
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.url,
+        }
         environment = {**os.environ, **settings}
         process = subprocess.Popen(
-            [sys.executable, "-c", TURN], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            [sys.executable, "-c", TURN],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
         )
         try:
             assert process.stdout is not None

@@ -1,4 +1,5 @@
-"""An agent behind an API that streams is read while the API still speaks, where sub-agents speak to the user themselves."""
+"""An agent behind an API that streams is read while the API still speaks, where sub-agents speak to
+the user themselves."""
 
 import asyncio
 from collections.abc import AsyncGenerator
@@ -27,7 +28,9 @@ from tests.test_upstream import world
 SENTENCES = ("Open the receipt.", " Tap Fix it.", " Send it again.")
 
 
-async def ask(service: Service, pattern: Pattern = DIRECT, question: str = "my receipt did not scan") -> Reply:
+async def ask(
+    service: Service, pattern: Pattern = DIRECT, question: str = "my receipt did not scan"
+) -> Reply:
     kit = small_kit([asks("support", query=question), stitched], {"support": ScriptedModel()})
     kit.team = with_services(kit.team, {"support": service})
     return await run_turn(question, ALICE, kit, pattern)
@@ -36,7 +39,9 @@ async def ask(service: Service, pattern: Pattern = DIRECT, question: str = "my r
 def answers(reply: Reply) -> list[tuple[float, str]]:
     """When each piece of the answer could be read."""
     return [
-        (event.at, event.body.text) for event in reply.events if isinstance(event.body, Text) and event.body.channel == "answer"
+        (event.at, event.body.text)
+        for event in reply.events
+        if isinstance(event.body, Text) and event.body.channel == "answer"
     ]
 
 
@@ -73,12 +78,17 @@ async def test_words_of_an_api_that_breaks_off_do_not_stand() -> None:
 @pytest.mark.realtime
 @pytest.mark.req("SAT-27")
 async def test_over_a_socket_the_first_words_are_read_before_the_service_has_ended() -> None:
-    async with serving(support_app(world(), pace=1.0)) as url, httpx.AsyncClient(base_url=url) as client:
+    async with (
+        serving(support_app(world(), pace=1.0)) as url,
+        httpx.AsyncClient(base_url=url) as client,
+    ):
         reply = await ask(support_api(HttpSupport(client), Conversations()))
     read, end = answers(reply), ended(reply.events)
     assert len(read) > 2 and read[0][0] < end.at - 0.1
     assert reply.text.startswith(read[0][1].strip()) and reply.status == "ok"
-    assert [event.body.status for event in reply.events if event.body.kind == "status"] == ["asking_support"]
+    assert [event.body.status for event in reply.events if event.body.kind == "status"] == [
+        "asking_support"
+    ]
 
 
 @pytest.mark.realtime
@@ -87,7 +97,9 @@ async def test_an_api_that_speaks_about_somebody_else_is_not_read() -> None:
     async with serving(app) as url, httpx.AsyncClient(base_url=url) as client:
         reply = await ask(support_api(HttpSupport(client), Conversations()))
     assert reply.text == "I wasn't able to get an answer about support right now."
-    assert [event.body.principal_verified for event in reply.events if isinstance(event.body, Envelope)] == [False]
+    assert [
+        event.body.principal_verified for event in reply.events if isinstance(event.body, Envelope)
+    ] == [False]
 
 
 async def _foreign(lines: AsyncGenerator[bytes, None]) -> AsyncGenerator[bytes, None]:

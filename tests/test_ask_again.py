@@ -1,4 +1,5 @@
-"""A turn is asked again with what its session held before it, in a session of its own: the first conversation stays as it is."""
+"""A turn is asked again with what its session held before it, in a session of its own: the first
+conversation stays as it is."""
 
 import json
 from typing import Any
@@ -37,7 +38,9 @@ class Talk:
             "orchestrator": ScriptedModel(routed),
             "ann": answering("A is known."),
             "bob": ScriptedModel(lambda _: next(said, Line("B is known."))),
-            "helper": ScriptedModel(lambda _: Line(calls=[("submit_prior_context", {"prior_context": "about A"})])),
+            "helper": ScriptedModel(
+                lambda _: Line(calls=[("submit_prior_context", {"prior_context": "about A"})])
+            ),
         }
         workers = {name: self.models[name] for name in ("ann", "bob", "helper")}
         self.kit: SmallKit = small_kit(self.models["orchestrator"], workers)
@@ -47,7 +50,10 @@ class Talk:
         before = {name: len(model.seen) for name, model in self.models.items()}
         reply = await run_turn(message, past.session if past else ALICE, self.kit, past=past)
         calls = {name: model.seen[before[name] :] for name, model in self.models.items()}
-        return reply, {name: [[(m.type, str(m.content)) for m in call] for call in own] for name, own in calls.items()}
+        return reply, {
+            name: [[(m.type, str(m.content)) for m in call] for call in own]
+            for name, own in calls.items()
+        }
 
     def turn(self, reply: Reply) -> TurnRecord:
         turn = self.kit.store.turn(reply.turn_id)
@@ -55,7 +61,9 @@ class Talk:
         return turn
 
     def past(self, turn: TurnRecord) -> SessionRecall:
-        return recall_before(self.kit.store, turn, self.kit.team.agents, most_lines(self.kit.team.deck.settings))
+        return recall_before(
+            self.kit.store, turn, self.kit.team.agents, most_lines(self.kit.team.deck.settings)
+        )
 
 
 def everything(store: SqliteStore, session: str) -> list[Any]:
@@ -66,7 +74,9 @@ def everything(store: SqliteStore, session: str) -> list[Any]:
 
 
 @pytest.mark.req("K-8")
-async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conversation_alone() -> None:
+async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conversation_alone() -> (
+    None
+):
     talk = Talk()
     _, _ = await talk.ask("both of you")
     second, told = await talk.ask("try again")
@@ -79,7 +89,11 @@ async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conver
     assert past.in_play == ("ann", "bob") and past.unanswered == ("bob",)
     assert everything(talk.kit.store, ALICE.id) == before, "the first conversation is as it was"
     turn = talk.turn(again)
-    assert turn.id != second.turn_id and repeated_turn(turn.session_id) == second.turn_id and again.text == second.text
+    assert (
+        turn.id != second.turn_id
+        and repeated_turn(turn.session_id) == second.turn_id
+        and again.text == second.text
+    )
     assert repeated_turn(ALICE.id) == "" and talk.kit.store.session(turn.session_id) is not None
 
 
@@ -88,13 +102,18 @@ async def test_the_first_turn_of_a_session_is_asked_again_without_a_past() -> No
     first, told = await talk.ask("both of you")
     await talk.ask("try again")
     _, told_again = await talk.ask("both of you", talk.past(talk.turn(first)))
-    assert told_again["orchestrator"][0] == told["orchestrator"][0] and told_again["ann"] == told["ann"]
+    assert (
+        told_again["orchestrator"][0] == told["orchestrator"][0]
+        and told_again["ann"] == told["ann"]
+    )
 
 
 async def test_a_turn_that_left_no_lines_is_asked_again_with_what_came_before_it() -> None:
     talk = Talk()
     first, _ = await talk.ask("both of you")
-    lost = talk.turn(first).replace(id="lost", started_at=talk.turn(first).started_at + 1e-6, status="interrupted", text="")
+    lost = talk.turn(first).replace(
+        id="lost", started_at=talk.turn(first).started_at + 1e-6, status="interrupted", text=""
+    )
     talk.kit.store.begin_turn(lost)
     await talk.ask("both once more")
     assert {line.turn_id for line in talk.past(lost).lines or ()} == {first.turn_id}
@@ -108,7 +127,10 @@ async def test_a_summary_counts_where_it_was_there_already() -> None:
     for at, texts in ((last.started_at - 1e-6, 1), (last.started_at + 1, 2)):
         talk.kit.store.keep_note(ALICE.id, "summary", Note(value=summary, at=at))
         past = talk.past(last)
-        assert len([line for line in past.lines or () if line.role == "user" and not line.agent]) == texts
+        assert (
+            len([line for line in past.lines or () if line.role == "user" and not line.agent])
+            == texts
+        )
         _, told = await talk.ask("both, 2", past)
         assert ("ALL OF IT" in str(told["orchestrator"])) == (texts == 1)
 
@@ -151,7 +173,9 @@ async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past() -
     talk = Talk()
     await talk.ask("both of you")
     second, _ = await talk.ask("try again")
-    stranger = Session(id=f"again:{second.turn_id}:x", principal=Principal(tenant_id="acme", user_id="mallory"))
+    stranger = Session(
+        id=f"again:{second.turn_id}:x", principal=Principal(tenant_id="acme", user_id="mallory")
+    )
     forged = await run_turn("try again", stranger, talk.kit)
     past = talk.past(talk.turn(forged))
     assert past.lines == () and past.session.principal == stranger.principal and not past.in_play

@@ -1,4 +1,5 @@
-"""The benchmarks page: verdicts in words, what a grid will ask for, a grid in a process of its own, the page by a test driver."""
+"""The benchmarks page: verdicts in words, what a grid will ask for, a grid in a process of its own,
+the page by a test driver."""
 
 import json
 import subprocess
@@ -41,7 +42,13 @@ ALONE = "from kit.ui.shared import address; from kit.ui.benchmarks import page; 
 def rows(scorer: str = "exact", **ways: Sequence[float]) -> list[dict[str, Any]]:
     """Tidy rows: pattern -> a value for each case."""
     return [
-        {"model": "simulated-a", "pattern": name, "case": str(case), "scorer": scorer, "value": value}
+        {
+            "model": "simulated-a",
+            "pattern": name,
+            "case": str(case),
+            "scorer": scorer,
+            "value": value,
+        }
         for name, values in ways.items()
         for case, value in enumerate(values)
     ]
@@ -55,7 +62,14 @@ def said(told: list[dict[str, Any]]) -> str:
 
 
 def test_a_better_way_is_named_with_its_difference_and_interval_and_needs_no_more_cases() -> None:
-    told = said(rows(base=[0.0, 1.0] * 30, fair=[0.0, 1.0, 1.0, 1.0] * 15, good=[1.0] * 60, alike=[0.0, 1.0] * 30))
+    told = said(
+        rows(
+            base=[0.0, 1.0] * 30,
+            fair=[0.0, 1.0, 1.0, 1.0] * 15,
+            good=[1.0] * 60,
+            alike=[0.0, 1.0] * 30,
+        )
+    )
     assert told.startswith(
         "By messages routed exactly right, **good** is better than **base** (simulated): 100.0 % against 50.0 %"
     )
@@ -65,30 +79,45 @@ def test_a_better_way_is_named_with_its_difference_and_interval_and_needs_no_mor
 
 
 def test_less_is_better_for_time_and_the_figures_have_their_unit() -> None:
-    told = said(rows("seconds", base=[4.0, 5.0] * 30, quick=[2.0, 3.5] * 30, slower=[3.9, 4.8] * 30))
+    told = said(
+        rows("seconds", base=[4.0, 5.0] * 30, quick=[2.0, 3.5] * 30, slower=[3.9, 4.8] * 30)
+    )
     assert "**quick** is better than **base** (simulated): 2.75 s against 4.50 s" in told
     assert "\N{MINUS SIGN}1.75 s [\N{MINUS SIGN}1.8" in told
 
 
 def test_where_nothing_is_settled_the_sentence_says_how_many_more_cases_would() -> None:
     told = said(rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0]))
-    assert "no way can be told apart from **base** yet (simulated): nearest to a verdict is **nearly**" in told
+    assert (
+        "no way can be told apart from **base** yet (simulated): nearest to a verdict is **nearly**"
+        in told
+    )
     (near,) = (
         one
-        for one in compare(rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0]), {"pattern": "base"})
+        for one in compare(
+            rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0]),
+            {"pattern": "base"},
+        )
         if one.way["pattern"] == "nearly"
     )
-    assert near.more and told.endswith(f"about {near.more:,} more cases like these would settle it.")
+    assert near.more and told.endswith(
+        f"about {near.more:,} more cases like these would settle it."
+    )
 
 
 def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> None:
     told = said(rows(base=[1.0] * 60, bad=[0.0] * 40 + [1.0] * 20, nearly=[1.0] * 57 + [0.0] * 3))
-    assert "no way is better than **base** (simulated): **bad** is worse, with 33.3 % against 100.0 %" in told
+    assert (
+        "no way is better than **base** (simulated): **bad** is worse, with 33.3 % against 100.0 %"
+        in told
+    )
     assert "more cases like these would settle nearly" in told
 
 
 def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
-    assert said(rows(base=[1.0] * 20, same=[1.0] * 20)).endswith("no number of cases would show more.")
+    assert said(rows(base=[1.0] * 20, same=[1.0] * 20)).endswith(
+        "no number of cases would show more."
+    )
     assert "nothing to compare" in headline([], "base", "simulated", [])
     alone = headline([], "one", "simulated", [], summarise(rows(one=[1.0] * 40)))
     assert "is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone
@@ -97,8 +126,18 @@ def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
 def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> None:
     told = rows(base=[0.0, 1.0] * 30, good=[1.0] * 60)
     base, good = lines(summarise(told), compare(told, {"pattern": "base"}), ["pattern"])
-    assert (base.way, base.value, base.difference, base.verdict) == ("base", "50.0 %", "", "baseline")
-    assert (good.way, good.interval, good.verdict, good.more) == ("good", "94.0 to 100.0 %", "better", "settled")
+    assert (base.way, base.value, base.difference, base.verdict) == (
+        "base",
+        "50.0 %",
+        "",
+        "baseline",
+    )
+    assert (good.way, good.interval, good.verdict, good.more) == (
+        "good",
+        "94.0 to 100.0 %",
+        "better",
+        "settled",
+    )
 
 
 # what is kept, and what a grid will ask for
@@ -111,7 +150,9 @@ def test_the_example_holds_every_pattern_on_the_same_cases_and_is_simulated() ->
     assert (run.baseline, list(run.verdicts)) == (spec.grid.baseline, list(spec.grid.verdicts))
     frame = pd.read_csv(StringIO(csv_of(EXAMPLE).decode()))
     asked = frame.groupby("pattern")["case"].agg(set)
-    assert set(asked.index) == set(spec.grid.patterns) and all(one == {case.id for case in spec.cases} for one in asked)
+    assert set(asked.index) == set(spec.grid.patterns) and all(
+        one == {case.id for case in spec.cases} for one in asked
+    )
     assert set(frame["kind"]) == {"simulated"} and len(frame) == run.cells
 
 
@@ -129,40 +170,87 @@ def test_a_folder_that_no_grid_wrote_is_told_and_the_others_stand(tmp_path: Path
 
 def grid(folder: Path, **fields: Any) -> Path:
     path = folder / "grid.yaml"
-    asked = {"name": "few", "models": ["simulated-a"], "specs": {"simulated-a": {"provider": "simulated", "law": {}}}}
-    path.write_text(yaml.safe_dump({**asked, "cases": [{"file": "data/cases/mixed.jsonl", "take": 6}], **fields}))
+    asked = {
+        "name": "few",
+        "models": ["simulated-a"],
+        "specs": {"simulated-a": {"provider": "simulated", "law": {}}},
+    }
+    path.write_text(
+        yaml.safe_dump(
+            {**asked, "cases": [{"file": "data/cases/mixed.jsonl", "take": 6}], **fields}
+        )
+    )
     return path
 
 
 def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path) -> None:
     seen = pace(EXAMPLE)
-    assert seen.tokens_in["mediated"] > seen.tokens_in["direct"] > 0 and all(seconds > 0 for seconds in seen.cpu.values())
-    spec = read_grid(grid(tmp_path, patterns=["direct", "a2a"], repeats=2, cases=[{"file": "data/cases/long.jsonl"}]))
+    assert seen.tokens_in["mediated"] > seen.tokens_in["direct"] > 0 and all(
+        seconds > 0 for seconds in seen.cpu.values()
+    )
+    spec = read_grid(
+        grid(
+            tmp_path,
+            patterns=["direct", "a2a"],
+            repeats=2,
+            cases=[{"file": "data/cases/long.jsonl"}],
+        )
+    )
     asks = forecast(spec, seen)
-    assert asks.cells == len(list(cells(spec))) and asks.turns == 4 * sum(len(case.turns) for case in spec.cases)
-    assert asks.dollars == 0 and asks.seconds and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds  # type: ignore[operator]
+    assert asks.cells == len(list(cells(spec))) and asks.turns == 4 * sum(
+        len(case.turns) for case in spec.cases
+    )
+    assert (
+        asks.dollars == 0
+        and asks.seconds
+        and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds
+    )  # type: ignore[operator]
     model = {"provider": "simulated", "law": {}, "price_in": 1.0, "price_out": 10.0}
-    paid = forecast(read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen)
-    assert paid.dollars == pytest.approx(6 * (seen.tokens_in["direct"] + 10 * seen.tokens_out["direct"]) / 1e6)
+    paid = forecast(
+        read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen
+    )
+    assert paid.dollars == pytest.approx(
+        6 * (seen.tokens_in["direct"] + 10 * seen.tokens_out["direct"]) / 1e6
+    )
     unknown = forecast(read_grid(grid(tmp_path, models=["gpt-4.1-mini"])), seen)
-    assert (unknown.dollars, unknown.seconds) == (None, None), "nobody knows its price, and it takes its own time"
+    assert (unknown.dollars, unknown.seconds) == (None, None), (
+        "nobody knows its price, and it takes its own time"
+    )
 
 
 @pytest.mark.parametrize("cases", CASE_SETS)
 def test_a_grid_of_ones_own_can_be_played_from_every_case_set(cases: str) -> None:
-    draft = Draft(models=("simulated-gpt-5.4-nano", "offline"), patterns=("direct", "swarm"), cases=cases, take=4)
+    draft = Draft(
+        models=("simulated-gpt-5.4-nano", "offline"),
+        patterns=("direct", "swarm"),
+        cases=cases,
+        take=4,
+    )
     asked = order(draft.text())
-    assert asked.asks.cells == 16 and asked.name == draft.name and not asked.paid and not asked.too_large
+    assert (
+        asked.asks.cells == 16
+        and asked.name == draft.name
+        and not asked.paid
+        and not asked.too_large
+    )
     assert yaml.safe_load(draft.text())["baseline"] == {"pattern": "direct"}
-    assert draft.name == draft.model_copy(update={"dollars": 3.0}).name, "another limit goes on where it was"
+    assert draft.name == draft.model_copy(update={"dollars": 3.0}).name, (
+        "another limit goes on where it was"
+    )
     assert draft.name != draft.model_copy(update={"take": 5}).name
 
 
 def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page() -> None:
-    many = Draft(models=("simulated-gpt-5.4-nano",), patterns=("mediated",) * 10, cases="single", take=450)
+    many = Draft(
+        models=("simulated-gpt-5.4-nano",), patterns=("mediated",) * 10, cases="single", take=450
+    )
     assert order(many.text()).asks.cells > MOST and order(many.text()).too_large
-    paid = Draft(models=("gpt-4.1-mini",), patterns=("mediated",), cases="single", take=250, dollars=1.0)
-    assert order(paid.text()).too_large and order(paid.text()).paid and order(paid.text()).limit == 1.0
+    paid = Draft(
+        models=("gpt-4.1-mini",), patterns=("mediated",), cases="single", take=250, dollars=1.0
+    )
+    assert (
+        order(paid.text()).too_large and order(paid.text()).paid and order(paid.text()).limit == 1.0
+    )
     assert not order(paid.model_copy(update={"take": 50}).text()).too_large
 
 
@@ -179,16 +267,30 @@ def ended(grids: Grids, seconds: float = 60) -> Job:
 
 def script(text: str) -> Grids:
     """Grids played by a few lines of Python in place of the process."""
-    return Grids([sys.executable, "-c", f"import json, sys\ndef say(**step): print(json.dumps(step), flush=True)\n{text}"])
+    return Grids(
+        [
+            sys.executable,
+            "-c",
+            f"import json, sys\ndef say(**step): print(json.dumps(step), flush=True)\n{text}",
+        ]
+    )
 
 
 def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path) -> None:
-    grids = script("say(done=3, total=9)\nsys.stdin.read()\nsay(done=4, total=9, complete=False, dollars=0.5)")
+    grids = script(
+        "say(done=3, total=9)\nsys.stdin.read()\nsay(done=4, total=9, complete=False, dollars=0.5)"
+    )
     job = grids.start(tmp_path / "g.yaml", tmp_path / "first")
     with pytest.raises(DataError, match="one grid is played at a time: wait for first, or stop it"):
         grids.start(tmp_path / "g.yaml", tmp_path / "second")
     grids.stop()
-    assert ended(grids) is job and (job.state, job.done, job.total, job.before, job.dollars) == ("stopped", 4, 9, 3, 0.5)
+    assert ended(grids) is job and (job.state, job.done, job.total, job.before, job.dollars) == (
+        "stopped",
+        4,
+        9,
+        3,
+        0.5,
+    )
     grids.stop()
     assert grids.start(tmp_path / "g.yaml", tmp_path / "second") is not job
     grids.close()
@@ -199,20 +301,37 @@ def test_one_grid_at_a_time_and_stop_asks_the_process_to_end(tmp_path: Path) -> 
     ("text", "state", "sentence"),
     [
         ("say(error='g.yaml:3: unknown model')\nsys.exit(2)", "failed", "g.yaml:3: unknown model"),
-        ("raise MemoryError('no room')", "failed", "no room; start it again, finished cells are kept"),
-        ("say(done=1, total=2)\nsys.exit(9)", "failed", "ended (9): it said nothing; start it again"),
+        (
+            "raise MemoryError('no room')",
+            "failed",
+            "no room; start it again, finished cells are kept",
+        ),
+        (
+            "say(done=1, total=2)\nsys.exit(9)",
+            "failed",
+            "ended (9): it said nothing; start it again",
+        ),
         ("say(done=2, total=9, complete=False, dollars=1.0)", "stopped", "limit of dollars"),
         ("say(done=9, total=9, complete=True, dollars=0.0)", "complete", ""),
     ],
 )
-def test_however_a_process_ends_it_is_told_in_a_sentence(text: str, state: str, sentence: str, tmp_path: Path) -> None:
+def test_however_a_process_ends_it_is_told_in_a_sentence(
+    text: str, state: str, sentence: str, tmp_path: Path
+) -> None:
     grids = script(text)
     grids.start(tmp_path / "g.yaml", tmp_path / "out")
     job = ended(grids)
-    assert job.state == state and sentence in job.message and "\n" not in job.message and "Traceback" not in job.message
+    assert (
+        job.state == state
+        and sentence in job.message
+        and "\n" not in job.message
+        and "Traceback" not in job.message
+    )
 
 
-def test_a_bad_grid_is_one_sentence_of_its_process(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_grid_is_one_sentence_of_its_process(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert grid_process.main(str(grid(tmp_path, patterns=["mediatd"])), str(tmp_path / "out")) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert "grid.yaml:" in json.loads(line)["error"] and "did you mean 'mediated'" in line
@@ -221,7 +340,9 @@ def test_a_bad_grid_is_one_sentence_of_its_process(tmp_path: Path, capsys: pytes
 def test_the_app_starts_without_the_bench_its_frames_and_its_figures() -> None:
     heavy = ["kit.bench", "pandas", "matplotlib", "scipy", "statsmodels", "yaml"]
     code = f"import sys, kit.ui.benchmarks.page as page; print([name for name in {heavy[:-1]} if name in sys.modules])"
-    told = subprocess.run([sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True)
+    told = subprocess.run(
+        [sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True
+    )
     assert told.stdout.strip() == "[]"
 
 
@@ -234,10 +355,14 @@ def test_only_ways_that_nothing_beats_on_both_are_on_the_front() -> None:
 
 def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first() -> None:
     table = [("late", 9.0, 0.5), ("one", 2.0, 0.9), ("two", 2.0, 0.9)]
-    frame = pd.DataFrame([{"way": way, "x": x, "y": y, "low": y - 0.1, "high": y + 0.05} for way, x, y in table])
+    frame = pd.DataFrame(
+        [{"way": way, "x": x, "y": y, "low": y - 0.1, "high": y + 0.05} for way, x, y in table]
+    )
     (axes,) = tradeoff(frame, "T", "tokens (simulated)", "right").axes
     legend = axes.get_legend()
-    assert legend is not None and [" ".join(text.get_text().split()) for text in legend.get_texts()] == ["1 one, two", "2 late"]
+    assert legend is not None and [
+        " ".join(text.get_text().split()) for text in legend.get_texts()
+    ] == ["1 one, two", "2 late"]
 
 
 # the page
@@ -247,7 +372,15 @@ def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first() -> None:
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
     monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPENAI_API_KEY", "OPENAI_BASE_URL", "OPIK_URL_OVERRIDE", "OPIK_API_KEY"):
+    for name in (
+        "KIT_DECK",
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPENAI_API_KEY",
+        "OPENAI_BASE_URL",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+    ):
         monkeypatch.delenv(name, raising=False)
     yield AppTest.from_string(ALONE, default_timeout=60)
     frame.open_host.clear()
@@ -258,7 +391,11 @@ def shown(page: AppTest) -> str:
     assert not page.exception, page.exception
     notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
     errors = " ".join(unescaped(one.value) for one in page.error)
-    return errors + " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
+    return (
+        errors
+        + " ".join(str(one.value) for one in notes)
+        + " ".join(element.proto.body for element in page.get("html"))
+    )
 
 
 def choose(page: AppTest, label: str, value: Any) -> AppTest:
@@ -269,14 +406,33 @@ def press(page: AppTest, key: str) -> AppTest:
     return next(one for one in page.button if one.key == key).click().run()
 
 
-def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figures_are(page: AppTest) -> None:
+def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figures_are(
+    page: AppTest,
+) -> None:
     page.query_params["run"] = "reference/patterns_example"
     told = shown(page.run())
-    sentences = [one.value for one in page.markdown if one.value.startswith("By messages routed exactly right")]
-    assert len(sentences) == 1 and "(simulated)" in sentences[0] and "more cases like these would settle it" in sentences[0]
+    sentences = [
+        one.value
+        for one in page.markdown
+        if one.value.startswith("By messages routed exactly right")
+    ]
+    assert (
+        len(sentences) == 1
+        and "(simulated)" in sentences[0]
+        and "more cases like these would settle it" in sentences[0]
+    )
     ways = read_grid(grid_files()["patterns_example"]).grid.patterns
-    assert all(f'data-way="{way}"' in told for way in ways) and "All figures are simulated" in told and "Holm" in told
-    assert told.count("<img alt=") == 3 and told.count("simulated") > 10 and "Versions" in told and "scipy" in told
+    assert (
+        all(f'data-way="{way}"' in told for way in ways)
+        and "All figures are simulated" in told
+        and "Holm" in told
+    )
+    assert (
+        told.count("<img alt=") == 3
+        and told.count("simulated") > 10
+        and "Versions" in told
+        and "scipy" in told
+    )
     assert "Medians: classifier_gateway" in told and "no price is known" in told
     (made,) = read_run(EXAMPLE).runs
     assert made["revision"].rstrip("+") in told and len(page.get("download_button")) == 2
@@ -287,7 +443,9 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     assert "There is no such run here" in shown(page.run())
 
 
-def test_without_results_the_page_says_what_to_do(page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_results_the_page_says_what_to_do(
+    page: AppTest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(benchmarks, "HOME", tmp_path)
     assert "There is none yet" in shown(page.run())
     page.button[0].click().run()
@@ -316,7 +474,9 @@ def test_broken_and_unfinished_runs_are_told_in_a_sentence(
         assert words in shown(page.run())
 
 
-def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest, tmp_path: Path) -> None:
+def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
+    page: AppTest, tmp_path: Path
+) -> None:
     page.session_state["bench-view"] = "Start a grid"
     page.session_state["bench-way"] = "My own choice"
     told = shown(page.run())
@@ -327,7 +487,11 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     assert "One grid is played at a time" in shown(page)
     press(page, "bench-stop")
     job = ended(grids)
-    assert job.state == "stopped" and "was stopped: " in shown(page.run()) and "goes on from there" in shown(page)
+    assert (
+        job.state == "stopped"
+        and "was stopped: " in shown(page.run())
+        and "goes on from there" in shown(page)
+    )
     press(page, "bench-again")
     again = ended(grids)
     assert again is not job and (again.state, again.done, again.total) == ("complete", 48, 48)
@@ -335,9 +499,15 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(page: AppTest,
     press(page, "bench-see")
     assert "over 24 cases" in shown(page) and page.query_params["run"] in (job.name, [job.name])
     kept = read_run(tmp_path / "grids" / job.name)
-    assert kept.complete and (kept.folder / "grid.yaml").exists() and (kept.folder / "report.md").exists()
+    assert (
+        kept.complete
+        and (kept.folder / "grid.yaml").exists()
+        and (kept.folder / "report.md").exists()
+    )
     rows = read_results(kept.folder)
-    way = [row for row in rows if row["pattern"] == page.selectbox(key=f"bench-way-{job.name}").value]
+    way = [
+        row for row in rows if row["pattern"] == page.selectbox(key=f"bench-way-{job.name}").value
+    ]
     table: Any = page.dataframe[0].value
     assert sorted(table["Case"]) == sorted(row["case"] for row in way) and len(way) == 24
     scores = list(table["Messages routed exactly right"])
@@ -365,7 +535,9 @@ def test_nothing_chosen_and_a_grid_that_cannot_be_read_say_what_to_do(
     next(one for one in page.multiselect if one.label == "Patterns").set_value([]).run()
     assert "Choose at least one model and one pattern" in shown(page)
     page.session_state["bench-way"] = "A grid file"
-    (tmp_path / "odd.yaml").write_text("models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n")
+    (tmp_path / "odd.yaml").write_text(
+        "models: [nobody]\ncases: [{file: data/cases/mixed.jsonl}]\n"
+    )
     monkeypatch.setattr(launch, "grid_files", lambda: {"odd": tmp_path / "odd.yaml"})
     page.run()
     assert not page.exception and "unknown model 'nobody'" in unescaped(page.error[0].value)

@@ -38,16 +38,23 @@ class Node:
     def __init__(self, name: str, subs: tuple[str, ...], rng: random.Random):
         self.card = AgentCard(id=name, description=name, model="offline", sub_agents=subs)
         self.time_budget = rng.choice([None, None, 0.5, 2.0])
-        self.policy = Policy(tokens_out=rng.choice([None, None, 40]), max_tool_calls=rng.choice([None, 2]))
+        self.policy = Policy(
+            tokens_out=rng.choice([None, None, 40]), max_tool_calls=rng.choice([None, 2])
+        )
         self.wait, self.text = rng.choice([0, 0.1, 1.0]), "word " * rng.randint(0, 30)
         self.end = rng.choice(["answer", "raise", "cancel", "hang", "model fails"])
-        model = ScriptedModel(lambda _: Line(self.text, pieces=self.text.split(" "), pace=self.wait / 10))
+        model = ScriptedModel(
+            lambda _: Line(self.text, pieces=self.text.split(" "), pace=self.wait / 10)
+        )
         self.model = BoundModel(PRICED, model)
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         await call_model(self.model, [], ctx, agent=self.card.id, purpose="work")
         if self.card.sub_agents:
-            calls = [AgentCall(call_id=f"{self.card.id}-{sub}", agent=sub, query="q") for sub in self.card.sub_agents]
+            calls = [
+                AgentCall(call_id=f"{self.card.id}-{sub}", agent=sub, query="q")
+                for sub in self.card.sub_agents
+            ]
             await fan_out(calls, ctx)
         ctx.ledger.charge(Usage(tool_calls=1))
         match self.end:
@@ -76,20 +83,28 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
     dynamic = DynamicContext(date="2026-11-01", user_id="alice", locale="en-GB")
     deck = DeckSettings(orchestrator="root", required_blocks=())
     state = TurnState(log, agents, dynamic, "p", deck, SessionMemory(), Progress(log, deck), cap=99)
-    inherited = InheritedContext(principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB")
-    return RunContext(state, inherited, ledger, log.new_span(), callees=frozenset(agents["root"].card.sub_agents))
+    inherited = InheritedContext(
+        principal=Principal(tenant_id="acme", user_id="alice"), episode_id="e", locale="en-GB"
+    )
+    return RunContext(
+        state, inherited, ledger, log.new_span(), callees=frozenset(agents["root"].card.sub_agents)
+    )
 
 
 @pytest.mark.req("SO-2")
 @settings(max_examples=120, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0.0, 6.0), st.booleans(), st.sampled_from([None, 30, 100]))
-def test_leaves_sum_to_the_root_under_any_interleaving(seed: int, stop: float, stops: bool, limit: int | None) -> None:
+def test_leaves_sum_to_the_root_under_any_interleaving(
+    seed: int, stop: float, stops: bool, limit: int | None
+) -> None:
     async def scenario() -> None:
         agents = tree(seed)
         root = Ledger("root")
         root.reserve(Policy(tokens_out=limit))
         ctx = context(agents, root)
-        task = asyncio.ensure_future(fan_out([AgentCall(call_id=s, agent=s, query="q") for s in ctx.callees], ctx))
+        task = asyncio.ensure_future(
+            fan_out([AgentCall(call_id=s, agent=s, query="q") for s in ctx.callees], ctx)
+        )
         await asyncio.wait([task], timeout=stop if stops else None)
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -103,7 +118,9 @@ def test_leaves_sum_to_the_root_under_any_interleaving(seed: int, stop: float, s
             leaves.model_calls,
         )
         assert spent.cost == pytest.approx(leaves.cost)
-        tops = [b.outcome.usage for b in bodies if isinstance(b, AgentEnded) and b.agent in ctx.callees]
+        tops = [
+            b.outcome.usage for b in bodies if isinstance(b, AgentEnded) and b.agent in ctx.callees
+        ]
         assert total(tops).model_dump(exclude={"cost"}) == spent.model_dump(exclude={"cost"})
         assert root.settle() == spent
 
@@ -138,13 +155,24 @@ def test_an_agent_without_a_limit_draws_on_its_parents() -> None:
         two.before_model(30, None)
 
 
-def bounded(policy: Policy, model: ScriptedModel, tools: dict[str, Any] | None = None, spec: ModelSpec | None = None) -> SmallKit:
-    card = AgentCard(id="a", description="A.", model="offline", policy=policy, tools=tuple(tools or ()))
-    kit = small_kit([asks("a", "b"), stitched], {"a": model, "b": answering("B is here")}, tools, cards=[card])
+def bounded(
+    policy: Policy,
+    model: ScriptedModel,
+    tools: dict[str, Any] | None = None,
+    spec: ModelSpec | None = None,
+) -> SmallKit:
+    card = AgentCard(
+        id="a", description="A.", model="offline", policy=policy, tools=tuple(tools or ())
+    )
+    kit = small_kit(
+        [asks("a", "b"), stitched], {"a": model, "b": answering("B is here")}, tools, cards=[card]
+    )
     agent = kit.team.agents["a"]
     assert isinstance(agent, LLMAgent)
     if spec:
-        kit.team = kit.team.with_agents({"a": replace(agent, model=BoundModel(spec, agent.model.runnable))})
+        kit.team = kit.team.with_agents(
+            {"a": replace(agent, model=BoundModel(spec, agent.model.runnable))}
+        )
     return kit
 
 
@@ -173,7 +201,9 @@ async def test_a_reply_that_outgrows_the_tokens_out_is_stopped_where_it_is() -> 
 
 @pytest.mark.req("SO-2")
 async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much() -> None:
-    reply = await run_turn("one", ALICE, bounded(Policy(cost=0.02), answering("x" * 200), spec=PRICED))
+    reply = await run_turn(
+        "one", ALICE, bounded(Policy(cost=0.02), answering("x" * 200), spec=PRICED)
+    )
     assert failed(reply).reason == "budget" and "cost" in failed(reply).detail
     assert reply.usage.cost == failed(reply).usage.cost
 
@@ -182,26 +212,43 @@ async def test_what_a_call_cost_ends_the_agent_when_it_was_too_much() -> None:
 async def test_a_call_that_would_cost_more_than_is_left_is_never_made() -> None:
     model = answering("A")
     reply = await run_turn("one", ALICE, bounded(Policy(cost=0.01), model, spec=PRICED))
-    assert failed(reply).reason == "budget" and "cost" in failed(reply).detail and failed(reply).usage.cost is None
+    assert (
+        failed(reply).reason == "budget"
+        and "cost" in failed(reply).detail
+        and failed(reply).usage.cost is None
+    )
     assert model.seen == [] and "B is here" in reply.text
 
 
 @pytest.mark.req("SO-6")
 async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_counted() -> None:
     class Loop:
-        card = AgentCard(id="loop", description="Calls on.", model="offline", sub_agents=("loop", "orchestrator"))
+        card = AgentCard(
+            id="loop", description="Calls on.", model="offline", sub_agents=("loop", "orchestrator")
+        )
         time_budget = None
 
         async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-            again = [await dispatch(AgentCall(call_id=n, agent=n, query="q"), ctx) for n in ("loop", "orchestrator")]
-            return Answer(call_id=call.call_id, agent="loop", text=", ".join(o.reason for o in again if isinstance(o, Failure)))
+            again = [
+                await dispatch(AgentCall(call_id=n, agent=n, query="q"), ctx)
+                for n in ("loop", "orchestrator")
+            ]
+            return Answer(
+                call_id=call.call_id,
+                agent="loop",
+                text=", ".join(o.reason for o in again if isinstance(o, Failure)),
+            )
 
     kit = small_kit([asks("loop"), stitched], {"loop": answering("")})
     kit.team = kit.team.with_agents({"loop": Loop()})
     reply = await run_turn("go", ALICE, kit)
     [outcome] = reply.outcomes
     assert isinstance(outcome, Answer) and outcome.text == "not_allowed, not_allowed"
-    refused = [(e.body.agent, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
+    refused = [
+        (e.body.agent, e.body.name, e.body.because)
+        for e in reply.events
+        if isinstance(e.body, AccessDenied)
+    ]
     assert refused == [("loop", "loop", "recursion"), ("loop", "orchestrator", "recursion")]
 
 
@@ -209,7 +256,13 @@ async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_co
 @pytest.mark.parametrize(("depth", "text"), [(0, "budget"), (1, "answer")])
 async def test_depth_is_a_budget(depth: int, text: str) -> None:
     class Boss:
-        card = AgentCard(id="boss", description="d", model="offline", sub_agents=("a",), policy=Policy(max_recursion_depth=depth))
+        card = AgentCard(
+            id="boss",
+            description="d",
+            model="offline",
+            sub_agents=("a",),
+            policy=Policy(max_recursion_depth=depth),
+        )
         time_budget = None
 
         async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -226,6 +279,12 @@ async def test_depth_is_a_budget(depth: int, text: str) -> None:
 async def test_a_tool_outside_the_whitelist_is_refused_and_counted() -> None:
     model = ScriptedModel(Line(calls=[("wipe", {})]), Line("I have no such tool."))
     reply = await run_turn("go", ALICE, bounded(Policy(), model))
-    refused = [(e.body.agent, e.body.what, e.body.name) for e in reply.events if isinstance(e.body, AccessDenied)]
+    refused = [
+        (e.body.agent, e.body.what, e.body.name)
+        for e in reply.events
+        if isinstance(e.body, AccessDenied)
+    ]
     assert refused == [("a", "tool", "wipe")]
-    assert [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)] == ["not_allowed: 'wipe' is not on the card"]
+    assert [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)] == [
+        "not_allowed: 'wipe' is not on the card"
+    ]

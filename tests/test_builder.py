@@ -43,11 +43,15 @@ def builders() -> Iterator[tuple[str, type[BaseModel]]]:
 
 EVERY = sorted(set(builders()), key=str)
 """Call sites are typed: a builder has its class' signature, which pyright reads at each of them."""
-each_builder = pytest.mark.parametrize(("module", "kind"), EVERY, ids=[f"{module}-{kind.__name__}" for module, kind in EVERY])
+each_builder = pytest.mark.parametrize(
+    ("module", "kind"), EVERY, ids=[f"{module}-{kind.__name__}" for module, kind in EVERY]
+)
 
 
 @each_builder
-def test_a_forgotten_or_unknown_field_is_refused_by_name(module: str, kind: type[BaseModel]) -> None:
+def test_a_forgotten_or_unknown_field_is_refused_by_name(
+    module: str, kind: type[BaseModel]
+) -> None:
     build: Any = builder(kind)
     required = [name for name, field in kind.model_fields.items() if field.is_required()]
     whole = dict.fromkeys(required, "")
@@ -59,7 +63,9 @@ def test_a_forgotten_or_unknown_field_is_refused_by_name(module: str, kind: type
 
 
 def test_builders_are_found() -> None:
-    assert len(EVERY) >= 12 and {"Event", "ModelEnded", "Usage", "Message"} <= {kind.__name__ for _, kind in EVERY}
+    assert len(EVERY) >= 12 and {"Event", "ModelEnded", "Usage", "Message"} <= {
+        kind.__name__ for _, kind in EVERY
+    }
 
 
 def values(value: Any) -> Iterator[BaseModel]:
@@ -105,12 +111,23 @@ async def test_whatever_a_turn_builds_is_what_validation_would_have_made() -> No
     kinds = set[type[BaseModel]]()
     for message in ("three things", "one more thing"):
         reply = await run_turn(message, ALICE, kit, Pattern("mediated", watcher.run))
-        parts = (reply.events, reply.outcomes, reply.routing, reply.usage, transcript(reply.events), watcher.values)
+        parts = (
+            reply.events,
+            reply.outcomes,
+            reply.routing,
+            reply.usage,
+            transcript(reply.events),
+            watcher.values,
+        )
         built = [value for part in parts for value in values(part)]
         built += [*kit.store.history(ALICE.id), *kit.store.history(ALICE.id, "a")]
         for value in built:
             fresh = type(value).model_validate(vars(value), strict=True)
-            assert value == fresh and hash_of(value) == hash_of(fresh) and value.model_dump() == fresh.model_dump(), value
+            assert (
+                value == fresh
+                and hash_of(value) == hash_of(fresh)
+                and value.model_dump() == fresh.model_dump()
+            ), value
         kinds |= {type(value) for value in built}
     assert {kind for _, kind in EVERY} <= kinds, "no builder goes unchecked"
 
@@ -129,7 +146,11 @@ def hash_of(value: BaseModel) -> int | None:
 
 def test_a_built_value_is_copied_replaced_and_frozen_like_any_other() -> None:
     line = builder(Message)(turn_id="t", role="user", text="hi")
-    assert line.replace(text="ho") == line.model_copy(update={"text": "ho"}) == Message(turn_id="t", role="user", text="ho")
+    assert (
+        line.replace(text="ho")
+        == line.model_copy(update={"text": "ho"})
+        == Message(turn_id="t", role="user", text="ho")
+    )
     assert line.text == "hi"
     with pytest.raises(ValueError, match="frozen"):
         line.text = "ho"

@@ -1,4 +1,5 @@
-"""What a bus promises: every group gets every entry, each entry is one reader's until it is acknowledged, nothing is lost."""
+"""What a bus promises: every group gets every entry, each entry is one reader's until it is
+acknowledged, nothing is lost."""
 
 import asyncio
 
@@ -16,7 +17,10 @@ async def test_every_group_gets_every_entry_also_those_from_before_it_came() -> 
     for group in ("managers", "monitors"):
         entries = await bus.read("steps", group, "a")
         assert [(entry.id, entry.body["number"]) for entry in entries] == [(1, 0), (2, 1), (3, 2)]
-    assert await bus.read("steps", "managers", "b") == [] and await bus.read("others", "managers", "a") == []
+    assert (
+        await bus.read("steps", "managers", "b") == []
+        and await bus.read("others", "managers", "a") == []
+    )
 
 
 async def test_a_reader_that_waits_is_woken_by_the_entry_and_not_later() -> None:
@@ -62,7 +66,10 @@ def test_nothing_is_lost_and_nothing_acknowledged_comes_again(steps: list[str]) 
             elif step == "die":
                 await bus.read("s", "g", f"dead {step}", limit=1)
             else:
-                for entry in [*await bus.claim("s", "g", step, idle=0), *await bus.read("s", "g", step, limit=99)]:
+                for entry in [
+                    *await bus.claim("s", "g", step, idle=0),
+                    *await bus.read("s", "g", step, limit=99),
+                ]:
                     done.append(entry.id)
                     await bus.acknowledge("s", "g", entry.id)
         assert sorted(done) == list(range(1, count + 1))

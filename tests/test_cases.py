@@ -22,7 +22,17 @@ from make_cases import DATA, DEFAULT, Maker, write
 
 FOLDER = DATA / "cases"
 SHARED = HOME.parent / "shared" / "routing-sets"
-STEMS = ("single", "mixed", "pairs", "switches", "fastpath", "partial", "injection", "references", "long")
+STEMS = (
+    "single",
+    "mixed",
+    "pairs",
+    "switches",
+    "fastpath",
+    "partial",
+    "injection",
+    "references",
+    "long",
+)
 
 
 @lru_cache(maxsize=1)
@@ -36,7 +46,9 @@ def cases(stem: str) -> list[Case]:
 
 def test_the_committed_sets_are_what_source_and_seed_make(tmp_path: Path) -> None:
     for name in write(tmp_path):
-        assert (tmp_path / f"{name}.jsonl").read_bytes() == (FOLDER / f"{name}.jsonl").read_bytes(), name
+        assert (tmp_path / f"{name}.jsonl").read_bytes() == (
+            FOLDER / f"{name}.jsonl"
+        ).read_bytes(), name
     assert Maker(load_world(DATA / "world"), seed=12).mixed_cases() != cases("mixed")
 
 
@@ -48,7 +60,9 @@ def test_there_are_enough_of_every_sort() -> None:
     assert sizes.total() >= 300 and set(sizes) == {2, 3, 4, 5} and min(sizes.values()) >= 30
     assert {case.turns[0].expected for case in cases("mixed")} >= set(permutations(agents(), 2))
     switched = {
-        (*a.expected, *b.expected) for case in cases("switches") for a, b in zip(case.turns, case.turns[1:], strict=False)
+        (*a.expected, *b.expected)
+        for case in cases("switches")
+        for a, b in zip(case.turns, case.turns[1:], strict=False)
     }
     assert switched == set(permutations(agents(), 2))
     assert {kind for stem in STEMS for kind in (case.kind for case in cases(stem))} == set(KINDS)
@@ -62,22 +76,43 @@ def test_every_case_says_what_it_is_and_whom_it_is_for(stem: str) -> None:
             assert ask.expected or case.kind == "small_talk", case.id
             assert set(ask.queries) <= set(ask.expected)
             assert all(part.rstrip("?. ") in ask.user for part in ask.queries.values()), case.id
-    assert all(case.turns[0].expected == (DEFAULT,) for case in cases("single") if case.kind == "oos")
+    assert all(
+        case.turns[0].expected == (DEFAULT,) for case in cases("single") if case.kind == "oos"
+    )
 
 
-@pytest.mark.parametrize("stem", ["single", "mixed", "pairs", "fastpath", "partial", "injection", "references"])
+@pytest.mark.parametrize(
+    "stem", ["single", "mixed", "pairs", "fastpath", "partial", "injection", "references"]
+)
 def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
     assert duplicates(cases(stem)) == []
 
 
 def test_a_set_made_from_one_template_would_be_noticed() -> None:
-    farm = [Case(id=f"f{n}", kind="single", domain="shop", turns=(ask(f"please find me some {n} coffee deals"),)) for n in "ab"]
+    farm = [
+        Case(
+            id=f"f{n}",
+            kind="single",
+            domain="shop",
+            turns=(ask(f"please find me some {n} coffee deals"),),
+        )
+        for n in "ab"
+    ]
     assert [(twin.first, twin.second) for twin in duplicates(farm, 0.5)] == [("fa", "fb")]
-    assert share_naming_agent([Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]) == 1.0
+    assert (
+        share_naming_agent(
+            [Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]
+        )
+        == 1.0
+    )
 
 
 def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
-    typical = {domain: words for domain, words in typical_words(cases("single")).items() if domain in agents()}
+    typical = {
+        domain: words
+        for domain, words in typical_words(cases("single")).items()
+        if domain in agents()
+    }
     assert max(typical.values()) <= 1.6 * min(typical.values())
     assert share_naming_agent(cases("single")) < 0.05 and share_naming_agent(cases("mixed")) < 0.25
 
@@ -91,10 +126,12 @@ def test_what_is_to_fail_can_fail_and_leaves_something_to_own_up_to() -> None:
     found: Counter[str] = Counter()
     for case in cases("partial"):
         faults = parse_all(case.faults, agents(), "orchestrator")
-        assert {fault.where for fault in faults} <= set(case.turns[0].expected) and set(case.topics) == set(
-            case.turns[0].expected
-        )
-        assert not {known.agent for known in case.turns[0].facts} & {fault.where for fault in faults}
+        assert {fault.where for fault in faults} <= set(case.turns[0].expected) and set(
+            case.topics
+        ) == set(case.turns[0].expected)
+        assert not {known.agent for known in case.turns[0].facts} & {
+            fault.where for fault in faults
+        }
         found.update(fault.kind for fault in faults)
     assert set(found) > FAILING and min(found.values()) >= 5
 
@@ -130,7 +167,10 @@ GOOD = {"id": "a", "turns": [{"user": "coffee deals", "expected_sub_agents": ["s
         ("[1, 2]", "not a case; a case is one object a line"),
         (json.dumps({**GOOD, "id": ""}), "a case without an id"),
         (json.dumps({**GOOD, "id": "a"}), "id 'a' is that of line 1 already"),
-        (json.dumps({"id": "b", "user": "hi", "expected_sub_agents": ["shoop"]}), "unknown agent 'shoop': did you mean 'shop'"),
+        (
+            json.dumps({"id": "b", "user": "hi", "expected_sub_agents": ["shoop"]}),
+            "unknown agent 'shoop': did you mean 'shop'",
+        ),
         (json.dumps({"id": "b", "user": "hi"}), "'expected_sub_agents' is missing"),
         (json.dumps({"id": "b"}), "case 'b' has no turns"),
         (json.dumps({"id": "b", "turns": ["hi"]}), "a turn is no object"),
@@ -147,7 +187,9 @@ def test_a_bad_line_is_one_sentence_with_file_and_line_and_earlier_cases_are_kep
         for case in read_cases(path, agents()):
             done.append(case.id)
     said = str(caught.value)
-    assert done == ["a"] and said.startswith(f"{path}:3: ") and sentence in said and "\n" not in said
+    assert (
+        done == ["a"] and said.startswith(f"{path}:3: ") and sentence in said and "\n" not in said
+    )
 
 
 def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
@@ -156,8 +198,12 @@ def test_a_file_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 def test_cases_and_catalogue_of_ones_own_need_the_least_there_can_be(tmp_path: Path) -> None:
-    (tmp_path / "mine.jsonl").write_text('{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n')
-    (tmp_path / "mine.json").write_text(json.dumps({"sub_agents": [{"id": "Billing 1", "description": "Bills."}]}))
+    (tmp_path / "mine.jsonl").write_text(
+        '{"id": 7, "user": "my bill?", "expected_sub_agents": ["Billing 1"], "extra": {}}\n'
+    )
+    (tmp_path / "mine.json").write_text(
+        json.dumps({"sub_agents": [{"id": "Billing 1", "description": "Bills."}]})
+    )
     catalog = read_catalog(tmp_path / "mine.json")
     (case,) = read_cases(tmp_path / "mine.jsonl", set(catalog.names.values()))
     assert (case.id, case.kind, case.turns[0].expected) == ("7", "single", ("Billing 1",))

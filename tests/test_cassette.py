@@ -20,7 +20,11 @@ from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, sti
 
 async def record(path: Path) -> Reply:
     tape = Cassette(path, "record")
-    kit = small_kit([asks("a", "b"), stitched], {"a": answering("A", 2.0), "b": answering("B", 1.0)}, cassette=tape)
+    kit = small_kit(
+        [asks("a", "b"), stitched],
+        {"a": answering("A", 2.0), "b": answering("B", 1.0)},
+        cassette=tape,
+    )
     reply = await run_turn("two things", ALICE, kit)
     tape.save()
     return reply
@@ -41,15 +45,23 @@ async def test_a_replay_takes_the_time_the_recording_took(tmp_path: Path) -> Non
     for pace in (1.0, 0.5):
         tape = Cassette(tmp_path / "turn.jsonl", "replay", pace=pace)
         again = await run_turn(
-            "two things", ALICE, small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape)
+            "two things",
+            ALICE,
+            small_kit(ScriptedModel(), {"a": ScriptedModel(), "b": ScriptedModel()}, cassette=tape),
         )
-        assert again.events[-1].at == pytest.approx(pace * told.events[-1].at) and told.events[-1].at == 2.0
+        assert (
+            again.events[-1].at == pytest.approx(pace * told.events[-1].at)
+            and told.events[-1].at == 2.0
+        )
 
 
 async def test_two_recordings_of_one_turn_are_the_same_file(tmp_path: Path) -> None:
     await record(tmp_path / "one.jsonl")
     await record(tmp_path / "two.jsonl")
-    one, two = (re.sub(r"call_[0-9]+|lc_run[^\"]*", "", (tmp_path / name).read_text()) for name in ("one.jsonl", "two.jsonl"))
+    one, two = (
+        re.sub(r"call_[0-9]+|lc_run[^\"]*", "", (tmp_path / name).read_text())
+        for name in ("one.jsonl", "two.jsonl")
+    )
     assert one == two and one.count('"place"') == 4
 
 
@@ -65,8 +77,13 @@ BROKEN: dict[str, Line] = {
 
 
 def broken_kit(tape: Cassette, broken: Line, where: str, fallback: bool) -> SmallKit:
-    """Two agents; the routing call, agent a or the composing call is broken, with or without a fallback; silent in a replay."""
-    fine = {"lead": asks("a", "b"), "a": Line("A is known.", delay=2.0), "composes": Line("A is known. B is known.")}
+    """Two agents; the routing call, agent a or the composing call is broken, with or without a
+    fallback; silent in a replay."""
+    fine = {
+        "lead": asks("a", "b"),
+        "a": Line("A is known.", delay=2.0),
+        "composes": Line("A is known. B is known."),
+    }
     lines = {**fine, where: broken}
     scripts: dict[str, list[Script]] = {
         "orchestrator": [lines["lead"], lines["composes"], fine["composes"]],
@@ -76,33 +93,57 @@ def broken_kit(tape: Cassette, broken: Line, where: str, fallback: bool) -> Smal
     if fallback and where == "a":
         scripts["a:fallback"] = [fine["a"]]
     elif fallback:
-        scripts["orchestrator:fallback"] = [fine["lead"], fine["composes"]] if where == "lead" else [fine["composes"]]
+        scripts["orchestrator:fallback"] = (
+            [fine["lead"], fine["composes"]] if where == "lead" else [fine["composes"]]
+        )
     silent = tape.mode == "replay"
-    models: dict[str, BaseChatModel] = {name: ScriptedModel(*([] if silent else script)) for name, script in scripts.items()}
+    models: dict[str, BaseChatModel] = {
+        name: ScriptedModel(*([] if silent else script)) for name, script in scripts.items()
+    }
     second = "offline" if "a:fallback" in scripts else None
     policy = Policy(time_budget_ms=6000, tokens_out=300, model_time_ms=3000 if second else None)
-    card = AgentCard(id="a", description="Answers a.", model="offline", policy=policy, fallback_model=second)
-    kit = small_kit(models["orchestrator"], {a: models[a] for a in "ab"}, cards=[card], cassette=tape, model_call_budget_ms=4000)
+    card = AgentCard(
+        id="a", description="Answers a.", model="offline", policy=policy, fallback_model=second
+    )
+    kit = small_kit(
+        models["orchestrator"],
+        {a: models[a] for a in "ab"},
+        cards=[card],
+        cassette=tape,
+        model_call_budget_ms=4000,
+    )
     kit.team = bind(kit.team.deck, models)
     return kit
 
 
 def facts(reply: Reply) -> list[Any]:
     """All of a reply but its times and the sizes of the portions its text came in."""
-    spans = [(s.kind, s.name, s.agent, s.input, s.output, s.error, s.usage, s.attributes) for s in reply.trace.spans]
+    spans = [
+        (s.kind, s.name, s.agent, s.input, s.output, s.error, s.usage, s.attributes)
+        for s in reply.trace.spans
+    ]
     outcomes = [outcome.model_copy(update={"timing": None}) for outcome in reply.outcomes]
-    plain = [[a for a in span if not isinstance(a, dict) or "started_at" not in a] for span in sorted(map(list, spans), key=str)]
+    plain = [
+        [a for a in span if not isinstance(a, dict) or "started_at" not in a]
+        for span in sorted(map(list, spans), key=str)
+    ]
     return [reply.status, reply.text, reply.preamble, reply.routing, reply.usage, outcomes, plain]
 
 
 @pytest.mark.parametrize("fallback", [True, False])
 @pytest.mark.parametrize("where", ["lead", "a", "composes"])
 @pytest.mark.parametrize("kind", BROKEN)
-async def test_a_turn_in_which_a_model_broke_replays_as_it_was(tmp_path: Path, kind: str, where: str, fallback: bool) -> None:
+async def test_a_turn_in_which_a_model_broke_replays_as_it_was(
+    tmp_path: Path, kind: str, where: str, fallback: bool
+) -> None:
     tape = Cassette(tmp_path / "turn.jsonl", "record")
     first = await run_turn("two things", ALICE, broken_kit(tape, BROKEN[kind], where, fallback))
     tape.save()
-    again = await run_turn("two things", ALICE, broken_kit(Cassette(tape.path, "replay"), BROKEN[kind], where, fallback))
+    again = await run_turn(
+        "two things",
+        ALICE,
+        broken_kit(Cassette(tape.path, "replay"), BROKEN[kind], where, fallback),
+    )
     assert facts(again) == facts(first)
     errors = [e.body.error for e in first.events if isinstance(e.body, ModelEnded) and e.body.error]
     over = [e.body for e in first.events if isinstance(e.body, ModelStarted) and e.body.instead_of]
@@ -120,18 +161,29 @@ async def test_a_changed_request_fails_with_what_changed_as_a_diff(tmp_path: Pat
     with pytest.raises(CassetteError) as raised:
         tape.close()
     first, *diff, again = str(raised.value).splitlines()
-    assert first == f"{tape.path}: orchestrator:1 does not ask what was recorded: message 2 (human) changed"
-    assert diff[-2:] == ["  -two things", "  +other things"] and again == "refresh it with: make it so"
+    assert (
+        first
+        == f"{tape.path}: orchestrator:1 does not ask what was recorded: message 2 (human) changed"
+    )
+    assert (
+        diff[-2:] == ["  -two things", "  +other things"] and again == "refresh it with: make it so"
+    )
 
 
 async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Path) -> None:
     tape = Cassette(tmp_path / "turns.jsonl", "record")
     for text in ("first", "second"):
-        await run_turn("hello", ALICE, small_kit([Line(text)], {"a": ScriptedModel()}, cassette=tape))
+        await run_turn(
+            "hello", ALICE, small_kit([Line(text)], {"a": ScriptedModel()}, cassette=tape)
+        )
     tape.close()
     tape = Cassette(tape.path, "replay")
     kits = (small_kit(ScriptedModel(), {"a": ScriptedModel()}, cassette=tape) for _ in range(3))
-    assert [(await run_turn("hello", ALICE, kit)).text for kit in kits] == ["first", "second", "second"]
+    assert [(await run_turn("hello", ALICE, kit)).text for kit in kits] == [
+        "first",
+        "second",
+        "second",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -144,7 +196,11 @@ async def test_equal_requests_from_one_place_answer_in_their_order(tmp_path: Pat
 )
 async def test_a_bearer_token_is_in_no_recording_whoever_says_it(tmp_path: Path, said: str) -> None:
     tape = Cassette(tmp_path / "turn.jsonl", "record")
-    kit = small_kit([asks("a", "b"), stitched], {"a": answering(said), "b": failing(OSError(said))}, cassette=tape)
+    kit = small_kit(
+        [asks("a", "b"), stitched],
+        {"a": answering(said), "b": failing(OSError(said))},
+        cassette=tape,
+    )
     await run_turn(f"what does {said} mean?", ALICE, kit)
     tape.close()
     written = tape.path.read_text()
@@ -166,5 +222,7 @@ def test_a_missing_or_broken_recording_names_file_and_line(tmp_path: Path) -> No
     ):
         (tmp_path / "bad.jsonl").write_text(bad)
         for mode in ("replay", "refresh"):
-            with pytest.raises(CassetteError, match=rf"bad\.jsonl:{line}: [^\n]*record (it|the file) again$"):
+            with pytest.raises(
+                CassetteError, match=rf"bad\.jsonl:{line}: [^\n]*record (it|the file) again$"
+            ):
                 Cassette(tmp_path / "bad.jsonl", mode)

@@ -30,7 +30,9 @@ def run(*arguments: str, stdin: str = "", **environ: str) -> Result:
     """The command in this process: an exception that escapes it fails the test."""
     out, err = io.StringIO(), io.StringIO()
     with (
-        mock.patch.dict(os.environ, {"KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}, clear=True),
+        mock.patch.dict(
+            os.environ, {"KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}, clear=True
+        ),
         mock.patch("sys.stdin", io.StringIO(stdin)),
         redirect_stdout(out),
         redirect_stderr(err),
@@ -43,7 +45,9 @@ def process(*arguments: str, **environ: str) -> Result:
     """The command as a process of its own."""
     env = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:", "KIT_PACE": "0", **environ}
     command = [sys.executable, "-m", "kit", *arguments]
-    done = subprocess.run(command, cwd=HOME, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command, cwd=HOME, env=env, capture_output=True, text=True, timeout=120, check=False
+    )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
@@ -58,14 +62,21 @@ def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
     result = process("ask", MIXED)
     assert result.returncode == 0 and result.stderr == ""
     told = result.stdout
-    assert told.index("Let me") < told.index("rewards: asked") < told.index("4,975 points") and "offline stand-in" in told
+    assert (
+        told.index("Let me") < told.index("rewards: asked") < told.index("4,975 points")
+        and "offline stand-in" in told
+    )
 
 
 def test_ask_json_is_one_event_a_line_and_the_reply_last() -> None:
     result = run("ask", "--json", MIXED)
     *events, reply = [json.loads(line) for line in result.stdout.splitlines()]
     assert [event["seq"] for event in events] == list(range(len(events)))
-    assert {outcome["agent"]: outcome["ok"] for outcome in reply["outcomes"]} == {"support": True, "rewards": True, "shop": True}
+    assert {outcome["agent"]: outcome["ok"] for outcome in reply["outcomes"]} == {
+        "support": True,
+        "rewards": True,
+        "shop": True,
+    }
     assert reply["text"] and reply["routing"]["intent_count"] == 3
 
 
@@ -112,13 +123,18 @@ def test_missing_data_says_how_to_make_it(tmp_path: Path) -> None:
 def test_a_store_that_cannot_be_written_says_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("not a folder")
     refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "file" / "kit.db")), "kit.db")
-    (tmp_path / "broken.db").write_text("not a database, and long enough to be looked at as one" * 40)
+    (tmp_path / "broken.db").write_text(
+        "not a database, and long enough to be looked at as one" * 40
+    )
     refused(run("ask", "find coffee", KIT_STORE=str(tmp_path / "broken.db")), "choose another file")
 
 
 def test_a_setting_that_cannot_be_used_names_its_variable() -> None:
     refused(run("ask", "find coffee", KIT_PACE="quick"), "KIT_PACE='quick'")
-    refused(run("ask", "find coffee", OPENAI_BASE_URL="127.0.0.1:8080/v1"), "OPENAI_BASE_URL='127.0.0.1:8080/v1' cannot be used")
+    refused(
+        run("ask", "find coffee", OPENAI_BASE_URL="127.0.0.1:8080/v1"),
+        "OPENAI_BASE_URL='127.0.0.1:8080/v1' cannot be used",
+    )
 
 
 def test_an_unknown_model_or_pattern_names_the_nearest() -> None:
@@ -138,7 +154,11 @@ def test_a_port_that_is_taken_says_so() -> None:
         taken.listen()
         serving = [sys.executable, "-m", "kit.worlds", "--port", str(taken.getsockname()[1])]
         result = subprocess.run(serving, capture_output=True, text=True, timeout=60, check=False)
-    assert result.returncode == 2 and "is already taken" in result.stderr and "Traceback" not in result.stderr
+    assert (
+        result.returncode == 2
+        and "is already taken" in result.stderr
+        and "Traceback" not in result.stderr
+    )
 
 
 def test_the_card_schema_is_for_editors() -> None:
@@ -148,16 +168,27 @@ def test_the_card_schema_is_for_editors() -> None:
 
 
 def test_route_writes_one_prediction_a_turn(tmp_path: Path) -> None:
-    agents = [("Hotels_4", "Find and book hotels and rooms."), ("rain?", "The weather: rain, sun, temperature.")]
+    agents = [
+        ("Hotels_4", "Find and book hotels and rooms."),
+        ("rain?", "The weather: rain, sun, temperature."),
+    ]
     catalog = tmp_path / "catalog.json"
     catalog.write_text(json.dumps({"sub_agents": [{"id": i, "description": d} for i, d in agents]}))
-    turns = [{"user": "book a hotel room in Leeds", "assistant": "Which dates?"}, {"user": "and will it rain there?"}]
+    turns = [
+        {"user": "book a hotel room in Leeds", "assistant": "Which dates?"},
+        {"user": "and will it rain there?"},
+    ]
     (tmp_path / "cases.jsonl").write_text(json.dumps({"id": "d1", "turns": turns}) + "\n")
     out = tmp_path / "pred.jsonl"
-    result = run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(catalog), "--out", str(out))
+    result = run(
+        "route", str(tmp_path / "cases.jsonl"), "--catalog", str(catalog), "--out", str(out)
+    )
     assert result.returncode == 0, result.stderr
     lines = [json.loads(line) for line in out.read_text().splitlines()]
-    assert lines == [{"id": "d1", "turn": 0, "called": ["Hotels_4"]}, {"id": "d1", "turn": 1, "called": ["rain?"]}]
+    assert lines == [
+        {"id": "d1", "turn": 0, "called": ["Hotels_4"]},
+        {"id": "d1", "turn": 1, "called": ["rain?"]},
+    ]
 
 
 def test_a_broken_case_file_names_file_and_line(tmp_path: Path) -> None:
@@ -165,7 +196,35 @@ def test_a_broken_case_file_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text('{"turns": []}\n')
     out = str(tmp_path / "o")
     refused(
-        run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "cases.jsonl:1"
+        run(
+            "route",
+            str(tmp_path / "cases.jsonl"),
+            "--catalog",
+            str(tmp_path / "catalog.json"),
+            "--out",
+            out,
+        ),
+        "cases.jsonl:1",
     )
-    refused(run("route", str(tmp_path / "none.jsonl"), "--catalog", str(tmp_path / "catalog.json"), "--out", out), "none.jsonl")
-    refused(run("route", str(tmp_path / "cases.jsonl"), "--catalog", str(tmp_path / "cases.jsonl"), "--out", out), "catalogue")
+    refused(
+        run(
+            "route",
+            str(tmp_path / "none.jsonl"),
+            "--catalog",
+            str(tmp_path / "catalog.json"),
+            "--out",
+            out,
+        ),
+        "none.jsonl",
+    )
+    refused(
+        run(
+            "route",
+            str(tmp_path / "cases.jsonl"),
+            "--catalog",
+            str(tmp_path / "cases.jsonl"),
+            "--out",
+            out,
+        ),
+        "catalogue",
+    )

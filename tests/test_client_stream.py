@@ -24,7 +24,10 @@ MIXED = "my receipt didn't scan and find me coffee deals"
 
 
 def kit_of(*lead: Any, support: Any = None) -> SmallKit:
-    models = {"support": support or answering("Scan it again."), "shop": answering("Coffee, 2 off.")}
+    models = {
+        "support": support or answering("Scan it again."),
+        "shop": answering("Coffee, 2 off."),
+    }
     return small_kit(list(lead), models, support_agent="support")
 
 
@@ -33,7 +36,11 @@ async def told(reply_of: Any) -> list[Event]:
 
 
 def ids(events: Sequence[Event]) -> list[tuple[str, str]]:
-    return [(event.body.agent, event.body.response_id) for event in events if isinstance(event.body, ResponseId)]
+    return [
+        (event.body.agent, event.body.response_id)
+        for event in events
+        if isinstance(event.body, ResponseId)
+    ]
 
 
 # ── thinking ────────────────────────────────────────────────────────────────────────────────────────
@@ -67,7 +74,13 @@ async def test_thinking_waits_for_no_model() -> None:
 @pytest.mark.req("SAT-18")
 async def test_supports_answers_are_called_ft_and_every_other_by_its_provider() -> None:
     kit = small_kit([], {"support": answering(""), "shop": answering("")}, support_agent="support")
-    chained("orchestrator", lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("support", "shop", query="x"), kit)
+    chained(
+        "orchestrator",
+        lambda seen: (
+            stitched(seen) if seen[-1].type == "tool" else asks("support", "shop", query="x")
+        ),
+        kit,
+    )
     support = chained("support", lambda _: Line("Scan it again."), kit)
     chained("shop", lambda _: Line("Coffee, 2 off."), kit)
     replies = [await run_turn(MIXED, ALICE, kit) for _ in range(2)]
@@ -78,13 +91,23 @@ async def test_supports_answers_are_called_ft_and_every_other_by_its_provider() 
         assert [name for agent, name in found if agent == "shop"] == [f"resp_shop_{number}"]
         others = [name for agent, name in found if agent != "support"]
         assert len(others) == 3 and all(name.startswith("resp_") for name in others)
-    assert len({name for reply in replies for agent, name in ids(reply.events) if agent == "support"}) == 2
-    assert [previous for previous, _ in support.asked] == [None, "resp_support_1"]  # its chain goes on under the provider's
+    assert (
+        len({name for reply in replies for agent, name in ids(reply.events) if agent == "support"})
+        == 2
+    )
+    assert [previous for previous, _ in support.asked] == [
+        None,
+        "resp_support_1",
+    ]  # its chain goes on under the provider's
 
 
 @pytest.mark.req("SAT-18")
 async def test_a_support_agent_that_gave_no_answer_is_called_nothing() -> None:
-    reply = await run_turn(MIXED, ALICE, kit_of(asks("support", "shop"), stitched, support=failing(RuntimeError("down"))))
+    reply = await run_turn(
+        MIXED,
+        ALICE,
+        kit_of(asks("support", "shop"), stitched, support=failing(RuntimeError("down"))),
+    )
     assert ids(reply.events) == []
 
 
@@ -104,7 +127,9 @@ async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_f
     assert outcome.kind == "answer" and outcome.usage == Usage()
     assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]
     lead = [event.body.usage for event in reply.events if event.body.kind == "model_ended"]
-    assert reply.usage.model_calls == len(lead) == 2 and reply.usage.input_tokens == sum(usage.input_tokens for usage in lead)
+    assert reply.usage.model_calls == len(lead) == 2 and reply.usage.input_tokens == sum(
+        usage.input_tokens for usage in lead
+    )
     stored = kit.store.turn(reply.turn_id)
     assert stored is not None and stored.model_calls == 2
 
@@ -122,7 +147,10 @@ def separators(events: Sequence[Event]) -> list[str]:
 
 async def part_by_part(call: AgentCall, ctx: RunContext) -> Outcome:
     """A pattern that shows each agent's words as they are, support's set apart from the rest."""
-    calls = [AgentCall(call_id=agent, agent=agent, query=f"about {agent}") for agent in ("support", "shop")]
+    calls = [
+        AgentCall(call_id=agent, agent=agent, query=f"about {agent}")
+        for agent in ("support", "shop")
+    ]
     fan = await fan_out(calls, ctx)
     said: list[str] = []
     for outcome in fan.outcomes:
@@ -152,10 +180,21 @@ async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
 async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history() -> None:
     kit, _, reply = await both_ways(Pattern("part_by_part", part_by_part))
     assert reply.text == "Scan it again. Coffee, 2 off."
-    assert history(kit) == [("user", MIXED), ("assistant", "Scan it again."), ("assistant", "Coffee, 2 off.")]
+    assert history(kit) == [
+        ("user", MIXED),
+        ("assistant", "Scan it again."),
+        ("assistant", "Coffee, 2 off."),
+    ]
     composed, _, told_once = await both_ways(None)
-    assert history(composed) == [("user", MIXED), ("assistant", told_once.text)] and separators(told_once.events) == []
-    assert history(composed, "support") == history(kit, "support") == [("user", "about support"), ("assistant", "Scan it again.")]
+    assert (
+        history(composed) == [("user", MIXED), ("assistant", told_once.text)]
+        and separators(told_once.events) == []
+    )
+    assert (
+        history(composed, "support")
+        == history(kit, "support")
+        == [("user", "about support"), ("assistant", "Scan it again.")]
+    )
 
 
 async def test_a_page_that_showed_other_words_in_the_end_has_one_message() -> None:

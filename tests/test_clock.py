@@ -57,7 +57,9 @@ def test_waits_that_add_up_to_the_same_meet_in_one_moment() -> None:
 
     ends = run_virtual(meet())
     assert len({at for _, at in ends}) == 1
-    assert [name for name, _ in ends] == ["whole", "late", "sum"], "as their last timers were set: at 0, 0.05 and 0.1"
+    assert [name for name, _ in ends] == ["whole", "late", "sum"], (
+        "as their last timers were set: at 0, 0.05 and 0.1"
+    )
 
 
 @pytest.mark.parametrize("began", [0.1, 1 / 3, 1000.7, DAY, 11.9 * DAY])
@@ -75,7 +77,9 @@ def test_times_of_a_turn_do_not_depend_on_when_it_began(began: float) -> None:
 
     told = run_virtual(since(began))
     assert told == run_virtual(since(0.0))
-    assert all(at % TICK == 0 for at in told) and told[-1] == pytest.approx(sum(waits), abs=200 * TICK)
+    assert all(at % TICK == 0 for at in told) and told[-1] == pytest.approx(
+        sum(waits), abs=200 * TICK
+    )
 
 
 def test_far_beyond_exact_times_timers_still_go_off() -> None:

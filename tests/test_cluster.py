@@ -38,18 +38,40 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
     """A scheduler and two workers with an environment of their own."""
     folder = tmp_path_factory.mktemp("dask")
     contact = folder / "scheduler.json"
-    environment = {**os.environ, "OWN_API_KEY": WORKER_KEY, "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error"}
+    environment = {
+        **os.environ,
+        "OWN_API_KEY": WORKER_KEY,
+        "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error",
+    }
     with ExitStack() as stack:
 
         def start(*words: str) -> "subprocess.Popen[bytes]":
-            command = [sys.executable, "-m", "dask", *words, "--scheduler-file", str(contact), "--no-dashboard"]
-            process = subprocess.Popen(command, cwd=HOME, env=environment, stderr=subprocess.DEVNULL)
+            command = [
+                sys.executable,
+                "-m",
+                "dask",
+                *words,
+                "--scheduler-file",
+                str(contact),
+                "--no-dashboard",
+            ]
+            process = subprocess.Popen(
+                command, cwd=HOME, env=environment, stderr=subprocess.DEVNULL
+            )
             stack.callback(process.wait)
             stack.callback(process.kill)
             return process
 
         start("scheduler", "--host", "127.0.0.1", "--port", "0")
-        place = ("--local-directory", str(folder), "--no-nanny", "--nthreads", "1", "--host", "127.0.0.1")
+        place = (
+            "--local-directory",
+            str(folder),
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--host",
+            "127.0.0.1",
+        )
         workers = tuple(start("worker", *place) for _ in range(2))
         while not contact.exists():
             time.sleep(0.05)
@@ -69,7 +91,9 @@ def test_keys_never_travel_and_workers_use_those_of_their_own_environment(
         spec = spec_of(
             tmp_path,
             models=["own"],
-            specs={"own": {"provider": "openai", "base_url": server.url, "api_key_env": "OWN_API_KEY"}},
+            specs={
+                "own": {"provider": "openai", "base_url": server.url, "api_key_env": "OWN_API_KEY"}
+            },
             cases=[{"file": "data/cases/fastpath.jsonl", "take": 2}],
         )
         kits = WorkerKits(spec.virtual)
@@ -81,7 +105,12 @@ def test_keys_never_travel_and_workers_use_those_of_their_own_environment(
 def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a_run_here(
     cluster: Cluster, tmp_path: Path
 ) -> None:
-    spec = spec_of(tmp_path, patterns=["mediated", "direct"], cases=[{"file": "data/cases/mixed.jsonl"}], sub_agents="stubs")
+    spec = spec_of(
+        tmp_path,
+        patterns=["mediated", "direct"],
+        cases=[{"file": "data/cases/mixed.jsonl"}],
+        sub_agents="stubs",
+    )
     counts: list[int] = []
 
     def kill(done: int, total: int) -> None:
@@ -89,20 +118,34 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
         if len(counts) == 2:  # the first batch is here, and every worker has its next
             cluster.workers[0].send_signal(signal.SIGKILL)
 
-    run = run_grid(spec, tmp_path / "cluster", WorkerKits(spec.virtual), progress=kill, on=cluster.address)
+    run = run_grid(
+        spec, tmp_path / "cluster", WorkerKits(spec.virtual), progress=kill, on=cluster.address
+    )
     assert cluster.workers[0].wait(5) == -signal.SIGKILL and cluster.workers[1].poll() is None
-    assert run.complete and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 4 * 128
-    assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [cell.key for cell in cells(spec)]
+    assert (
+        run.complete
+        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 4 * 128
+    )
+    assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [
+        cell.key for cell in cells(spec)
+    ]
     run_grid(spec, tmp_path / "here", OPENER, 1)
-    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (tmp_path / "here" / RESULTS).read_bytes()
+    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (
+        tmp_path / "here" / RESULTS
+    ).read_bytes()
     again = run_grid(spec, tmp_path / "cluster", WorkerKits(spec.virtual), on="dask://127.0.0.1:1")
     assert again.done == 0, "nothing is missing, and nobody is asked"
 
 
-def test_a_cluster_that_cannot_play_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cluster_that_cannot_play_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     spec, kits = spec_of(tmp_path), WorkerKits(virtual=True)
     monkeypatch.setattr("kit.bench.grid.cluster.WAIT", 0.5)
-    with pytest.raises(DataError, match=r"no Dask scheduler answers at dask://127.0.0.1:1; start one with: dask scheduler"):
+    with pytest.raises(
+        DataError,
+        match=r"no Dask scheduler answers at dask://127.0.0.1:1; start one with: dask scheduler",
+    ):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")
     with pytest.raises(DataError, match="traces are kept on this machine"):
         run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1", traces=True)

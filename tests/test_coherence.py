@@ -33,7 +33,8 @@ def heard(messages: Sequence[BaseMessage]) -> str:
 
 
 def lead(messages: list[BaseMessage]) -> Line:
-    """An orchestrator that can only pass on what it was given to read: without the coffee's name it asks the wrong one."""
+    """An orchestrator that can only pass on what it was given to read: without the coffee's name it
+    asks the wrong one."""
     if messages[-1].type == "tool":
         return stitched(messages)
     request = str(messages[-1].content)
@@ -44,7 +45,11 @@ def lead(messages: list[BaseMessage]) -> Line:
     known = next((coffee for coffee in COFFEES if coffee in heard(messages)), None)
     if known is None:
         return asks("shop", query=request)
-    query = {"query": request, "intent_count": 1, "prior_context": f"The user looked at {known} coffee and wants its points."}
+    query = {
+        "query": request,
+        "intent_count": 1,
+        "prior_context": f"The user looked at {known} coffee and wants its points.",
+    }
     return Line("Let me look.", calls=[("ask_rewards", query)])
 
 
@@ -54,7 +59,10 @@ def points(messages: list[BaseMessage]) -> Line:
 
 
 def keeps(messages: list[BaseMessage]) -> str:
-    return f"The user looked at {next(coffee for coffee in COFFEES if coffee in heard(messages))} coffee, then at games."
+    return (
+        f"The user looked at "
+        f"{next(coffee for coffee in COFFEES if coffee in heard(messages))} coffee, then at games."
+    )
 
 
 def loses(messages: list[BaseMessage]) -> str:
@@ -68,30 +76,50 @@ def loses_every_other(messages: list[BaseMessage]) -> str:
 
 async def episodes(summarise: Callable[[list[BaseMessage]], str]) -> Metrics:
     """Six episodes that differ in nothing but how old turns are summed up; labels say what a careful reader would."""
-    subs = {"shop": ScriptedModel(lambda m: Line(f"Here is {m[-1].content}.")), "rewards": ScriptedModel(points)}
+    subs = {
+        "shop": ScriptedModel(lambda m: Line(f"Here is {m[-1].content}.")),
+        "rewards": ScriptedModel(points),
+    }
     subs["play"] = ScriptedModel(lambda _: Line("Two games are on."))
     kit = small_kit([], subs, compact_after=4, compact_keep=1)
-    helper = ScriptedModel(lambda m: Line(summarise(m) if "Sum up" in str(m[-1].content) else "The user likes games."))
-    kit.team = bind(kit.team.deck, {**subs, "orchestrator": ScriptedModel(lead), "helper": helper}, {})
+    helper = ScriptedModel(
+        lambda m: Line(summarise(m) if "Sum up" in str(m[-1].content) else "The user likes games.")
+    )
+    kit.team = bind(
+        kit.team.deck, {**subs, "orchestrator": ScriptedModel(lead), "helper": helper}, {}
+    )
     labels: list[Label] = []
     for number, coffee in enumerate(COFFEES):
         session = Session(id=f"e{number}", principal=ALICE.principal)
         for message in (f"{coffee} coffee", *CHAT):
             await run_turn(message, session, kit)
         reply = await run_turn(QUESTION, session, kit)
-        labels.append(Label(turn_id=reply.turn_id, agents=("rewards",), carried=(coffee,), resolved=coffee in reply.text))
+        labels.append(
+            Label(
+                turn_id=reply.turn_id,
+                agents=("rewards",),
+                carried=(coffee,),
+                resolved=coffee in reply.text,
+            )
+        )
     return metrics(kit.store, labels=labels)
 
 
 def told(found: Metrics) -> dict[str, float | None]:
     rate = found.routing_accuracy["rewards"].value
-    return {"routing": rate, "recall": found.prior_context_recall.value, "resolution": found.reference_resolution.value}
+    return {
+        "routing": rate,
+        "recall": found.prior_context_recall.value,
+        "resolution": found.reference_resolution.value,
+    }
 
 
 @pytest.mark.req("PC1-S9.5-4")
 async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics() -> None:
     good, half, bad = [await episodes(summarise) for summarise in (keeps, loses_every_other, loses)]
-    assert good.compactions == half.compactions == bad.compactions and (good.compactions.right or 0) >= len(COFFEES)
+    assert good.compactions == half.compactions == bad.compactions and (
+        good.compactions.right or 0
+    ) >= len(COFFEES)
     assert told(good) == {"routing": 1.0, "recall": 1.0, "resolution": 1.0}
     assert told(half) == {"routing": 0.5, "recall": 0.5, "resolution": 0.5}
     assert told(bad) == {"routing": 0.0, "recall": 0.0, "resolution": 0.0}
@@ -110,7 +138,9 @@ def catalogue() -> BaseTool:
         )
         return "three offers", ToolResult(text="three offers", components=parts)
 
-    return StructuredTool.from_function(coroutine=offers, name="offers", description="O.", response_format="content_and_artifact")
+    return StructuredTool.from_function(
+        coroutine=offers, name="offers", description="O.", response_format="content_and_artifact"
+    )
 
 
 def shop(messages: list[BaseMessage]) -> Line:
@@ -122,7 +152,11 @@ def shop(messages: list[BaseMessage]) -> Line:
 def rewards(messages: list[BaseMessage]) -> Line:
     if "Slow Tide" in heard(messages):
         return Line("Slow Tide coffee brings 120 points.", delay=0.2)
-    return Line("You have 4,975 points." if "do I have" in str(messages[-1].content) else "# Which?\n{id: 7} error_code=503")
+    return Line(
+        "You have 4,975 points."
+        if "do I have" in str(messages[-1].content)
+        else "# Which?\n{id: 7} error_code=503"
+    )
 
 
 def chooser(tells: bool) -> Callable[[list[BaseMessage]], Line]:
@@ -133,13 +167,21 @@ def chooser(tells: bool) -> Callable[[list[BaseMessage]], Line]:
             return stitched(messages)
         request = str(messages[-1].content)
         if "third" not in request:
-            return Line("Let me look.", calls=asks("shop" if "deals" in request else "rewards", query=request).calls, delay=0.5)
+            return Line(
+                "Let me look.",
+                calls=asks("shop" if "deals" in request else "rewards", query=request).calls,
+                delay=0.5,
+            )
         prior = (
             {"prior_context": "The user means Slow Tide coffee."}
             if tells and "3. offer of-3: Slow Tide" in heard(messages)
             else {}
         )
-        return Line("Let me look.", calls=[("ask_rewards", {"query": request, "intent_count": 1, **prior})], delay=0.5)
+        return Line(
+            "Let me look.",
+            calls=[("ask_rewards", {"query": request, "intent_count": 1, **prior})],
+            delay=0.5,
+        )
 
     return line
 
@@ -149,27 +191,47 @@ async def consumer(tells: bool) -> SmallKit:
     subs = {"shop": ScriptedModel(shop), "rewards": ScriptedModel(rewards)}
     kit = small_kit([], subs, {"offers": catalogue()}, cards, compact_after=2, compact_keep=1)
     helper = ScriptedModel(
-        lambda m: Line("Coffee." if "Sum up" in str(m[-1].content) else "The user looked at coffee.", delay=0.3)
+        lambda m: Line(
+            "Coffee." if "Sum up" in str(m[-1].content) else "The user looked at coffee.", delay=0.3
+        )
     )
-    models: dict[str, Any] = {**subs, "orchestrator": ScriptedModel(chooser(tells)), "helper": helper}
+    models: dict[str, Any] = {
+        **subs,
+        "orchestrator": ScriptedModel(chooser(tells)),
+        "helper": helper,
+    }
     kit.team = bind(kit.team.deck, models, {"offers": catalogue()})
-    for message in ("find coffee deals", "how many points for the third offer you showed me?", "how many points do I have?"):
+    for message in (
+        "find coffee deals",
+        "how many points for the third offer you showed me?",
+        "how many points do I have?",
+    ):
         await run_turn(message, ALICE, kit)
     return kit
 
 
 @pytest.mark.req("PC1-S10.2")
 @pytest.mark.parametrize("tells", [True, False])
-async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(tells: bool) -> None:
+async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_misses_shows(
+    tells: bool,
+) -> None:
     kit = await consumer(tells)
     labels = label_store(kit.store, RuleLabeller.read())
     found = metrics(kit.store, labels=labels)
-    assert {name: (rate.right, rate.n) for name, rate in found.routing_accuracy.items()} == {"rewards": (2, 2), "shop": (1, 1)}
+    assert {name: (rate.right, rate.n) for name, rate in found.routing_accuracy.items()} == {
+        "rewards": (2, 2),
+        "shop": (1, 1),
+    }
     # Deciding takes 0.5 s; where its model wrote no prior_context, the helper's 0.3 s come on top. Summing up does not.
-    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(0.5 if tells else 0.8)
+    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(
+        0.5 if tells else 0.8
+    )
     assert found.fan_outs == {1: 3} and (found.compactions.right, found.compactions.n) == (1, 3)
     recall, resolved = found.prior_context_recall, found.reference_resolution
-    assert (recall.right, recall.n) == (int(tells), 1) and (resolved.right, resolved.n) == (int(tells), 1)
+    assert (recall.right, recall.n) == (int(tells), 1) and (resolved.right, resolved.n) == (
+        int(tells),
+        1,
+    )
     assert found.scores["shop"] == {"response_quality": 1.0, "safety": 1.0, "format": 1.0}
     worst = found.scores["rewards"]
     assert (worst["safety"], worst["format"]) == ((1.0, 1.0) if tells else (0.5, 0.75))
@@ -191,7 +253,10 @@ async def test_the_judge_reads_the_place_in_what_was_last_shown() -> None:
     item = turns["how many points for the third offer you showed me?"]
     one = resolve(item.message, item.shown)
     assert one is not None and (one.id, one.agent) == ("of-3", "shop")
-    assert resolve("how many points do I have?", item.shown) is None and resolve("the ninth one", item.shown) is None
+    assert (
+        resolve("how many points do I have?", item.shown) is None
+        and resolve("the ninth one", item.shown) is None
+    )
 
 
 async def test_the_judge_scores_what_the_consumer_deck_says() -> None:
@@ -199,5 +264,10 @@ async def test_the_judge_scores_what_the_consumer_deck_says() -> None:
         for message in ("find coffee deals", "how many points do I have?"):
             await kit.ask(message, kit.session("s"))
         found = metrics(kit.store, labels=label_store(kit.store, RuleLabeller.read()))
-    assert {v: rate.value for v, rate in found.routing_accuracy.items()} == {"rewards": 1.0, "shop": 1.0}
-    assert all(score >= 0.75 for scores in found.scores.values() for score in scores.values()), found.scores
+    assert {v: rate.value for v, rate in found.routing_accuracy.items()} == {
+        "rewards": 1.0,
+        "shop": 1.0,
+    }
+    assert all(score >= 0.75 for scores in found.scores.values() for score in scores.values()), (
+        found.scores
+    )

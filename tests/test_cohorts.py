@@ -24,7 +24,9 @@ def begun(reply: Reply) -> TurnStarted:
 
 
 def people(kit: Kit) -> tuple[Session, Session]:
-    return kit.session("a", user="u-001"), kit.session("b", user="u-002", flags={"play": False, "location_aware": False})
+    return kit.session("a", user="u-001"), kit.session(
+        "b", user="u-002", flags={"play": False, "location_aware": False}
+    )
 
 
 @pytest.mark.req("PC1-S3.3")
@@ -32,7 +34,11 @@ async def test_two_users_of_one_kit_are_in_two_cohorts_at_once() -> None:
     async with open_kit(EMBEDDED) as kit:
         one, other = await asyncio.gather(*(kit.ask(GAMES, who) for who in people(kit)))
     assert "play" in one.routing.invoked and "play" not in other.routing.invoked
-    assert begun(one).cohort == plan_prompt(kit.deck.cards["orchestrator"], kit.deck).cohort != begun(other).cohort
+    assert (
+        begun(one).cohort
+        == plan_prompt(kit.deck.cards["orchestrator"], kit.deck).cohort
+        != begun(other).cohort
+    )
 
 
 @pytest.mark.req("PC1-S3.3")
@@ -44,16 +50,23 @@ async def test_a_cohorts_team_is_bound_when_it_is_first_needed_and_kept() -> Non
         assert len(kit.stages.bound) == before
         for _ in range(2):
             await kit.ask(GAMES, other)
-        again = kit.session("c", user="u-003", flags={"location_aware": False, "play": False, "wide_search": False})
+        again = kit.session(
+            "c", user="u-003", flags={"location_aware": False, "play": False, "wide_search": False}
+        )
         await kit.ask(GAMES, again)
-        assert len(kit.stages.bound) == before + 1, "a flag that says what the deck says makes no cohort of its own"
+        assert len(kit.stages.bound) == before + 1, (
+            "a flag that says what the deck says makes no cohort of its own"
+        )
 
 
 @pytest.mark.req("PC1-S3.3")
 async def test_a_sub_agent_is_in_a_cohort_of_its_own_which_covers_its_tools_configuration() -> None:
     async with open_kit(EMBEDDED) as kit:
         asked = [
-            await kit.ask("find me coffee deals", kit.session(f"s{wide}", flags={"wide_search": wide})) for wide in (False, True)
+            await kit.ask(
+                "find me coffee deals", kit.session(f"s{wide}", flags={"wide_search": wide})
+            )
+            for wide in (False, True)
         ]
     events = [event.body for reply in asked for event in reply.events]
     shops = [body for body in events if isinstance(body, AgentStarted) and body.agent == "shop"]

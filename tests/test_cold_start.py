@@ -1,4 +1,5 @@
-"""A command loads what it uses: what a process imports, not how long that takes, for a busy machine is slow at everything."""
+"""A command loads what it uses: what a process imports, not how long that takes, for a busy machine
+is slow at everything."""
 
 import json
 import subprocess
@@ -8,7 +9,16 @@ from pathlib import Path
 import pytest
 
 SHOWN = {"altair", "matplotlib", "pandas", "scipy", "statsmodels", "streamlit"}
-CONFIGURED = {"a2a", "fastapi", "jsonschema", "langchain_openai", "mcp", "openai", "opik", "uvicorn"}
+CONFIGURED = {
+    "a2a",
+    "fastapi",
+    "jsonschema",
+    "langchain_openai",
+    "mcp",
+    "openai",
+    "opik",
+    "uvicorn",
+}
 MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "tokenizers"}
 
 
@@ -20,9 +30,16 @@ MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "tokenize
     ],
     ids=["check", "ask"],
 )
-def test_a_command_loads_what_it_uses(arguments: list[str], unneeded: set[str], tmp_path: Path) -> None:
-    code = f"import json, sys; from kit.cli import main; assert main({arguments}) == 0; print(json.dumps(sorted(sys.modules)))"
+def test_a_command_loads_what_it_uses(
+    arguments: list[str], unneeded: set[str], tmp_path: Path
+) -> None:
+    code = (
+        f"import json, sys; from kit.cli import main; assert main({arguments}) == 0; "
+        f"print(json.dumps(sorted(sys.modules)))"
+    )
     environment = {"KIT_MODEL": "offline", "KIT_PACE": "0", "KIT_STORE": str(tmp_path / "kit.db")}
-    lines = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment).stdout
+    lines = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, env=environment
+    ).stdout
     modules = {name.partition(".")[0] for name in json.loads(lines.splitlines()[-1])}
     assert "kit" in modules and modules & unneeded == set()

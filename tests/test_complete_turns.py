@@ -1,4 +1,5 @@
-"""Nothing is said to be missing where nothing is: the shipped cases with the right calls, in the user's words and in fewer."""
+"""Nothing is said to be missing where nothing is: the shipped cases with the right calls, in the
+user's words and in fewer."""
 
 import pytest
 from langchain_core.messages import BaseMessage, ToolMessage
@@ -12,8 +13,21 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from tests.kits import ALICE, answering, small_kit, stitched
 
-AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
-CASES = [case for name in ("mixed", "single", "partial") for case in read_cases(HOME / "data" / "cases" / f"{name}.jsonl")]
+AGENTS = (
+    "shop",
+    "support",
+    "rewards",
+    "ereceipts",
+    "play",
+    "offer_details",
+    "restaurants",
+    "retailer_context",
+)
+CASES = [
+    case
+    for name in ("mixed", "single", "partial")
+    for case in read_cases(HOME / "data" / "cases" / f"{name}.jsonl")
+]
 ASKS = [ask for case in CASES for ask in case.turns if ask.expected]
 MOST = 0.01
 
@@ -28,7 +42,10 @@ def decision(ask: Ask, short: bool) -> Line:
     """The right calls, one for each sub-agent."""
     queries = {agent: ask.queries.get(agent, ask.user) for agent in ask.expected}
     worded = {agent: shortened(query) if short else query for agent, query in queries.items()}
-    return Line("One moment.", calls=[(f"ask_{a}", {"query": q, "intent_count": len(queries)}) for a, q in worded.items()])
+    return Line(
+        "One moment.",
+        calls=[(f"ask_{a}", {"query": q, "intent_count": len(queries)}) for a, q in worded.items()],
+    )
 
 
 def share_of_claims(short: bool) -> float:

@@ -7,7 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+)
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from kit.core.bodies.speech import Component, ResponseId
@@ -24,7 +30,14 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolContext, within
-from kit.worlds.consumer.support import Closed, Conversations, Fragment, Opened, SupportQuestion, support_tool
+from kit.worlds.consumer.support import (
+    Closed,
+    Conversations,
+    Fragment,
+    Opened,
+    SupportQuestion,
+    support_tool,
+)
 from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
 from tests.loopback_openai import Refuse, Say, loopback
 from tests.sample_turn import a_turn
@@ -49,7 +62,9 @@ class Provider(Runnable[Any, Any]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:
         raise NotImplementedError
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         previous = kwargs.get("previous_response_id")
         self.asked.append((previous, list(input)))
         await asyncio.sleep(0)
@@ -71,7 +86,9 @@ def chained(name: str, line: Callable[[list[BaseMessage]], Line], kit: SmallKit)
     assert isinstance(agent, LLMAgent)
     provider = Provider(name, line)
     spec = ModelSpec(key="chained", provider="openai", api="responses")
-    kit.team = kit.team.with_agents({name: replace(agent, model=BoundModel(spec, Chained(provider)))})
+    kit.team = kit.team.with_agents(
+        {name: replace(agent, model=BoundModel(spec, Chained(provider)))}
+    )
     return provider
 
 
@@ -81,10 +98,18 @@ def chained_kit() -> tuple[SmallKit, Provider, Provider, Provider]:
     def lead(messages: list[BaseMessage]) -> Line:
         if messages[-1].type == "tool":
             return stitched(messages)
-        return asks(*[name for name in ("ann", "bob") if name in str(messages[-1].content)], query="your part")
+        return asks(
+            *[name for name in ("ann", "bob") if name in str(messages[-1].content)],
+            query="your part",
+        )
 
     lines = [lambda _: Line("Ann says."), lambda _: Line("Bob says.")]
-    return kit, chained("orchestrator", lead, kit), chained("ann", lines[0], kit), chained("bob", lines[1], kit)
+    return (
+        kit,
+        chained("orchestrator", lead, kit),
+        chained("ann", lines[0], kit),
+        chained("bob", lines[1], kit),
+    )
 
 
 @pytest.mark.req("SAT-15")
@@ -95,7 +120,11 @@ async def test_each_agent_continues_its_own_chain_and_sends_only_what_is_new() -
     await run_turn("ann and bob", ALICE, kit)
     assert [previous for previous, _ in ann.asked] == [None, "resp_ann_1"]
     assert [previous for previous, _ in bob.asked] == [None, "resp_bob_1"]
-    assert [previous for previous, _ in lead.asked[::2]] == [None, "resp_orchestrator_2", "resp_orchestrator_4"]
+    assert [previous for previous, _ in lead.asked[::2]] == [
+        None,
+        "resp_orchestrator_2",
+        "resp_orchestrator_4",
+    ]
     assert [type(message) for message in ann.asked[1][1]] == [SystemMessage, HumanMessage]
     stranger = ALICE.model_copy(update={"id": "another"})
     await run_turn("ann", stranger, kit)
@@ -111,9 +140,11 @@ async def test_a_chain_the_provider_forgot_falls_back_to_narration_in_the_same_t
     assert reply.status == "ok" and reply.text == "Ann says."
     assert [previous for previous, _ in ann.asked] == [None, "resp_ann_1", None]
     assert [message.type for message in ann.asked[2][1]] == ["system", "human", "ai", "human"]
-    assert [e.body.response_id for e in reply.events if isinstance(e.body, ResponseId) and e.body.agent == "ann"] == [
-        "resp_ann_3"
-    ]
+    assert [
+        e.body.response_id
+        for e in reply.events
+        if isinstance(e.body, ResponseId) and e.body.agent == "ann"
+    ] == ["resp_ann_3"]
 
 
 async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued() -> None:
@@ -127,8 +158,12 @@ async def test_a_chain_that_does_not_hold_every_turn_told_is_not_continued() -> 
 
 
 @pytest.mark.req("SAT-15")
-@pytest.mark.parametrize(("seconds", "previous"), [(DAYS_29 - 60, "resp_ann_1"), (DAYS_29 + 60, None)])
-async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(seconds: float, previous: str | None) -> None:
+@pytest.mark.parametrize(
+    ("seconds", "previous"), [(DAYS_29 - 60, "resp_ann_1"), (DAYS_29 + 60, None)]
+)
+async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(
+    seconds: float, previous: str | None
+) -> None:
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
     note = kit.store.note(ALICE.id, "chain:ann")
@@ -142,9 +177,15 @@ async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(se
 async def test_a_chain_whose_last_words_the_user_never_read_is_not_continued() -> None:
     kit, lead, ann, bob = chained_kit()
     bob.line = lambda _: (_ for _ in ()).throw(ConnectionError("503"))
-    lead.line = lambda m: Line("Ann says.") if m[-1].type == "tool" else asks("ann", "bob", query="your part")
+    lead.line = lambda m: (
+        Line("Ann says.") if m[-1].type == "tool" else asks("ann", "bob", query="your part")
+    )
     first = await run_turn("ann and bob", ALICE, kit)
-    assert first.status == "ok" and first.text.startswith("Ann says.") and "answer about bob" in first.text
+    assert (
+        first.status == "ok"
+        and first.text.startswith("Ann says.")
+        and "answer about bob" in first.text
+    )
     asked = len(lead.asked)
     await run_turn("ann and bob", ALICE, kit)
     assert lead.asked[asked][0] is None, "the provider remembers words without the apology"
@@ -162,10 +203,16 @@ async def test_any_other_error_of_a_chained_model_passes() -> None:
 @pytest.mark.realtime
 @pytest.mark.req("SAT-15")
 @pytest.mark.parametrize("streaming", [True, False])
-async def test_the_real_client_sends_the_previous_response_and_asks_again_when_it_is_gone(streaming: bool) -> None:
+async def test_the_real_client_sends_the_previous_response_and_asks_again_when_it_is_gone(
+    streaming: bool,
+) -> None:
     spec = ModelSpec(key="stub", provider="openai", api="responses")
     with loopback() as server:
-        server.plays(Say(["First."]), Refuse(400, "Previous response with id 'resp_9' not found."), Say(["Again."]))
+        server.plays(
+            Say(["First."]),
+            Refuse(400, "Previous response with id 'resp_9' not found."),
+            Say(["Again."]),
+        )
         model = Chained(chat_model(spec, api_key="k", base_url=server.url))
         known = AIMessage("Earlier.", response_metadata={"id": "resp_9"})
         thread = [SystemMessage("Be brief."), HumanMessage("one"), known, HumanMessage("two")]
@@ -175,7 +222,11 @@ async def test_the_real_client_sends_the_previous_response_and_asks_again_when_i
                 assert "".join(str(chunk.text) for chunk in chunks) == expected
             else:
                 assert (await model.ainvoke(thread)).text == expected
-    assert [request.get("previous_response_id") for request in server.requests] == ["resp_9", "resp_9", None]
+    assert [request.get("previous_response_id") for request in server.requests] == [
+        "resp_9",
+        "resp_9",
+        None,
+    ]
     assert [len(request["input"]) for request in server.requests] == [2, 2, 4]
 
 
@@ -188,32 +239,52 @@ class Upstream:
     def __init__(self) -> None:
         self.asked: list[SupportQuestion] = []
 
-    async def ask(self, question: SupportQuestion) -> AsyncGenerator[Opened | Fragment | Closed, None]:
+    async def ask(
+        self, question: SupportQuestion
+    ) -> AsyncGenerator[Opened | Fragment | Closed, None]:
         self.asked.append(question)
         yield Opened(conversation_id=question.conversation_id or f"sc-{len(self.asked)}")
         yield Fragment(text="Try again.")
         yield Closed()
 
 
-def asker(store: SqliteStore | Any, clock: Callable[[], float]) -> tuple[Upstream, Callable[..., Any]]:
+def asker(
+    store: SqliteStore | Any, clock: Callable[[], float]
+) -> tuple[Upstream, Callable[..., Any]]:
     upstream = Upstream()
     tool = support_tool("support", upstream, {}, Conversations(store, clock))
 
-    async def ask(query: str, session: str = "e1", prior: str | None = None, user: str = "alice") -> SupportQuestion:
+    async def ask(
+        query: str, session: str = "e1", prior: str | None = None, user: str = "alice"
+    ) -> SupportQuestion:
         principal = Principal(tenant_id="acme", user_id=user)
-        inherited = InheritedContext(principal=principal, episode_id=session, locale="en", prior_context=prior)
-        with within(ToolContext(agent="support", turn_id="t", inherited=inherited, emit=lambda _: None)):
-            await tool.ainvoke({"type": "tool_call", "name": "support", "args": {"query": query}, "id": "c"})
+        inherited = InheritedContext(
+            principal=principal, episode_id=session, locale="en", prior_context=prior
+        )
+        with within(
+            ToolContext(agent="support", turn_id="t", inherited=inherited, emit=lambda _: None)
+        ):
+            await tool.ainvoke(
+                {"type": "tool_call", "name": "support", "args": {"query": query}, "id": "c"}
+            )
         return upstream.asked[-1]
 
     return upstream, ask
 
 
 @pytest.mark.req("SAT-9")
-async def test_a_support_conversation_lasts_55_minutes_across_processes_and_belongs_to_episode_and_owner(tmp_path: Path) -> None:
+async def test_a_support_conversation_lasts_55_minutes_across_processes_and_belongs_to_episode_and_owner(
+    tmp_path: Path,
+) -> None:
     now = 1000.0
     for step, (later, expected) in enumerate(
-        [(0.0, None), (MINUTES_55, "sc-1"), (MINUTES_55 - 1, "sc-1"), (MINUTES_55 + 1, None), (5.0, "sc-1")]
+        [
+            (0.0, None),
+            (MINUTES_55, "sc-1"),
+            (MINUTES_55 - 1, "sc-1"),
+            (MINUTES_55 + 1, None),
+            (5.0, "sc-1"),
+        ]
     ):
         now += later
         store = SqliteStore(tmp_path / "kit.db")
@@ -232,14 +303,24 @@ async def test_after_it_lapsed_the_last_six_support_turns_come_before_what_is_as
     first = await ask("turn 0")
     for n in range(9):
         turn = a_turn(f"t{n}", "e1", user="alice", at=float(n))
-        said = [("user", f"question {n}", "support"), ("assistant", f"answer {n}", "support"), ("user", "foreign", "shop")]
-        lines = [Message.model_validate({"turn_id": turn.id, "role": r, "text": t, "agent": a}) for r, t, a in said]
+        said = [
+            ("user", f"question {n}", "support"),
+            ("assistant", f"answer {n}", "support"),
+            ("user", "foreign", "shop"),
+        ]
+        lines = [
+            Message.model_validate({"turn_id": turn.id, "role": r, "text": t, "agent": a})
+            for r, t, a in said
+        ]
         store.end_turn(turn, [], lines)
     assert first.context is None and (await ask("still")).context is None
     now[0] += MINUTES_55 + 1
     replayed = await ask("well?", prior="The user bought tea.")
     told = [f"user: question {n}\nassistant: answer {n}" for n in range(3, 9)]
-    assert replayed.context == "\n".join([*told, "The user bought tea."]) and replayed.conversation_id is None
+    assert (
+        replayed.context == "\n".join([*told, "The user bought tea."])
+        and replayed.conversation_id is None
+    )
     again = await ask("and now?")
     assert again.context is None and again.conversation_id == "sc-3"
 
@@ -272,8 +353,12 @@ def test_a_file_of_the_first_version_gets_what_is_new_and_keeps_what_it_has(tmp_
     new = SqliteStore(path)
     new.keep_note(ALICE.id, "summary", Note(value="{}", at=1.0))
     recalled = new.recall(ALICE.id)
-    assert recalled is not None and recalled.session == ALICE and list(recalled.notes) == ["summary"]
-    assert [line.text for line in new.history(ALICE.id)] == ["kept"] and new.read("SELECT * FROM tool_messages") == []
+    assert (
+        recalled is not None and recalled.session == ALICE and list(recalled.notes) == ["summary"]
+    )
+    assert [line.text for line in new.history(ALICE.id)] == ["kept"] and new.read(
+        "SELECT * FROM tool_messages"
+    ) == []
     new.close()
 
 
@@ -281,7 +366,9 @@ def test_recall_looks_past_running_turns_and_small_talk() -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
     for n, (status, invoked) in enumerate([("ok", ("shop",)), ("ok", ()), ("running", ())]):
-        turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).model_copy(update={"status": status, "invoked": invoked})
+        turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).model_copy(
+            update={"status": status, "invoked": invoked}
+        )
         store.begin_turn(turn)
         if status == "ok":
             store.end_turn(turn, [], [Message(turn_id=turn.id, role="user", text="hello")])
@@ -295,12 +382,17 @@ def test_a_clock_that_was_set_back_makes_no_older_turn_the_newest() -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
     for name, agent, at in (("t1", "shop", 10_000.0), ("t2", "rewards", 10_000.0 - 2 * 3600)):
-        turn = a_turn(name, ALICE.id, user="alice", at=at).model_copy(update={"status": "ok", "invoked": (agent,)})
+        turn = a_turn(name, ALICE.id, user="alice", at=at).model_copy(
+            update={"status": "ok", "invoked": (agent,)}
+        )
         part = Component(agent=agent, type="offer", payload={"id": f"of-{agent}", "title": agent})
         event = Event(turn_id=name, seq=0, at=0.0, span_id="s", body=part)
         store.end_turn(turn, [event], [Message(turn_id=name, role="user", text=f"ask {agent}")])
     recalled = store.recall(ALICE.id)
-    assert recalled is not None and (recalled.in_play, recalled.routed) == (("rewards",), ("rewards",))
+    assert recalled is not None and (recalled.in_play, recalled.routed) == (
+        ("rewards",),
+        ("rewards",),
+    )
     assert [line.text for line in store.history(ALICE.id)] == ["ask shop", "ask rewards"]
     assert store.shown_components(ALICE.id)[-1].agent == "rewards"
     store.close()

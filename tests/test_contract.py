@@ -1,4 +1,5 @@
-"""The contract of a sub-agent: what goes in, what shape comes out, who answers when its model fails; checked, not prompted."""
+"""The contract of a sub-agent: what goes in, what shape comes out, who answers when its model
+fails; checked, not prompted."""
 
 import datetime
 import json
@@ -62,25 +63,46 @@ MANGA = AgentCard(
             "additionalProperties": False,
         },
     ),
-    policy=Policy(tokens_in=4000, tokens_out=1500, time_budget_ms=3500, max_tool_calls=5, max_recursion_depth=0),
+    policy=Policy(
+        tokens_in=4000,
+        tokens_out=1500,
+        time_budget_ms=3500,
+        max_tool_calls=5,
+        max_recursion_depth=0,
+    ),
 )
 """The recommendation explainer with the values of its design (SO-23)."""
-CASES = tuple(ToolCase(tool="refund", mode=mode, ask="refund me", never=("refunded",)) for mode in ("returns_nothing", "fails"))
+CASES = tuple(
+    ToolCase(tool="refund", mode=mode, ask="refund me", never=("refunded",))
+    for mode in ("returns_nothing", "fails")
+)
 EVALUATED = EvalPolicy(judge="rule", rubric="Claims no refund.", tool_cases=CASES)
 
 
 def ranked(explanation: str = "It is dark.", confidence: object = 0.9, **more: object) -> str:
-    return json.dumps({"ranked_explanations": [{"title_id": "t1", "explanation": explanation, "confidence": confidence, **more}]})
+    return json.dumps(
+        {
+            "ranked_explanations": [
+                {"title_id": "t1", "explanation": explanation, "confidence": confidence, **more}
+            ]
+        }
+    )
 
 
 def asking(args: Mapping[str, Any]) -> Line:
-    return Line("Let me look.", calls=[("ask_explainer", {"query": "q", "intent_count": 1, **args})])
+    return Line(
+        "Let me look.", calls=[("ask_explainer", {"query": "q", "intent_count": 1, **args})]
+    )
 
 
-async def explain(said: Line | str, args: Mapping[str, Any] | None = None, card: AgentCard = MANGA) -> tuple[Outcome, Reply, str]:
+async def explain(
+    said: Line | str, args: Mapping[str, Any] | None = None, card: AgentCard = MANGA
+) -> tuple[Outcome, Reply, str]:
     """The explainer's outcome for a reply of its model, the turn, and the system prompt it saw."""
     model = ScriptedModel(lambda _: said)
-    reply = await run_turn("one", ALICE, small_kit([asking(args or {}), stitched], {"explainer": model}, cards=[card]))
+    reply = await run_turn(
+        "one", ALICE, small_kit([asking(args or {}), stitched], {"explainer": model}, cards=[card])
+    )
     return reply.outcomes[0], reply, str(model.seen[0][0].content) if model.seen else ""
 
 
@@ -105,8 +127,18 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
     assert body.fields["candidate_title_ids"] == [f"id{i}" for i in range(20)]
     assert body.fields["user_locale"] == "en-GB"
     assert set(body.fields) == {"candidate_title_ids", "user_locale", "user_prefs_summary"}
-    assert "id19" in system and "id20" not in system and "never" not in system and "all that was said" not in system
-    assert [note.split()[0] for note in body.limited] == ["candidate_title_ids", "user_prefs_summary", "query", "prior_context"]
+    assert (
+        "id19" in system
+        and "id20" not in system
+        and "never" not in system
+        and "all that was said" not in system
+    )
+    assert [note.split()[0] for note in body.limited] == [
+        "candidate_title_ids",
+        "user_prefs_summary",
+        "query",
+        "prior_context",
+    ]
     span = next(s for s in reply.trace.spans if s.kind == "agent")
     assert span.attributes["fields"] == body.fields and len(span.attributes["limited"]) == 4
 
@@ -114,19 +146,37 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
 @pytest.mark.req("SO-3")
 @pytest.mark.parametrize(
     ("value", "held"),
-    [({"size": "L"}, True), ({}, False), ({"size": 5}, False), ({"size": "XXL"}, False), ({"size": "LL"}, False)],
+    [
+        ({"size": "L"}, True),
+        ({}, False),
+        ({"size": 5}, False),
+        ({"size": "XXL"}, False),
+        ({"size": "LL"}, False),
+    ],
 )
-async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_model_sees_it(value: Any, held: bool) -> None:
+async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_model_sees_it(
+    value: Any, held: bool
+) -> None:
     size = HandoffField(required=True, enum=("L", "LL"), max_length=1)
-    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(fields={"size": size}))
+    card = AgentCard(
+        id="explainer", description="d", model="offline", handoff=Handoff(fields={"size": size})
+    )
     outcome, _, system = await explain("fine", value, card)
     assert isinstance(outcome, Answer) == held and bool(system) == held
-    assert held or (isinstance(outcome, Failure) and outcome.reason == "contract_violation" and "size" in outcome.detail)
+    assert held or (
+        isinstance(outcome, Failure)
+        and outcome.reason == "contract_violation"
+        and "size" in outcome.detail
+    )
 
 
 @pytest.mark.req("SO-3")
 async def test_a_closed_hand_off_brings_no_history_along() -> None:
-    kit = small_kit([asking({}), stitched, asking({}), stitched], {"explainer": answering(ranked())}, cards=[MANGA])
+    kit = small_kit(
+        [asking({}), stitched, asking({}), stitched],
+        {"explainer": answering(ranked())},
+        cards=[MANGA],
+    )
     await run_turn("first", ALICE, kit)
     await run_turn("second", ALICE, kit)
     agent = kit.team.agents["explainer"]
@@ -136,22 +186,32 @@ async def test_a_closed_hand_off_brings_no_history_along() -> None:
 
 
 @pytest.mark.req("SO-3")
-async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it() -> None:
+async def test_who_asks_where_after_what_and_what_was_shown_reach_no_closed_agent_that_does_not_declare_it() -> (
+    None
+):
     def look() -> tuple[str, ToolResult]:
         """Looks."""
-        return "Iron Wolf", ToolResult(text="Iron Wolf", components=(ComponentPayload(type="offer", payload=OFFER),))
+        return "Iron Wolf", ToolResult(
+            text="Iron Wolf", components=(ComponentPayload(type="offer", payload=OFFER),)
+        )
 
     offer = StructuredTool.from_function(look, response_format="content_and_artifact")
     seller = AgentCard(id="shop", description="d", model="offline", tools=("look",))
     shop = ScriptedModel(Line(calls=[("look", {})]), "Here it is.")
     closed, lead = answering(ranked()), ScriptedModel(asks("shop"), stitched, asking({}), stitched)
-    kit = small_kit(lead, {"explainer": closed, "shop": shop}, {"look": offer}, cards=[MANGA, seller])
+    kit = small_kit(
+        lead, {"explainer": closed, "shop": shop}, {"look": offer}, cards=[MANGA, seller]
+    )
     await run_turn("one", ALICE, kit)
     reply = await run_turn("what of the first one?", ALICE, kit)
     first, second = str(shop.seen[0][0].content), str(closed.seen[0][0].content)
     assert "User: alice" in first and "Leeds" in first
-    assert "ask_shop" in str(lead.seen[2][0].content) and "Iron Wolf" in str(lead.seen[2][0].content)
-    assert [word for word in ("alice", "Leeds", "ask_shop", "Iron Wolf", "User:") if word in second] == []
+    assert "ask_shop" in str(lead.seen[2][0].content) and "Iron Wolf" in str(
+        lead.seen[2][0].content
+    )
+    assert [
+        word for word in ("alice", "Leeds", "ask_shop", "Iron Wolf", "User:") if word in second
+    ] == []
     assert second.endswith("\n\nDate: 2026-11-01\nuser_locale: en-GB")
     assert started(reply).fields == {"user_locale": "en-GB"}, "and what did cross is on the trace"
 
@@ -165,7 +225,9 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
 
     card = MANGA.model_copy(update={"tools": ("look_up",)})
     mail = "reader@example.org"
-    model = ScriptedModel(Line(calls=[("look_up", {"who": f"<{mail}>"})]), Line(ranked(f"For {mail}.")))
+    model = ScriptedModel(
+        Line(calls=[("look_up", {"who": f"<{mail}>"})]), Line(ranked(f"For {mail}."))
+    )
     call = asking({"email": mail, "query": f"mail it to {mail}"})
     kit = small_kit([call, Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
@@ -173,20 +235,31 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
     assert mail in str(model.seen[0][0].content) and mail in str(model.seen[1][-1].content)
     assert isinstance(reply.outcomes[0], Answer) and mail in reply.outcomes[0].text
     told = ("text", "text_replaced", "completed")  # what the user reads may name what the user gave
-    assert mail not in "".join(event.model_dump_json() for event in reply.events if event.kind not in told)
+    assert mail not in "".join(
+        event.model_dump_json() for event in reply.events if event.kind not in told
+    )
     assert started(reply).fields["email"] == "[personal]"
 
 
 @pytest.mark.req("SO-22")
-async def test_a_personal_value_of_two_characters_is_hidden_where_it_stands_alone_and_spoils_no_other_word() -> None:
+async def test_a_personal_value_of_two_characters_is_hidden_where_it_stands_alone_and_spoils_no_other_word() -> (
+    None
+):
     @tool
     def look_up(age: str, year: str) -> str:
         """Finds somebody."""
         return age
 
     card = MANGA.model_copy(update={"tools": ("look_up",)})
-    model = ScriptedModel(Line(calls=[("look_up", {"age": "42", "year": "1942"})]), Line(ranked("Fits.")))
-    kit = small_kit([asking({"email": "42"}), Line("Done.")], {"explainer": model}, {"look_up": look_up}, cards=[card])
+    model = ScriptedModel(
+        Line(calls=[("look_up", {"age": "42", "year": "1942"})]), Line(ranked("Fits."))
+    )
+    kit = small_kit(
+        [asking({"email": "42"}), Line("Done.")],
+        {"explainer": model},
+        {"look_up": look_up},
+        cards=[card],
+    )
     reply = await run_turn("one", ALICE, kit)
     [asked] = [e.body.args for e in reply.events if isinstance(e.body, ToolStarted)]
     assert asked == {"age": "[personal]", "year": "1942"}
@@ -198,11 +271,17 @@ async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either
     kit = small_kit([], {"shop": shop})
 
     async def straight(call: AgentCall, ctx: RunContext) -> Outcome:
-        return await dispatch(AgentCall(call_id="c", agent="shop", query="q", fields={"password": "hunter2"}), ctx)
+        return await dispatch(
+            AgentCall(call_id="c", agent="shop", query="q", fields={"password": "hunter2"}), ctx
+        )
 
     reply = await run_turn("one", ALICE, kit, Pattern("straight", straight))
-    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + "".join(e.model_dump_json() for e in reply.events)
-    assert started(reply).fields == {} and started(reply).limited == ("password is not declared: left out",)
+    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + "".join(
+        e.model_dump_json() for e in reply.events
+    )
+    assert started(reply).fields == {} and started(reply).limited == (
+        "password is not declared: left out",
+    )
 
 
 @pytest.mark.req("SO-4", "SO-23")
@@ -221,7 +300,10 @@ async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either
 async def test_an_answer_of_another_shape_is_a_contract_violation(text: str) -> None:
     card = MANGA.model_copy(update={"policy": Policy()})
     outcome, reply, _ = await explain(text, card=card)
-    assert isinstance(outcome, Failure) and (outcome.axis, outcome.reason) == ("invocation", "contract_violation")
+    assert isinstance(outcome, Failure) and (outcome.axis, outcome.reason) == (
+        "invocation",
+        "contract_violation",
+    )
     assert outcome.detail and outcome.detail not in reply.text
 
 
@@ -255,14 +337,25 @@ async def test_low_confidence_comes_back_as_a_failure_whose_text_is_a_suggestion
     outcome, _, _ = await explain(ranked("Maybe this.", 0.39))
     assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
     assert "Maybe this." in (outcome.suggestion or "")
-    assert "not sure enough" in tell(outcome) and "Maybe this." in tell(outcome) and "0.39, at least" not in tell(outcome)
+    assert (
+        "not sure enough" in tell(outcome)
+        and "Maybe this." in tell(outcome)
+        and "0.39, at least" not in tell(outcome)
+    )
 
 
 @pytest.mark.req("SO-4", "SO-8")
 async def test_an_answer_is_as_sure_as_its_least_sure_item() -> None:
-    both = {"ranked_explanations": [json.loads(ranked(confidence=c))["ranked_explanations"][0] for c in (0.9, 0.39)]}
+    both = {
+        "ranked_explanations": [
+            json.loads(ranked(confidence=c))["ranked_explanations"][0] for c in (0.9, 0.39)
+        ]
+    }
     outcome, _, _ = await explain(json.dumps(both))
-    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == ("low_confidence", json.dumps(both))
+    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == (
+        "low_confidence",
+        json.dumps(both),
+    )
 
 
 @pytest.mark.req("SO-4", "SO-23")
@@ -272,19 +365,29 @@ async def test_what_is_exactly_as_sure_as_asked_for_is_an_answer() -> None:
 
 @pytest.mark.req("SO-4", "SO-8")
 @pytest.mark.parametrize(("word", "answers"), [("low", False), ("medium", True), ("high", True)])
-async def test_an_answer_that_calls_itself_low_is_low_confidence_where_no_threshold_is_declared(word: str, answers: bool) -> None:
+async def test_an_answer_that_calls_itself_low_is_low_confidence_where_no_threshold_is_declared(
+    word: str, answers: bool
+) -> None:
     schema = {
         "type": "object",
         "properties": {"text": {"type": "string"}, "confidence": {"type": "string"}},
         "required": ["text"],
     }
-    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(output_schema=schema))
+    card = AgentCard(
+        id="explainer", description="d", model="offline", handoff=Handoff(output_schema=schema)
+    )
     outcome, _, _ = await explain(json.dumps({"text": "Maybe.", "confidence": word}), card=card)
-    assert isinstance(outcome, Answer) if answers else isinstance(outcome, Failure) and outcome.reason == "low_confidence"
+    assert (
+        isinstance(outcome, Answer)
+        if answers
+        else isinstance(outcome, Failure) and outcome.reason == "low_confidence"
+    )
 
 
 @pytest.mark.req("SO-8")
-async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_parent_decides() -> None:
+async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_parent_decides() -> (
+    None
+):
     card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True))
     outcome, _, _ = await explain("Sure! What year were you born?", card=card)
     assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == (
@@ -295,7 +398,11 @@ async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_pare
     assert isinstance((await explain("What year were you born?", card=open_card))[0], Answer)
 
 
-TEXTS = {"type": "object", "properties": {"text": {}, "parts": {}, "about": {}}, "additionalProperties": True}
+TEXTS = {
+    "type": "object",
+    "properties": {"text": {}, "parts": {}, "about": {}},
+    "additionalProperties": True,
+}
 
 
 @pytest.mark.req("SO-8")
@@ -313,14 +420,26 @@ TEXTS = {"type": "object", "properties": {"text": {}, "parts": {}, "about": {}},
         ({"about": {"text": "Two fit."}, "question": "Which one do you mean?"}, None),
     ],
 )
-async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(said: dict[str, Any], reason: str | None) -> None:
-    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True, output_schema=TEXTS))
+async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(
+    said: dict[str, Any], reason: str | None
+) -> None:
+    card = AgentCard(
+        id="explainer",
+        description="d",
+        model="offline",
+        handoff=Handoff(closed=True, output_schema=TEXTS),
+    )
     outcome, _, _ = await explain(json.dumps(said), card=card)
     assert (outcome.reason if isinstance(outcome, Failure) else None) == reason
 
 
 async def test_a_reply_nested_beyond_reading_is_a_breach_of_its_contract() -> None:
-    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True, output_schema=TEXTS))
+    card = AgentCard(
+        id="explainer",
+        description="d",
+        model="offline",
+        handoff=Handoff(closed=True, output_schema=TEXTS),
+    )
     for levels in (40, 400, 1_000):
         outcome, _, _ = await explain('{"parts": [' * levels + "1" + "]}" * levels, card=card)
         assert isinstance(outcome, Failure) and outcome.reason == "contract_violation"
@@ -329,20 +448,32 @@ async def test_a_reply_nested_beyond_reading_is_a_breach_of_its_contract() -> No
 def test_what_counts_as_only_a_question() -> None:
     assert only_asks("Which one? And where?") and only_asks("Of course! Which one?")
     assert not only_asks("Two fit. Which one?") and not only_asks("Fine!") and not only_asks("")
-    assert [sentences(t) for t in ("", "One", "One. Two!", "Dr. Stone is 2.5 m.", "本。本。")] == [0, 1, 2, 1, 2]
+    assert [sentences(t) for t in ("", "One", "One. Two!", "Dr. Stone is 2.5 m.", "本。本。")] == [
+        0,
+        1,
+        2,
+        1,
+        2,
+    ]
 
 
 @pytest.mark.req("SO-8", "SO-1")
 @pytest.mark.parametrize(
     ("handoff", "policy", "said"),
     [
-        (Handoff(output_schema={"properties": {"a": {"properties": {"user_question": {}}}}}), Policy(), "a question to the user"),
+        (
+            Handoff(output_schema={"properties": {"a": {"properties": {"user_question": {}}}}}),
+            Policy(),
+            "a question to the user",
+        ),
         (Handoff(output_schema={"type": "strng"}), Policy(), "no JSON Schema"),
         (Handoff(), Policy(cost=1), "price of model 'free' is not known"),
         (Handoff(), Policy(model_time_ms=1), "name one in fallback_model"),
     ],
 )
-def test_a_contract_that_could_not_be_held_is_a_deck_fault(handoff: Handoff, policy: Policy, said: str) -> None:
+def test_a_contract_that_could_not_be_held_is_a_deck_fault(
+    handoff: Handoff, policy: Policy, said: str
+) -> None:
     card = AgentCard(id="a", description="d", model="free", handoff=handoff, policy=policy)
     with pytest.raises(DeckError, match=said):
         Deck.of([card], required_blocks=(), models=[ModelSpec(key="free", provider="openai")])
@@ -353,7 +484,16 @@ def test_a_refusal_is_known_by_what_the_provider_says() -> None:
     assert refusal(AIMessage("", additional_kwargs={"refusal": "I can't help."})) == "I can't help."
     assert refusal(AIMessage("half", response_metadata={"finish_reason": "content_filter"}))
     assert refusal(AIMessage([{"type": "refusal", "refusal": "No."}])) == "No."
-    assert refusal(AIMessage("fine", additional_kwargs={"refusal": None}, response_metadata={"finish_reason": "stop"})) is None
+    assert (
+        refusal(
+            AIMessage(
+                "fine",
+                additional_kwargs={"refusal": None},
+                response_metadata={"finish_reason": "stop"},
+            )
+        )
+        is None
+    )
 
 
 class Declining(ScriptedModel):
@@ -371,10 +511,14 @@ def declining(text: str) -> ScriptedModel:
 async def test_a_refusal_is_a_typed_failure_even_when_it_comes_with_words() -> None:
     kit = small_kit([asking({}), stitched], {"explainer": declining("I'd rather not.")})
     [outcome] = (await run_turn("one", ALICE, kit)).outcomes
-    assert isinstance(outcome, Failure) and outcome.reason == "refusal" and "declined" in tell(outcome)
+    assert (
+        isinstance(outcome, Failure) and outcome.reason == "refusal" and "declined" in tell(outcome)
+    )
 
 
-def backed(first: ScriptedModel, second: ScriptedModel, tools: dict[str, Any] | None = None, **policy: Any) -> SmallKit:
+def backed(
+    first: ScriptedModel, second: ScriptedModel, tools: dict[str, Any] | None = None, **policy: Any
+) -> SmallKit:
     """A kit whose explainer has 2 s and a fallback model called `second`."""
     card = AgentCard(
         id="explainer",
@@ -386,38 +530,59 @@ def backed(first: ScriptedModel, second: ScriptedModel, tools: dict[str, Any] | 
     )
     deck = small_deck(["explainer"], [card])
     second.name = "second"
-    models = {"orchestrator": ScriptedModel(asking({}), stitched), "explainer": first, "explainer:fallback": second}
+    models = {
+        "orchestrator": ScriptedModel(asking({}), stitched),
+        "explainer": first,
+        "explainer:fallback": second,
+    }
     return SmallKit(bind(deck, models, tools or {}), SqliteStore(":memory:"))
 
 
 def spoke(reply: Reply) -> list[tuple[str, bool]]:
     """Which models the explainer asked, and whether each answered."""
-    ends = [e.body for e in reply.events if isinstance(e.body, ModelEnded) and e.body.agent == "explainer"]
+    ends = [
+        e.body
+        for e in reply.events
+        if isinstance(e.body, ModelEnded) and e.body.agent == "explainer"
+    ]
     return [(body.model, body.error is None) for body in ends]
 
 
 @pytest.mark.req("SO-1")
 @pytest.mark.parametrize("first", [failing(ConnectionError("503")), answering("late", 12.0)])
-async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_the_span_says_so(first: ScriptedModel) -> None:
-    reply = await run_turn("one", ALICE, backed(first, answering("Second here.", 0.4), model_time_ms=1500))
+async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_the_span_says_so(
+    first: ScriptedModel,
+) -> None:
+    reply = await run_turn(
+        "one", ALICE, backed(first, answering("Second here.", 0.4), model_time_ms=1500)
+    )
     assert isinstance(reply.outcomes[0], Answer) and reply.outcomes[0].text == "Second here."
     assert spoke(reply) == [("scripted", False), ("second", True)]
-    assert [e.body.instead_of for e in reply.events if isinstance(e.body, ModelStarted)][1:3] == [None, "scripted"]
+    assert [e.body.instead_of for e in reply.events if isinstance(e.body, ModelStarted)][1:3] == [
+        None,
+        "scripted",
+    ]
     assert reply.outcomes[0].timing and reply.outcomes[0].timing.seconds <= 2.0
 
 
 @pytest.mark.req("SO-4")
 async def test_the_fallback_gets_one_attempt_and_only_the_time_that_is_left() -> None:
-    reply = await run_turn("one", ALICE, backed(failing(OSError("x"), 0.5), failing(OSError("y"), 0.5)))
+    reply = await run_turn(
+        "one", ALICE, backed(failing(OSError("x"), 0.5), failing(OSError("y"), 0.5))
+    )
     assert isinstance(reply.outcomes[0], Failure) and reply.outcomes[0].reason == "exception"
     assert spoke(reply) == [("scripted", False), ("second", False)]
     late = await run_turn("one", ALICE, backed(failing(OSError("x"), 1.5), answering("late", 1.0)))
     assert isinstance(late.outcomes[0], Failure) and late.outcomes[0].reason == "timeout"
-    assert late.outcomes[0].timing and late.outcomes[0].timing.seconds == pytest.approx(2.0, abs=1e-9)
+    assert late.outcomes[0].timing and late.outcomes[0].timing.seconds == pytest.approx(
+        2.0, abs=1e-9
+    )
 
 
 async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_principal() -> None:
-    over = await run_turn("one", ALICE, backed(answering("x" * 900), answering("never"), tokens_out=10))
+    over = await run_turn(
+        "one", ALICE, backed(answering("x" * 900), answering("never"), tokens_out=10)
+    )
     refused = await run_turn("one", ALICE, backed(declining("No."), answering("never")))
 
     def peek() -> tuple[str, ToolResult]:
@@ -432,19 +597,34 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
 
 
 @pytest.mark.req("SO-11", "SO-19")
-@pytest.mark.parametrize(("since", "logged"), [("2026-10-20", True), ("2026-10-03", True), ("2026-10-02", False)])
-async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(since: str, logged: bool) -> None:
+@pytest.mark.parametrize(
+    ("since", "logged"), [("2026-10-20", True), ("2026-10-03", True), ("2026-10-02", False)]
+)
+async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
+    since: str, logged: bool
+) -> None:
     @tool
     def refund() -> str:
         """Refunds."""
         return "done"
 
     grants = {"refund": ToolGrant(since=datetime.date.fromisoformat(since), flag=None)}
-    card = AgentCard(id="explainer", description="d", model="offline", tools=("refund",), tool_grants=grants, eval=EVALUATED)
+    card = AgentCard(
+        id="explainer",
+        description="d",
+        model="offline",
+        tools=("refund",),
+        tool_grants=grants,
+        eval=EVALUATED,
+    )
     model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
     kit = small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
-    calls = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, ToolStarted)]
+    calls = [
+        event.body
+        for event in kit.store.events(reply.turn_id)
+        if isinstance(event.body, ToolStarted)
+    ]
     assert [(call.agent, call.tool, call.watched_since) for call in calls] == [
         ("explainer", "refund", since if logged else None)
     ] * 2
@@ -452,35 +632,65 @@ async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(sinc
 
 @pytest.mark.req("SO-1")
 def test_the_model_that_models_yaml_names_takes_over_where_the_card_names_none() -> None:
-    models = [ModelSpec(key="small", provider="offline", fallback="spare"), ModelSpec(key="spare", provider="offline")]
+    models = [
+        ModelSpec(key="small", provider="offline", fallback="spare"),
+        ModelSpec(key="spare", provider="offline"),
+    ]
     own = {"a": AgentCard(id="a", description="a", model="small")}
-    own["b"] = AgentCard(id="b", description="b", model="small", fallback_model="offline", policy=Policy(model_time_ms=9))
+    own["b"] = AgentCard(
+        id="b",
+        description="b",
+        model="small",
+        fallback_model="offline",
+        policy=Policy(model_time_ms=9),
+    )
     own["c"] = AgentCard(id="c", description="c", model="spare")
     team = bind(Deck.of(own.values(), models=models, required_blocks=()))
     fallbacks = {name: cast("LLMAgent", team.agents[name]).fallback for name in own}
-    assert {name: bound and bound.spec.key for name, bound in fallbacks.items()} == {"a": "spare", "b": "offline", "c": None}
+    assert {name: bound and bound.spec.key for name, bound in fallbacks.items()} == {
+        "a": "spare",
+        "b": "offline",
+        "c": None,
+    }
 
 
 @pytest.mark.req("SO-11")
-@pytest.mark.parametrize(("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)])
+@pytest.mark.parametrize(
+    ("flags", "bound"), [({}, False), ({"refunds": False}, False), ({"refunds": True}, True)]
+)
 def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], bound: bool) -> None:
     grants = {"refund": ToolGrant(since=datetime.date(2026, 10, 20), flag="refunds")}
-    card = AgentCard(id="a", description="d", model="offline", tools=("refund",), tool_grants=grants, eval=EVALUATED)
+    card = AgentCard(
+        id="a",
+        description="d",
+        model="offline",
+        tools=("refund",),
+        tool_grants=grants,
+        eval=EVALUATED,
+    )
 
     @tool
     def refund() -> str:
         """Refunds."""
         return "done"
 
-    agent = bind(Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}).agents["a"]
+    agent = bind(
+        Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}
+    ).agents["a"]
     assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
 
 
 @pytest.mark.req("SO-4")
 @pytest.mark.realtime
 async def test_a_12_s_hang_ends_at_its_2_s_budget_in_real_time_and_composition_follows() -> None:
-    card = AgentCard(id="explainer", description="d", model="offline", policy=Policy(time_budget_ms=2000))
-    kit = small_kit([asking({}), Line("I could not get that.")], {"explainer": answering("late", 12.0)}, cards=[card])
+    card = AgentCard(
+        id="explainer", description="d", model="offline", policy=Policy(time_budget_ms=2000)
+    )
+    kit = small_kit(
+        [asking({}), Line("I could not get that.")],
+        {"explainer": answering("late", 12.0)},
+        cards=[card],
+    )
     began = time.monotonic()
     reply = await run_turn("one", ALICE, kit)
     assert time.monotonic() - began < 8

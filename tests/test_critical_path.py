@@ -5,10 +5,25 @@ from kit.core.trace import Span, SpanKind, Trace, critical_path, failures, trace
 from tests.app.logs import mixed
 
 
-def span(name: str, parent: str | None, started: float, ended: float, kind: SpanKind = "agent", error: str = "") -> Span:
+def span(
+    name: str,
+    parent: str | None,
+    started: float,
+    ended: float,
+    kind: SpanKind = "agent",
+    error: str = "",
+) -> Span:
     status = "error" if error else "ok"
     return Span(
-        id=name, parent_id=parent, kind=kind, name=name, agent="", started=started, ended=ended, status=status, error=error
+        id=name,
+        parent_id=parent,
+        kind=kind,
+        name=name,
+        agent="",
+        started=started,
+        ended=ended,
+        status=status,
+        error=error,
     )
 
 
@@ -17,22 +32,41 @@ def path(*spans: Span) -> list[str]:
 
 
 TURN = span("turn", None, 0.0, 4.0, "turn")
-DECIDE, COMPOSE = span("decide", "turn", 0.0, 1.0, "model"), span("compose", "turn", 3.0, 4.0, "model")
+DECIDE, COMPOSE = (
+    span("decide", "turn", 0.0, 1.0, "model"),
+    span("compose", "turn", 3.0, 4.0, "model"),
+)
 
 
 def test_of_what_ran_side_by_side_only_the_last_to_end_was_waited_for() -> None:
     quick, slow = span("quick", "turn", 1.0, 2.0), span("slow", "turn", 1.0, 3.0)
     inner = span("search", "slow", 1.5, 3.0, "tool")
-    assert path(TURN, DECIDE, quick, slow, inner, COMPOSE) == ["turn", "decide", "slow", "search", "compose"]
+    assert path(TURN, DECIDE, quick, slow, inner, COMPOSE) == [
+        "turn",
+        "decide",
+        "slow",
+        "search",
+        "compose",
+    ]
 
 
 def test_what_one_after_the_other_made_up_the_time_is_all_on_it() -> None:
     first, second = span("first", "turn", 1.0, 2.0), span("second", "turn", 2.0, 3.0)
-    assert path(TURN, DECIDE, second, first, COMPOSE) == ["turn", "decide", "first", "second", "compose"]
+    assert path(TURN, DECIDE, second, first, COMPOSE) == [
+        "turn",
+        "decide",
+        "first",
+        "second",
+        "compose",
+    ]
 
 
 def test_a_part_that_nobody_closed_was_waited_for_until_its_parent_ended() -> None:
-    log = [event for event in mixed() if event.body.kind not in ("tool_ended", "agent_ended") or event.span_id == "s4"]
+    log = [
+        event
+        for event in mixed()
+        if event.body.kind not in ("tool_ended", "agent_ended") or event.span_id == "s4"
+    ]
     assert [one.name for one in critical_path(trace_of(log))][-2:] == ["rewards", "get_points"]
 
 
@@ -43,11 +77,22 @@ def test_a_real_log_and_an_empty_one_have_a_path() -> None:
 
 
 def test_the_deepest_failed_span_is_where_it_went_wrong() -> None:
-    parent, call = span("shop", "turn", 0, 2, error="data: unavailable"), span("get", "shop", 1, 2, "tool", error="HTTP 503")
+    parent, call = (
+        span("shop", "turn", 0, 2, error="data: unavailable"),
+        span("get", "shop", 1, 2, "tool", error="HTTP 503"),
+    )
     other = span("play", "turn", 0, 3, error="invocation: timeout")
-    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, parent, call, other)))] == ["get", "play"]
-    hung, model = span("slow", "turn", 0, 2, error="invocation: timeout"), span("work", "slow", 0, 2, error="stopped: ")
-    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, hung, model)))] == ["slow"], "cut off is no cause"
+    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, parent, call, other)))] == [
+        "get",
+        "play",
+    ]
+    hung, model = (
+        span("slow", "turn", 0, 2, error="invocation: timeout"),
+        span("work", "slow", 0, 2, error="stopped: "),
+    )
+    assert [one.id for one in failures(Trace(turn_id="t", spans=(TURN, hung, model)))] == [
+        "slow"
+    ], "cut off is no cause"
     lost = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="x")
     assert [one.name for one in failures(trace_of(mixed(lost)))] == ["shop"]
     assert failures(trace_of(mixed())) == ()

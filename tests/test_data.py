@@ -18,7 +18,10 @@ from kit.worlds.consumer.world import World, load_world, truth
 ROOT = Path(__file__).resolve().parent.parent
 WORLD = ROOT / "data" / "world"
 DEMO = ("acme", "u-001")
-TOPICS = "missing_points ereceipts rejected_receipt rewards shop play card point_pass referrals profile_help prescriptions social"
+TOPICS = (
+    "missing_points ereceipts rejected_receipt rewards shop play card point_pass referrals "
+    "profile_help prescriptions social"
+)
 
 
 @lru_cache(maxsize=1)
@@ -44,7 +47,9 @@ def test_the_script_writes_the_committed_world_byte_for_byte(tmp_path: Path) -> 
 
 def test_the_world_states_its_own_digest_date_and_that_it_is_simulated() -> None:
     meta = world().meta
-    digest = hashlib.sha256(b"".join((WORLD / f"{table}.jsonl").read_bytes() for table in meta.rows))
+    digest = hashlib.sha256(
+        b"".join((WORLD / f"{table}.jsonl").read_bytes() for table in meta.rows)
+    )
     assert (meta.sha256, meta.as_of, meta.simulated) == (digest.hexdigest(), "2026-11-01", True)
 
 
@@ -57,15 +62,36 @@ def test_every_id_resolves() -> None:
     w = world()
     receipts = [receipt for written in w.receipts.values() for receipt in written]
     dangling = [
-        *(o.id for o in w.offers.values() if o.product_id not in w.products or not w.retailers.keys() >= set(o.retailer_ids)),
+        *(
+            o.id
+            for o in w.offers.values()
+            if o.product_id not in w.products or not w.retailers.keys() >= set(o.retailer_ids)
+        ),
         *(p.id for p in w.products.values() if p.category not in w.categories),
-        *(s.id for s in w.stores.values() if s.retailer_id not in w.retailers or s.city not in w.meta.cities),
-        *(r.id for r in receipts if r.store_id not in w.stores or (r.tenant_id, r.user_id) not in w.users),
-        *(r.id for r in receipts for line in r.lines if line.product_id and line.product_id not in w.products),
+        *(
+            s.id
+            for s in w.stores.values()
+            if s.retailer_id not in w.retailers or s.city not in w.meta.cities
+        ),
+        *(
+            r.id
+            for r in receipts
+            if r.store_id not in w.stores or (r.tenant_id, r.user_id) not in w.users
+        ),
+        *(
+            r.id
+            for r in receipts
+            for line in r.lines
+            if line.product_id and line.product_id not in w.products
+        ),
         *(r.id for r in receipts for met in r.matches if met.offer_id not in w.offers),
         *(p.game_id for rows in w.progress.values() for p in rows if p.game_id not in w.games),
         *(r.id for rows in w.redemptions.values() for r in rows if r.reward_id not in w.rewards),
-        *(o.id for o in w.restaurant_offers.values() if o.restaurant not in {row.name for row in w.restaurants.values()}),
+        *(
+            o.id
+            for o in w.restaurant_offers.values()
+            if o.restaurant not in {row.name for row in w.restaurants.values()}
+        ),
     ]
     assert dangling == []
     assert len({receipt.id for receipt in receipts}) == len(receipts) == w.meta.rows["receipts"]
@@ -83,14 +109,21 @@ def test_receipts_games_and_redemptions_all_appear_in_the_ledger_once() -> None:
     w = world()
     booked: Counter[tuple[object, ...]] = Counter()
     for who, entries in w.ledger.items():
-        booked.update((who, e.method, e.ref, e.points) for e in entries if e.method in ("receipt", "game", "redemption"))
+        booked.update(
+            (who, e.method, e.ref, e.points)
+            for e in entries
+            if e.method in ("receipt", "game", "redemption")
+        )
     owed: Counter[tuple[object, ...]] = Counter()
     for who, receipts in w.receipts.items():
         owed.update((who, "receipt", r.id, r.points) for r in receipts if r.status == "accepted")
     for who, progress in w.progress.items():
         for row in progress:
             goals = w.games[row.game_id].goals
-            owed.update((who, "game", row.game_id, goal.points) for goal, _ in zip(goals, row.reached, strict=False))
+            owed.update(
+                (who, "game", row.game_id, goal.points)
+                for goal, _ in zip(goals, row.reached, strict=False)
+            )
     for who, redemptions in w.redemptions.items():
         owed.update((who, "redemption", r.id, -r.points) for r in redemptions)
     assert booked == owed
@@ -121,7 +154,9 @@ def test_a_receipt_is_paid_for_exactly_the_offers_it_meets() -> None:
             used.update(met)
             base = w.meta.base_points if receipt.status != "rejected" else 0
             assert receipt.points == base + sum(w.offers[key].points for key in met), receipt.id
-            assert receipt.total_cents == sum(line.quantity * line.price_cents for line in receipt.lines)
+            assert receipt.total_cents == sum(
+                line.quantity * line.price_cents for line in receipt.lines
+            )
 
 
 def test_nothing_happens_after_the_worlds_today() -> None:
@@ -134,13 +169,22 @@ def test_nothing_happens_after_the_worlds_today() -> None:
 def test_the_demo_user_has_something_in_every_vertical() -> None:
     w = world()
     assert len(w.receipts[DEMO]) >= 30
-    assert {entry.method for entry in w.ledger[DEMO]} == {"receipt", "game", "referral", "bonus", "redemption"}
+    assert {entry.method for entry in w.ledger[DEMO]} == {
+        "receipt",
+        "game",
+        "referral",
+        "bonus",
+        "redemption",
+    }
     assert len(w.progress[DEMO]) >= 3 and len(w.redemptions[DEMO]) >= 3
     assert len(truth(w, Principal(tenant_id="acme", user_id="u-001")).receipt_ids["pending"]) == 1
 
 
 def test_the_same_user_id_in_two_tenants_is_two_people() -> None:
-    acme, globex = (truth(world(), Principal(tenant_id=tenant, user_id="u-001"), "coffee") for tenant in ("acme", "globex"))
+    acme, globex = (
+        truth(world(), Principal(tenant_id=tenant, user_id="u-001"), "coffee")
+        for tenant in ("acme", "globex")
+    )
     assert acme.points != globex.points
     assert acme.offer_ids and globex.offer_ids and not acme.offer_ids & globex.offer_ids
 

@@ -33,7 +33,9 @@ def found(what: str, results: Iterator[ToolResult | Exception], made: list[str])
             raise result
         return result.text, result
 
-    return StructuredTool.from_function(coroutine=find, name=what, description="Finds.", response_format="content_and_artifact")
+    return StructuredTool.from_function(
+        coroutine=find, name=what, description="Finds.", response_format="content_and_artifact"
+    )
 
 
 def none(fault: Reason = "unavailable") -> ToolResult:
@@ -41,14 +43,25 @@ def none(fault: Reason = "unavailable") -> ToolResult:
 
 
 async def shop(
-    lines: Sequence[Line | str], *results: ToolResult | Exception, others: Sequence[str] = (), lead: Any = None
+    lines: Sequence[Line | str],
+    *results: ToolResult | Exception,
+    others: Sequence[str] = (),
+    lead: Any = None,
 ) -> tuple[Reply, list[str], SmallKit]:
     """A turn in which the shop says these lines over these results; the others say the same."""
     made: list[str] = []
     agents = ("shop", *others)
-    cards = [AgentCard(id=name, description=f"About {name}.", model="offline", tools=("find",)) for name in agents]
+    cards = [
+        AgentCard(id=name, description=f"About {name}.", model="offline", tools=("find",))
+        for name in agents
+    ]
     models = {name: ScriptedModel(*lines) for name in agents}
-    kit = small_kit(lead or [asks(*agents), stitched], models, {"find": found("find", iter(results), made)}, cards)
+    kit = small_kit(
+        lead or [asks(*agents), stitched],
+        models,
+        {"find": found("find", iter(results), made)},
+        cards,
+    )
     return await run_turn("coffee please", ALICE, kit), made, kit
 
 
@@ -60,11 +73,15 @@ async def outcome(lines: Sequence[Line | str], *results: ToolResult | Exception)
 async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() -> None:
     reply, _, kit = await shop([ASKED, TIP], none())
     [answer] = reply.outcomes
-    assert isinstance(answer, Answer) and answer.text == TIP and answer.data_faults == ("unavailable",)
+    assert (
+        isinstance(answer, Answer) and answer.text == TIP and answer.data_faults == ("unavailable",)
+    )
     assert answer.reservation == WITHOUT and TIP in reply.text and "may be incomplete" in reply.text
     [line] = reply.routing.outcomes
     assert (line.result, reply.routing.invoked) == ("partial", ("shop",))
-    assert [(e.body.axis, e.body.is_final) for e in reply.events if isinstance(e.body, AgentError)] == [("data", False)]
+    assert [
+        (e.body.axis, e.body.is_final) for e in reply.events if isinstance(e.body, AgentError)
+    ] == [("data", False)]
     assert metrics(kit.store).axes["data"] == 1
 
 
@@ -98,11 +115,18 @@ async def test_reasons_keep_what_a_tool_raised_a_time_out_a_contract_and_an_enve
     assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
 
 
-async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away_but_is_counted() -> None:
-    reply, made, kit = await shop([ASKED, ASKED, "Two coffee deals."], none("timeout"), ToolResult(text="two"))
+async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away_but_is_counted() -> (
+    None
+):
+    reply, made, kit = await shop(
+        [ASKED, ASKED, "Two coffee deals."], none("timeout"), ToolResult(text="two")
+    )
     [answer] = reply.outcomes
     assert isinstance(answer, Answer) and made == ["coffee", "coffee"]
-    assert (answer.data_faults, answer.reservation) == (("timeout",), None) and reply.text == "Two coffee deals."
+    assert (answer.data_faults, answer.reservation) == (
+        ("timeout",),
+        None,
+    ) and reply.text == "Two coffee deals."
     assert reply.routing.outcomes[0].result == "success" and metrics(kit.store).axes["data"] == 1
 
 
@@ -115,21 +139,35 @@ async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed()
 async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out() -> None:
     _, _, kit = await shop([ASKED, TIP], none(), ToolResult(text="two"), others=("play",))
     found = metrics(kit.store)
-    assert (found.fan_out_success.right, found.fan_out_success.n, found.partial_failures.right) == (1, 2, 1)
+    assert (found.fan_out_success.right, found.fan_out_success.n, found.partial_failures.right) == (
+        1,
+        2,
+        1,
+    )
 
 
 @pytest.mark.req("PC2-FR-12b", "PC2-FR-12")
-async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent() -> None:
-    reply, made, _ = await shop([ASKED, ASKED, ""], none("principal_mismatch"), ToolResult(text="mine"))
+async def test_a_lookup_that_met_a_foreign_principal_is_not_made_again_by_the_same_sub_agent() -> (
+    None
+):
+    reply, made, _ = await shop(
+        [ASKED, ASKED, ""], none("principal_mismatch"), ToolResult(text="mine")
+    )
     [failure] = reply.outcomes
-    assert made == ["coffee"] and isinstance(failure, Failure) and failure.reason == "principal_mismatch"
+    assert (
+        made == ["coffee"]
+        and isinstance(failure, Failure)
+        and failure.reason == "principal_mismatch"
+    )
 
 
 @pytest.mark.req("PC2-FR-12b")
 async def test_nor_in_a_second_round_nor_by_another_agent() -> None:
     rounds = [asks("shop"), asks("shop", query="coffee again"), asks("play"), stitched]
     lines = [ASKED, "", ASKED, ""]
-    reply, made, _ = await shop(lines, none("principal_mismatch"), ToolResult(text="mine"), others=("play",), lead=rounds)
+    reply, made, _ = await shop(
+        lines, none("principal_mismatch"), ToolResult(text="mine"), others=("play",), lead=rounds
+    )
     assert made == ["coffee"] and len(reply.outcomes) == 3
     assert all(isinstance(o, Failure) and o.reason == "principal_mismatch" for o in reply.outcomes)
 
@@ -144,7 +182,9 @@ async def test_other_arguments_are_another_lookup_and_another_turn_starts_afresh
     made: list[str] = []
     card = AgentCard(id="shop", description="About shop.", model="offline", tools=("find",))
     script = [asks("shop"), stitched] * 2
-    kit = small_kit(script, {"shop": ScriptedModel(lines)}, {"find": found("find", results, made)}, [card])
+    kit = small_kit(
+        script, {"shop": ScriptedModel(lines)}, {"find": found("find", results, made)}, [card]
+    )
     for _ in range(2):
         await run_turn("coffee please", ALICE, kit)
     assert made == ["coffee", "tea"] * 2
@@ -152,16 +192,26 @@ async def test_other_arguments_are_another_lookup_and_another_turn_starts_afresh
 
 @pytest.mark.parametrize(
     ("kind", "reason"),
-    [("error_envelope", "unavailable"), ("foreign_principal", "principal_mismatch"), ("bad_payload", "contract_violation")],
+    [
+        ("error_envelope", "unavailable"),
+        ("foreign_principal", "principal_mismatch"),
+        ("bad_payload", "contract_violation"),
+    ],
 )
-async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(kind: str, reason: str) -> None:
+async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(
+    kind: str, reason: str
+) -> None:
     async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
         question = "How many points do I have, and find coffee deals"
         reply = await kit.ask(question, kit.session("s"), "monolith", faults=[f"rewards={kind}"])
     outcomes = {outcome.agent: outcome for outcome in reply.outcomes}
     failure = outcomes["rewards"]
     assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
-    assert isinstance(outcomes["shop"], Answer) and "rewards" in reply.text and "4,975" not in reply.text
+    assert (
+        isinstance(outcomes["shop"], Answer)
+        and "rewards" in reply.text
+        and "4,975" not in reply.text
+    )
 
 
 @pytest.mark.parametrize(
@@ -175,11 +225,16 @@ async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(kind:
         ("You have 400 points.", False, False),
     ],
 )
-def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(text: str, refuses: bool, owns: bool) -> None:
+def test_what_counts_as_a_refusal_in_prose_and_what_as_owning_up(
+    text: str, refuses: bool, owns: bool
+) -> None:
     assert (only_refuses(text), only_owns_up(text)) == (refuses, owns)
 
 
 @pytest.mark.parametrize("text", ["NO_ANSWER", "I'm sorry, but I can't help with that."])
 async def test_a_refusal_in_prose_is_no_answer(text: str) -> None:
     failure = await outcome([text])
-    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("invocation", "unanswerable")
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == (
+        "invocation",
+        "unanswerable",
+    )

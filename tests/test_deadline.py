@@ -79,7 +79,12 @@ async def end_of(case: str, within: Within) -> tuple[Any, ...]:
     began = asyncio.get_running_loop().time()
     (result,) = await asyncio.gather(task, return_exceptions=True)
     ended = asyncio.get_running_loop().time()
-    return type(result), result if isinstance(result, str) else "", round(ended - began, 6), task.cancelling()
+    return (
+        type(result),
+        result if isinstance(result, str) else "",
+        round(ended - began, 6),
+        task.cancelling(),
+    )
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -17,13 +17,18 @@ from kit.runtime.team import bind
 
 BASE: dict[str, str] = {
     "cards/demo/deck.yaml": "orchestrator: root\nrequired_blocks:\n  - safety-base\n",
-    "cards/demo/root.yaml": "id: root\ndescription: Asks the others.\nmodel: offline\nsub_agents:\n  - shop\n  - rewards\n",
+    "cards/demo/root.yaml": "id: root\ndescription: Asks the others.\nmodel: "
+    "offline\nsub_agents:\n  - shop\n  - rewards\n",
     "cards/demo/shop.yaml": (
-        "id: shop\ndescription: Finds deals.\nmodel: small\ntools:\n  - search_offers\nprompt_blocks:\n  - persona-shop\n"
+        "id: shop\ndescription: Finds deals.\nmodel: small\ntools:\n  - "
+        "search_offers\nprompt_blocks:\n  - persona-shop\n"
     ),
-    "cards/demo/rewards.yaml": "id: rewards\ndescription: Counts points.\nmodel: offline\ntools:\n  - get_user_points\n",
-    "cards/blocks/platform/safety-base.md": "---\nid: safety-base\ncategory: safety\nowner: platform\n---\nBe truthful.\n",
-    "cards/blocks/shop/persona-shop.md": "---\nid: persona-shop\ncategory: persona\nowner: shop\n---\nYou find deals.\n",
+    "cards/demo/rewards.yaml": "id: rewards\ndescription: Counts points.\nmodel: "
+    "offline\ntools:\n  - get_user_points\n",
+    "cards/blocks/platform/safety-base.md": "---\nid: safety-base\ncategory: safety\nowner: "
+    "platform\n---\nBe truthful.\n",
+    "cards/blocks/shop/persona-shop.md": "---\nid: persona-shop\ncategory: persona\nowner: "
+    "shop\n---\nYou find deals.\n",
     "cards/models.yaml": "small:\n  provider: openai\n",
     "cards/settings/default.yaml": "flags: {}\n",
 }
@@ -40,7 +45,9 @@ def write(folder: Path, changes: Mapping[str, str | None] | None = None) -> Path
     return folder / "cards" / "demo"
 
 
-def faults(folder: Path, changes: Mapping[str, str | None], known: tuple[str, ...] | None = TOOLS) -> list[str]:
+def faults(
+    folder: Path, changes: Mapping[str, str | None], known: tuple[str, ...] | None = TOOLS
+) -> list[str]:
     """What load_deck finds, with the folder cut off."""
     with pytest.raises(DeckError) as caught:
         load_deck(write(folder, changes), known=known)
@@ -56,42 +63,75 @@ def test_the_sound_deck_is_sound(tmp_path: Path):
 def card(name: str, **lines: str) -> dict[str, str]:
     """One card's file: the sound text with lines put after it."""
     return {
-        f"cards/demo/{name}.yaml": BASE[f"cards/demo/{name}.yaml"] + "".join(f"{key}: {value}\n" for key, value in lines.items())
+        f"cards/demo/{name}.yaml": BASE[f"cards/demo/{name}.yaml"]
+        + "".join(f"{key}: {value}\n" for key, value in lines.items())
     }
 
 
 SHOP, ROOT, DECK = "cards/demo/shop.yaml", "cards/demo/root.yaml", "cards/demo/deck.yaml"
 FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
-    "broken YAML": ({SHOP: "id: shop\ndescription: 'open\nmodel: offline\n"}, "demo/shop.yaml:4: broken YAML: while scanning"),
-    "a tab for indentation": ({SHOP: "id: shop\ntuning:\n\teffort: low\n"}, "demo/shop.yaml:3: broken YAML:"),
+    "broken YAML": (
+        {SHOP: "id: shop\ndescription: 'open\nmodel: offline\n"},
+        "demo/shop.yaml:4: broken YAML: while scanning",
+    ),
+    "a tab for indentation": (
+        {SHOP: "id: shop\ntuning:\n\teffort: low\n"},
+        "demo/shop.yaml:3: broken YAML:",
+    ),
     "control character": (
         {SHOP: "id: shop\ndescription: a\x07b\n"},
         "demo/shop.yaml:2: broken YAML: character U+0007 is not allowed; remove it",
     ),
-    "an impossible date": ({SHOP: "id: shop\nversion: 2024-13-45\n"}, "demo/shop.yaml:1: broken YAML: a value cannot be read"),
-    "list instead of fields": ({SHOP: "- id\n- shop\n"}, "demo/shop.yaml:1: expected a mapping of fields, found a list"),
+    "an impossible date": (
+        {SHOP: "id: shop\nversion: 2024-13-45\n"},
+        "demo/shop.yaml:1: broken YAML: a value cannot be read",
+    ),
+    "list instead of fields": (
+        {SHOP: "- id\n- shop\n"},
+        "demo/shop.yaml:1: expected a mapping of fields, found a list",
+    ),
     "unknown field": (
         {SHOP: "id: shop\ndescription: Finds.\nmodel: offline\npromt_blocks: []\n"},
         "demo/shop.yaml:4: unknown field 'promt_blocks': did you mean 'prompt_blocks'",
     ),
     "unknown nested field": (
-        {SHOP: "id: shop\ndescription: Finds.\nmodel: offline\nhandoff:\n  fields:\n    topic:\n      typ: string\n"},
+        {
+            SHOP: "id: shop\ndescription: Finds.\nmodel: offline\nhandoff:\n  fields:\n    topic:\n      typ: string\n"
+        },
         "demo/shop.yaml:7: unknown field 'handoff.fields.topic.typ': did you mean 'type'?",
     ),
-    "no id": ({SHOP: "description: Finds.\nmodel: offline\n"}, "demo/shop.yaml:1: field 'id' is missing; add it"),
-    "no model": ({SHOP: "id: shop\ndescription: Finds.\n"}, "demo/shop.yaml:1: field 'model' is missing; add it"),
-    "missing field": ({SHOP: "id: shop\nmodel: offline\n"}, "demo/shop.yaml:1: field 'description' is missing; add it"),
-    "wrong type": (card("shop", version="2"), "demo/shop.yaml:8: 'version' must be a string, got 2; put it in quotes"),
+    "no id": (
+        {SHOP: "description: Finds.\nmodel: offline\n"},
+        "demo/shop.yaml:1: field 'id' is missing; add it",
+    ),
+    "no model": (
+        {SHOP: "id: shop\ndescription: Finds.\n"},
+        "demo/shop.yaml:1: field 'model' is missing; add it",
+    ),
+    "missing field": (
+        {SHOP: "id: shop\nmodel: offline\n"},
+        "demo/shop.yaml:1: field 'description' is missing; add it",
+    ),
+    "wrong type": (
+        card("shop", version="2"),
+        "demo/shop.yaml:8: 'version' must be a string, got 2; put it in quotes",
+    ),
     "wrong choice": (
         card("shop", status="on_hold"),
         "demo/shop.yaml:8: 'status': input should be 'active' or 'draft', got 'on_hold'",
     ),
-    "field given twice": (card("shop", model="offline"), "demo/shop.yaml:8: 'model' is given twice; keep one"),
+    "field given twice": (
+        card("shop", model="offline"),
+        "demo/shop.yaml:8: 'model' is given twice; keep one",
+    ),
     "unknown model": (
         {SHOP: "id: shop\ndescription: Finds.\nmodel: smal\n"},
         "demo/shop.yaml:3: unknown model 'smal': did you mean 'small'?",
     ),
-    "unknown fallback": (card("shop", fallback_model="smell"), "demo/shop.yaml:8: unknown model 'smell': did you mean 'small'?"),
+    "unknown fallback": (
+        card("shop", fallback_model="smell"),
+        "demo/shop.yaml:8: unknown model 'smell': did you mean 'small'?",
+    ),
     "unknown block": (
         {SHOP: BASE[SHOP].replace("persona-shop", "persona-shp")},
         "demo/shop.yaml:7: unknown block 'persona-shp': did you mean 'persona-shop'?",
@@ -104,14 +144,23 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         {SHOP: BASE[SHOP].replace("search_offers", "search_ofers")},
         "demo/shop.yaml:5: unknown tool 'search_ofers': did you mean 'search_offers'?",
     ),
-    "listed twice": ({ROOT: BASE[ROOT] + "  - shop\n"}, "demo/root.yaml:7: 'shop' is listed twice in sub_agents; keep one"),
-    "cycle": ({ROOT: BASE[ROOT] + "  - root\n"}, "demo/root.yaml:7: cycle over sub_agents: root -> root; take one of them out"),
+    "listed twice": (
+        {ROOT: BASE[ROOT] + "  - shop\n"},
+        "demo/root.yaml:7: 'shop' is listed twice in sub_agents; keep one",
+    ),
+    "cycle": (
+        {ROOT: BASE[ROOT] + "  - root\n"},
+        "demo/root.yaml:7: cycle over sub_agents: root -> root; take one of them out",
+    ),
     "required block missing": (
         {DECK: BASE[DECK] + "  - safty-base\n"},
         "demo/deck.yaml:4: required block 'safty-base' is not in the registry: did you mean 'safety-base'?",
     ),
     "required block of a vertical": (
-        {DECK: BASE[DECK] + "  - persona-shop\n", SHOP: "id: shop\ndescription: Finds.\nmodel: offline\n"},
+        {
+            DECK: BASE[DECK] + "  - persona-shop\n",
+            SHOP: "id: shop\ndescription: Finds.\nmodel: offline\n",
+        },
         "demo/deck.yaml:4: required block 'persona-shop' is owned by 'shop'; a required block belongs to the platform",
     ),
     "required block declared by a card": (
@@ -119,24 +168,38 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         "demo/shop.yaml:8: required block 'safety-base' is put at the head of every prompt already; take it out",
     ),
     "platform block shadowed": (
-        {"cards/blocks/shop/mine.md": "---\nid: safety-base\ncategory: safety\nowner: shop\n---\nAnything goes.\n"},
+        {
+            "cards/blocks/shop/mine.md": "---\nid: safety-base\ncategory: safety\nowner: shop\n---\nAnything goes.\n"
+        },
         "blocks/shop/mine.md:2: 'shop' shadows the platform block 'safety-base'; give the block another id",
     ),
     "vertical that speaks for the platform": (
-        {"cards/blocks/shop/mine.md": "---\nid: mine\ncategory: safety\nowner: platform\n---\nAnything goes.\n"},
+        {
+            "cards/blocks/shop/mine.md": "---\nid: mine\ncategory: safety\nowner: platform\n---\nAnything goes.\n"
+        },
         "blocks/shop/mine.md:4: block 'mine' in the folder of 'shop' says its owner is 'platform'; "
         "a vertical may not own a platform block; move the file or change the owner",
     ),
     "duplicate block id": (
-        {"cards/blocks/shop/two.md": "---\nid: persona-shop\ncategory: persona\nowner: shop\n---\nYou.\n"},
+        {
+            "cards/blocks/shop/two.md": "---\nid: persona-shop\ncategory: persona\nowner: shop\n---\nYou.\n"
+        },
         "blocks/shop/two.md:2: block id 'persona-shop' is taken by",
     ),
-    "block without front matter": ({"cards/blocks/shop/x.md": "You are.\n"}, "blocks/shop/x.md:1: no front matter; begin with"),
+    "block without front matter": (
+        {"cards/blocks/shop/x.md": "You are.\n"},
+        "blocks/shop/x.md:1: no front matter; begin with",
+    ),
     "unknown field of a block": (
-        {"cards/blocks/shop/x.md": "---\nid: x\ncategory: persona\nowner: shop\nflg: y\n---\nYou.\n"},
+        {
+            "cards/blocks/shop/x.md": "---\nid: x\ncategory: persona\nowner: shop\nflg: y\n---\nYou.\n"
+        },
         "blocks/shop/x.md:5: unknown field 'flg': did you mean 'flag'?",
     ),
-    "duplicate card id": ({"cards/demo/shop2.yaml": "\n" + BASE[SHOP]}, "demo/shop2.yaml:2: card id 'shop' is taken by"),
+    "duplicate card id": (
+        {"cards/demo/shop2.yaml": "\n" + BASE[SHOP]},
+        "demo/shop2.yaml:2: card id 'shop' is taken by",
+    ),
     "card id illegal in a tool name": (
         {"cards/demo/x.yaml": "id: gift cards\ndescription: x\nmodel: offline\n"},
         "demo/x.yaml:1: card id 'gift cards' makes no tool name; use letters, digits, _ and -, at most 60 of them",
@@ -155,7 +218,8 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "parent that holds its child's tool": (
         card("root", tools="[search_offers]"),
-        "demo/root.yaml:7: tool 'search_offers' is held by the sub-agent 'shop' too; a parent asks, so take it out here",
+        "demo/root.yaml:7: tool 'search_offers' is held by the sub-agent 'shop' too; a parent "
+        "asks, so take it out here",
     ),
     "configuration of a tool the card lacks": (
         card("shop", tool_config="{search_offer: {limit: 3}}"),
@@ -163,7 +227,8 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "new tool without cases": (
         card("shop", tool_grants="{search_offers: {since: 2026-10-20}}"),
-        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode returns_nothing or fails for it; add",
+        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode "
+        "returns_nothing or fails for it; add",
     ),
     "new tool with half its cases": (
         card(
@@ -171,14 +236,21 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
             tool_grants="{search_offers: {since: 2026-10-20}}",
             eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a, never: [deal]}]}",
         ),
-        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode returns_nothing for it; add one",
+        "demo/shop.yaml:8: 'search_offers' is new and no case in eval.tool_cases has mode "
+        "returns_nothing for it; add one",
     ),
     "case for a tool the card lacks": (
-        card("shop", eval="{judge: j, rubric: r, tool_cases: [{tool: search_offer, mode: fails, ask: a, never: [deal]}]}"),
+        card(
+            "shop",
+            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offer, mode: fails, ask: a, never: [deal]}]}",
+        ),
         "demo/shop.yaml:8: a case for 'search_offer', which the card does not list: did you mean 'search_offers'?",
     ),
     "case that any answer passes": (
-        card("shop", eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a}]}"),
+        card(
+            "shop",
+            eval="{judge: j, rubric: r, tool_cases: [{tool: search_offers, mode: fails, ask: a}]}",
+        ),
         "demo/shop.yaml:8: any answer would pass this case; give says, never or both",
     ),
     "hand-off field that every call has": (
@@ -194,7 +266,10 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         "demo/shop.yaml:3: same description as card 'rewards'; say what sets this agent apart",
     ),
     "unknown status phrase": (
-        {DECK: BASE[DECK] + "statuses: [searching_offers]\nstatus_phrases:\n  searching_offer: Looking\n"},
+        {
+            DECK: BASE[DECK]
+            + "statuses: [searching_offers]\nstatus_phrases:\n  searching_offer: Looking\n"
+        },
         "demo/deck.yaml:6: unknown status 'searching_offer': did you mean 'searching_offers'",
     ),
     "default that is no card": (
@@ -239,7 +314,8 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
     ),
     "broken model": (
         {"cards/models.yaml": "small:\n  provider: openapi\n"},
-        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' or 'simulated', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' "
+        "or 'simulated', got 'openapi'",
     ),
     "model that falls back on nothing": (
         {"cards/models.yaml": "small:\n  provider: openai\n  fallback: big\n"},
@@ -250,7 +326,10 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         "settings/default.yaml:2: 'flags.wide': input should be a valid boolean",
     ),
     "no deck.yaml": ({DECK: None}, "demo/deck.yaml:1: no such file; make it"),
-    "no models.yaml": ({"cards/models.yaml": None}, "models.yaml:1: no such file; make it, or let every card name"),
+    "no models.yaml": (
+        {"cards/models.yaml": None},
+        "models.yaml:1: no such file; make it, or let every card name",
+    ),
     "not UTF-8": ({}, "demo/shop.yaml:1: not UTF-8 text; save it as UTF-8"),
 }
 
@@ -270,18 +349,24 @@ def test_a_fault_is_one_line_with_file_line_and_fix(name: str, tmp_path: Path):
 
 def test_no_blocks_folder_is_one_fault(tmp_path: Path):
     gone: dict[str, str | None] = {name: None for name in BASE if "/blocks/" in name}
-    assert faults(tmp_path, gone) == ["blocks:1: no such folder; make it and put the prompt blocks there"]
+    assert faults(tmp_path, gone) == [
+        "blocks:1: no such folder; make it and put the prompt blocks there"
+    ]
 
 
 @pytest.mark.req("PC1-S5.9b")
 def test_a_vertical_that_declares_sub_agents_is_refused(tmp_path: Path):
     found = faults(tmp_path, card("shop", sub_agents="[rewards]"))
-    assert found == ["demo/shop.yaml:8: card 'shop' declares sub_agents; only the orchestrator 'root' may, so take them out"]
+    assert found == [
+        "demo/shop.yaml:8: card 'shop' declares sub_agents; only the orchestrator 'root' may, so take them out"
+    ]
 
 
 @pytest.mark.req("SO-6")
 def test_a_cycle_is_named_once_with_its_whole_path(tmp_path: Path):
-    found = faults(tmp_path, card("shop", sub_agents="[rewards]") | card("rewards", sub_agents="[root]"))
+    found = faults(
+        tmp_path, card("shop", sub_agents="[rewards]") | card("rewards", sub_agents="[root]")
+    )
     cycles = [fault for fault in found if "cycle" in fault]
     assert len([fault for fault in cycles if "rewards -> root -> rewards" in fault]) == 1
     assert len([fault for fault in cycles if "rewards -> root -> shop -> rewards" in fault]) == 1
@@ -291,8 +376,12 @@ def test_a_cycle_is_named_once_with_its_whole_path(tmp_path: Path):
 @pytest.mark.req("SO-16")
 def test_a_parent_may_not_hold_a_tool_of_its_sub_agent():
     child = AgentCard(id="child", description="c", model="offline", tools=("find",))
-    parent = AgentCard(id="parent", description="p", model="offline", tools=("find", "rate"), sub_agents=("child",))
-    with pytest.raises(DeckError, match="tool 'find' is held by the sub-agent 'child' too") as caught:
+    parent = AgentCard(
+        id="parent", description="p", model="offline", tools=("find", "rate"), sub_agents=("child",)
+    )
+    with pytest.raises(
+        DeckError, match="tool 'find' is held by the sub-agent 'child' too"
+    ) as caught:
         Deck.of([parent, child], required_blocks=())
     assert len(caught.value.faults) == 1
 
@@ -334,7 +423,11 @@ def test_what_could_not_be_read_is_not_called_unknown(tmp_path: Path):
             "cards/models.yaml": "small: {provider: openai\n",
         },
     )
-    assert [fault.split(":")[0] for fault in found] == ["blocks/platform/safety-base.md", "demo/shop.yaml", "models.yaml"]
+    assert [fault.split(":")[0] for fault in found] == [
+        "blocks/platform/safety-base.md",
+        "demo/shop.yaml",
+        "models.yaml",
+    ]
 
 
 def test_the_report_names_the_deck_and_lists_every_fault(tmp_path: Path):
@@ -349,7 +442,10 @@ def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path):
 
 
 def test_an_unknown_environment_names_the_nearest(tmp_path: Path):
-    with pytest.raises(DeckError, match=r"production\.yaml:1: unknown environment 'production': did you mean 'prod'"):
+    with pytest.raises(
+        DeckError,
+        match=r"production\.yaml:1: unknown environment 'production': did you mean 'prod'",
+    ):
         load_deck(write(tmp_path, {"cards/settings/prod.yaml": ""}), environment="production")
 
 
@@ -359,12 +455,19 @@ def test_a_deck_loads_from_inside_its_own_folder(tmp_path: Path, monkeypatch: py
 
 
 def test_an_id_with_capitals_and_digits_passes(tmp_path: Path):
-    deck = load_deck(write(tmp_path, {"cards/demo/h.yaml": "id: Hotels_4\ndescription: Rooms.\nmodel: offline\n"}))
+    deck = load_deck(
+        write(
+            tmp_path, {"cards/demo/h.yaml": "id: Hotels_4\ndescription: Rooms.\nmodel: offline\n"}
+        )
+    )
     assert deck.cards["Hotels_4"].tool_name == "ask_Hotels_4"
 
 
 @pytest.mark.req("PC2-S5.2b", "PC1-S9.1-1", "PC2-S9.1-2")
-@given(st.text(min_size=1, max_size=70) | st.text(string.ascii_letters + string.digits + "_-", min_size=55, max_size=65))
+@given(
+    st.text(min_size=1, max_size=70)
+    | st.text(string.ascii_letters + string.digits + "_-", min_size=55, max_size=65)
+)
 def test_a_card_id_passes_exactly_when_it_makes_a_legal_tool_name(name: str):
     legal = set(string.ascii_letters + string.digits + "_-")
     cards = [AgentCard(id=name, description="x", model="offline")]
@@ -380,7 +483,10 @@ def test_letters_digits_underscore_and_hyphen_are_the_only_ascii_a_card_id_may_h
     passed = set[str]()
     for char in map(chr, range(128)):
         try:
-            Deck.of([AgentCard(id=f"Hotels{char}4", description="x", model="offline")], required_blocks=())
+            Deck.of(
+                [AgentCard(id=f"Hotels{char}4", description="x", model="offline")],
+                required_blocks=(),
+            )
             passed.add(char)
         except DeckError:
             pass
@@ -392,17 +498,35 @@ def test_two_cards_or_a_card_and_a_tool_cannot_share_a_tool_name():
     shop = AgentCard(id="shop", description="x", model="offline")
     with pytest.raises(DeckError, match="card id 'shop' is given twice"):
         Deck.of([shop, shop], required_blocks=())
-    with pytest.raises(DeckError, match="tool 'ask_shop' has the name under which card 'shop' is called"):
+    with pytest.raises(
+        DeckError, match="tool 'ask_shop' has the name under which card 'shop' is called"
+    ):
         Deck.of([shop], required_blocks=(), known=["ask_shop"])
 
 
-ODD = ["!!timestamp x", "!!binary x", "&a [*a]", "<<: 1\n", "? [a]\n: b\n", "on: 1\n", "\ufeff", "[" * 400, "=", "1e999", "- "]
+ODD = [
+    "!!timestamp x",
+    "!!binary x",
+    "&a [*a]",
+    "<<: 1\n",
+    "? [a]\n: b\n",
+    "on: 1\n",
+    "\ufeff",
+    "[" * 400,
+    "=",
+    "1e999",
+    "- ",
+]
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(
     where=st.integers(0, 10_000),
-    put=st.text(max_size=6) | st.text("&*!|>{}[]:-#%@`'\"?<~, \n\t\r\0a1", max_size=8) | st.sampled_from(ODD),
+    put=st.text(max_size=6)
+    | st.text("&*!|>{}[]:-#%@`'\"?<~, \n\t\r\0a1", max_size=8)
+    | st.sampled_from(ODD),
     which=st.sampled_from(sorted(BASE)),
 )
 def test_no_damage_to_a_file_ends_in_a_traceback(tmp_path: Path, where: int, put: str, which: str):
@@ -422,10 +546,24 @@ def test_no_damage_to_a_file_ends_in_a_traceback(tmp_path: Path, where: int, put
 def test_a_deck_built_in_python_equals_the_loaded_one(tmp_path: Path):
     built = Deck.of(
         [
-            AgentCard(id="rewards", description="Counts points.", model="offline", tools=("get_user_points",)),
-            AgentCard(id="root", description="Asks the others.", model="offline", sub_agents=("shop", "rewards")),
             AgentCard(
-                id="shop", description="Finds deals.", model="small", tools=("search_offers",), prompt_blocks=("persona-shop",)
+                id="rewards",
+                description="Counts points.",
+                model="offline",
+                tools=("get_user_points",),
+            ),
+            AgentCard(
+                id="root",
+                description="Asks the others.",
+                model="offline",
+                sub_agents=("shop", "rewards"),
+            ),
+            AgentCard(
+                id="shop",
+                description="Finds deals.",
+                model="small",
+                tools=("search_offers",),
+                prompt_blocks=("persona-shop",),
             ),
         ],
         [
@@ -468,7 +606,12 @@ def test_a_deck_of_values_says_itself_that_no_block_is_required(settings: DeckSe
 def test_limits_come_from_the_card_then_the_deck_then_the_kit():
     card = AgentCard(id="a", description="a", model="offline", policy=Policy(max_tool_calls=2))
     deck = Deck.of(
-        [card], settings=DeckSettings(orchestrator="a", required_blocks=(), defaults=Policy(time_budget_ms=500, max_tool_calls=9))
+        [card],
+        settings=DeckSettings(
+            orchestrator="a",
+            required_blocks=(),
+            defaults=Policy(time_budget_ms=500, max_tool_calls=9),
+        ),
     )
     policy = deck.policy(card)
     assert (policy.max_tool_calls, policy.time_budget_ms) == (2, 500)
@@ -493,15 +636,32 @@ def test_tool_configuration_is_card_then_environment_then_flags(tmp_path: Path):
         deck = load_deck(folder, environment=environment, flags={"wide": wide})
         return deck.tool_config(deck.cards["shop"], "search_offers")
 
-    assert config("default", wide=False) == {"limit": 5, "sort": "value", "store": "any", "region": "us"}
-    assert config("production", wide=False) == {"limit": 5, "sort": "price", "store": "any", "region": "us"}
-    assert config("production", wide=True) == {"limit": 12, "sort": "price", "store": "any", "region": "us"}
+    assert config("default", wide=False) == {
+        "limit": 5,
+        "sort": "value",
+        "store": "any",
+        "region": "us",
+    }
+    assert config("production", wide=False) == {
+        "limit": 5,
+        "sort": "price",
+        "store": "any",
+        "region": "us",
+    }
+    assert config("production", wide=True) == {
+        "limit": 12,
+        "sort": "price",
+        "store": "any",
+        "region": "us",
+    }
 
 
 def test_a_tool_behind_a_flag_is_there_only_while_the_flag_is_on():
     a = AgentCard(id="a", description="a", model="offline", tools=("new",))
     assert not Deck.of([a], required_blocks=(), tool_flags={"new": "try"}).tool_on("new")
-    assert Deck.of([a], required_blocks=(), tool_flags={"new": "try"}, flags={"try": True}).tool_on("new")
+    assert Deck.of([a], required_blocks=(), tool_flags={"new": "try"}, flags={"try": True}).tool_on(
+        "new"
+    )
 
 
 @pytest.mark.req("PC2-S5.2a")
@@ -515,7 +675,10 @@ def test_a_flag_or_a_draft_takes_a_sub_agent_out():
 
     def subs(flags: dict[str, bool]) -> list[str]:
         deck = Deck.of(cards, required_blocks=(), flags=flags)
-        assert {card.id for card in deck.active()} == {"root", *(sub.id for sub in deck.active_sub_agents(cards[0]))}
+        assert {card.id for card in deck.active()} == {
+            "root",
+            *(sub.id for sub in deck.active_sub_agents(cards[0])),
+        }
         return [card.id for card in deck.active_sub_agents(cards[0])]
 
     assert subs({}) == subs({"try": False}) == ["c"]
@@ -524,7 +687,10 @@ def test_a_flag_or_a_draft_takes_a_sub_agent_out():
 
 def test_a_registry_names_the_nearest_and_cannot_be_written():
     registry = Registry("tool", {"search_offers": 1, "search_products": 2})
-    with pytest.raises(UnknownId, match=r"^unknown tool 'search_offer': did you mean 'search_offers' or 'search_products'\?$"):
+    with pytest.raises(
+        UnknownId,
+        match=r"^unknown tool 'search_offer': did you mean 'search_offers' or 'search_products'\?$",
+    ):
         registry["search_offer"]
     assert registry.get("search_offer") is None
     assert "search_offer" not in registry
@@ -549,7 +715,9 @@ def advice(tmp_path: Path) -> Advice:
 
 LONG: dict[str, str | None] = {
     SHOP: BASE[SHOP].replace("Finds deals.", "Finds deals. " * 70),
-    "cards/demo/rewards.yaml": BASE["cards/demo/rewards.yaml"].replace("Counts points.", "Counts points. " * 70),
+    "cards/demo/rewards.yaml": BASE["cards/demo/rewards.yaml"].replace(
+        "Counts points.", "Counts points. " * 70
+    ),
 }
 
 
@@ -558,21 +726,34 @@ def test_a_deck_within_every_target_has_no_warning(advice: Advice):
 
 
 @pytest.mark.req("PC1-NFR-3")
-@pytest.mark.parametrize(("characters", "warned"), [(796, True), (800, False), (1600, False), (1604, True)])
-def test_a_routing_description_outside_200_to_400_tokens_is_a_warning(advice: Advice, characters: int, warned: bool):
+@pytest.mark.parametrize(
+    ("characters", "warned"), [(796, True), (800, False), (1600, False), (1604, True)]
+)
+def test_a_routing_description_outside_200_to_400_tokens_is_a_warning(
+    advice: Advice, characters: int, warned: bool
+):
     found = advice({SHOP: BASE[SHOP].replace("Finds deals.", "x" * characters)})
     expected = f"demo/shop.yaml:2: description of about {characters // 4} tokens; 200 to 400 are the target"
     assert found == ([expected] if warned else [])
 
 
 @pytest.mark.req("PC1-NFR-4")
-@pytest.mark.parametrize(("share", "result"), [(0.24, "ok"), (0.26, "warning"), (0.49, "warning"), (0.51, "fault")])
-def test_a_prompt_over_a_quarter_of_the_window_warns_and_over_half_is_refused(tmp_path: Path, share: float, result: str):
+@pytest.mark.parametrize(
+    ("share", "result"), [(0.24, "ok"), (0.26, "warning"), (0.49, "warning"), (0.51, "fault")]
+)
+def test_a_prompt_over_a_quarter_of_the_window_warns_and_over_half_is_refused(
+    tmp_path: Path, share: float, result: str
+):
     size = int(10_000 * share) * 4 - len("Be truthful.\n\n")
     block = f"---\nid: persona-shop\ncategory: persona\nowner: shop\n---\n{'x' * size}\n"
     model = "small:\n  provider: openai\n  context_window: 10000\n"
-    folder = write(tmp_path, LONG | {"cards/blocks/shop/persona-shop.md": block, "cards/models.yaml": model})
-    place = f"{folder}/shop.yaml:7: prompt of about {int(10_000 * share)} tokens takes {share:.0%} of the window of 'small'"
+    folder = write(
+        tmp_path, LONG | {"cards/blocks/shop/persona-shop.md": block, "cards/models.yaml": model}
+    )
+    place = (
+        f"{folder}/shop.yaml:7: prompt of about {int(10_000 * share)} tokens takes "
+        f"{share:.0%} of the window of 'small'"
+    )
     if result == "fault":
         with pytest.raises(DeckError) as caught:
             load_deck(folder)
@@ -589,11 +770,16 @@ def test_the_descriptions_of_its_sub_agents_count_for_an_orchestrators_prompt():
         AgentCard(id="a", description="a" * 1000, model="offline"),
         AgentCard(id="b", description="b" * 1000, model="offline"),
     ]
-    with pytest.raises(DeckError, match=r"card 'root': prompt of about 5[0-9]{2} tokens takes 5[0-9]% of the window"):
+    with pytest.raises(
+        DeckError,
+        match=r"card 'root': prompt of about 5[0-9]{2} tokens takes 5[0-9]% of the window",
+    ):
         Deck.of(cards, required_blocks=(), models=[window])
     wide = [card.model_copy(update={"model": "offline"}) for card in cards]
     deck = Deck.of(wide, required_blocks=(), models=[window])
-    with pytest.raises(BindError, match=r"card 'root': prompt of about 5[0-9]{2} tokens .* choose another model"):
+    with pytest.raises(
+        BindError, match=r"card 'root': prompt of about 5[0-9]{2} tokens .* choose another model"
+    ):
         bind(deck, {"root": "tiny", "*": "offline"})
     assert bind(deck, {"a": "tiny", "*": "offline"}).deck is deck
 
@@ -609,8 +795,12 @@ def test_two_agents_that_claim_the_same_are_a_warning(advice: Advice):
         {
             SHOP: f"{LONG[SHOP]}  - capabilities-shop\n",
             "cards/demo/rewards.yaml": f"{LONG['cards/demo/rewards.yaml']}prompt_blocks: [capabilities-rewards]\n",
-            "cards/blocks/shop/capabilities-shop.md": block("shop", "- find offers", "- Tell the balance."),
-            "cards/blocks/rewards/capabilities-rewards.md": block("rewards", "* tell the  balance", "- list redemptions"),
+            "cards/blocks/shop/capabilities-shop.md": block(
+                "shop", "- find offers", "- Tell the balance."
+            ),
+            "cards/blocks/rewards/capabilities-rewards.md": block(
+                "rewards", "* tell the  balance", "- list redemptions"
+            ),
         }
     )
     claim = "claims 'tell the balance', as block 'capabilities-rewards' does; let one agent own it"

@@ -1,4 +1,5 @@
-"""A model is called directly while nobody listens, and through LangChain's wrapper as soon as it has something to do there."""
+"""A model is called directly while nobody listens, and through LangChain's wrapper as soon as it
+has something to do there."""
 
 import asyncio
 import inspect
@@ -15,7 +16,14 @@ from langchain_core.globals import set_debug, set_llm_cache
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.language_models.fake_chat_models import FakeListChatModel, GenericFakeChatModel
 from langchain_core.load import dumps
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.rate_limiters import BaseRateLimiter
@@ -80,13 +88,20 @@ class Talkative(AsyncChatModel):
     def _llm_type(self) -> str:
         return "talkative"
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         self.options.append(kwargs)
         message = AIMessage(content="Hello.", response_metadata={"id": "r1"})
         info = {"finish_reason": "stop", "lc_gateway_metadata": {"secret": 1}}
-        return ChatResult(generations=[ChatGeneration(message=message, generation_info=info)], llm_output={"model_name": "m"})
+        return ChatResult(
+            generations=[ChatGeneration(message=message, generation_info=info)],
+            llm_output={"model_name": "m"},
+        )
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         self.options.append(kwargs)
         yield ChatGenerationChunk(message=AIMessageChunk(content="Hel"))
         info = {"finish_reason": "stop", "lc_gateway_metadata": {"secret": 1}}
@@ -100,7 +115,11 @@ async def read(model: Any, messages: list[BaseMessage] = ASK, **options: Any) ->
 
 def plain(chunks: list[Any]) -> dict[str, Any]:
     """A whole reply without the id of its run."""
-    message = add_ai_message_chunks(chunks[0], *chunks[1:]) if isinstance(chunks[0], AIMessageChunk) else chunks[0]
+    message = (
+        add_ai_message_chunks(chunks[0], *chunks[1:])
+        if isinstance(chunks[0], AIMessageChunk)
+        else chunks[0]
+    )
     return message.model_dump(exclude={"id"})
 
 
@@ -110,13 +129,20 @@ def wrapped(chunks: list[Any]) -> bool:
 
 
 def scripted(whole: bool, *lines: Line, **fields: Any) -> ScriptedModel:
-    return ScriptedModel(*(lines or (Line("It is new.", pieces=["It is ", "new."]),) * 3), disable_streaming=whole, **fields)
+    return ScriptedModel(
+        *(lines or (Line("It is new.", pieces=["It is ", "new."]),) * 3),
+        disable_streaming=whole,
+        **fields,
+    )
 
 
 def models() -> Iterator[Any]:
     calls = [("ask_a", {"query": "x"}), ("ask_b", {"query": "y"})]
     line = Line("One moment.", calls=calls, pieces=["One ", "moment."], ids=["c1", "c2"])
-    tool = {"type": "function", "function": {"name": "ask_a", "description": "News.", "parameters": {"type": "object"}}}
+    tool = {
+        "type": "function",
+        "function": {"name": "ask_a", "description": "News.", "parameters": {"type": "object"}},
+    }
     for whole in (True, False):
         yield scripted(whole, line)
         yield scripted(whole, line).bind_tools([tool]).bind(stop=["."])
@@ -157,17 +183,27 @@ async def test_a_listener_of_the_model_gets_its_events_also_when_it_comes_late(w
 
 
 @both_modes
-async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_their_events(whole: bool) -> None:
+async def test_listeners_of_a_binding_of_a_run_around_it_and_of_a_context_get_their_events(
+    whole: bool,
+) -> None:
     bound, outer = Listener(), Listener()
-    assert wrapped(await read(scripted(whole).with_config(callbacks=[bound]))) and bound.heard == ["start", "end"]
+    assert wrapped(await read(scripted(whole).with_config(callbacks=[bound]))) and bound.heard == [
+        "start",
+        "end",
+    ]
     run: Any = RunnableLambda(lambda _: None, afunc=lambda _: read(scripted(whole)))
-    assert wrapped(await run.ainvoke(None, {"callbacks": [outer]})) and outer.heard == ["start", "end"]
+    assert wrapped(await run.ainvoke(None, {"callbacks": [outer]})) and outer.heard == [
+        "start",
+        "end",
+    ]
     assert not wrapped(await run.ainvoke(None)), "a run that nobody listens to is no listener"
     with collect_runs() as runs:
         assert wrapped(await read(scripted(whole)))
     assert len(runs.traced_runs) == 1
     heard = Listener()
-    assert [chunk async for chunk in stream_reply(scripted(whole), ASK, {"callbacks": [heard]})] and heard.heard == [
+    assert [
+        chunk async for chunk in stream_reply(scripted(whole), ASK, {"callbacks": [heard]})
+    ] and heard.heard == [
         "start",
         "end",
     ]
@@ -194,7 +230,11 @@ async def test_every_model_of_a_turn_tells_its_listener(whole: bool) -> None:
 async def test_tracing_debug_and_verbose_bring_the_wrapper_back(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert not has_listeners(None, False) and has_listeners(None, True) and has_listeners([Listener()], False)
+    assert (
+        not has_listeners(None, False)
+        and has_listeners(None, True)
+        and has_listeners([Listener()], False)
+    )
     set_debug(True)
     try:
         assert has_listeners(None, False) and wrapped(await read(scripted(True)))
@@ -235,7 +275,9 @@ async def test_a_rate_limiter_is_awaited(whole: bool) -> None:
 
 async def test_content_blocks_stay_the_wrappers_work() -> None:
     assert wrapped(await read(scripted(True, output_version="v1")))
-    audio: Any = [{"type": "audio", "source_type": "base64", "data": "AA==", "mime_type": "audio/wav"}]
+    audio: Any = [
+        {"type": "audio", "source_type": "base64", "data": "AA==", "mime_type": "audio/wav"}
+    ]
     model = scripted(True)
     assert wrapped(await read(model, [HumanMessage(content=audio)]))
     assert model.seen[0][0].content[0]["base64"] == "AA==", "an older block has been translated"  # type: ignore[index]
@@ -258,9 +300,14 @@ class OwnBinding(RunnableBinding[Any, Any]):
 
 async def test_whoever_runs_its_calls_another_way_is_called_that_way() -> None:
     assert plain(await read(OwnStream(script=[])))["content"] == "its own stream"
-    assert plain(await read(OwnCall(script=[], disable_streaming=True).bind(seed=1)))["content"] == "its own call"
+    assert (
+        plain(await read(OwnCall(script=[], disable_streaming=True).bind(seed=1)))["content"]
+        == "its own call"
+    )
     assert plain(await read(OwnBinding(bound=scripted(False))))["content"] == "its own binding"
-    assert wrapped(await read(scripted(True).with_retry())), "a Runnable that is neither a chat model nor a binding of one"
+    assert wrapped(await read(scripted(True).with_retry())), (
+        "a Runnable that is neither a chat model nor a binding of one"
+    )
     patched = scripted(False)
     object.__setattr__(patched, "astream", OwnStream(script=[]).astream)
     assert plain(await read(patched))["content"] == "its own stream"
@@ -268,7 +315,11 @@ async def test_whoever_runs_its_calls_another_way_is_called_that_way() -> None:
 
 @both_modes
 async def test_models_around_a_model_pass_the_direct_call_on(whole: bool) -> None:
-    for around in (FaultyModel("a", scripted(whole)), Chained(scripted(whole)), FaultyModel("a", Chained(scripted(whole)))):
+    for around in (
+        FaultyModel("a", scripted(whole)),
+        Chained(scripted(whole)),
+        FaultyModel("a", Chained(scripted(whole))),
+    ):
         assert not wrapped(await read(around))
     listener = Listener()
     await read(Chained(scripted(whole, callbacks=[listener])))
@@ -286,7 +337,9 @@ class Endless(AsyncChatModel):
     def _llm_type(self) -> str:
         return "endless"
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         try:
             await asyncio.sleep(self.hour)
             for piece in self.pieces:
@@ -318,7 +371,9 @@ async def test_a_stream_without_a_chunk_is_the_same_fault() -> None:
 
 async def test_the_model_gets_a_list_of_its_own() -> None:
     class Greedy(ScriptedModel):
-        async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        async def _agenerate(
+            self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+        ) -> ChatResult:
             messages.clear()
             return ChatResult(generations=[ChatGeneration(message=AIMessage(content="mine"))])
 
@@ -327,9 +382,13 @@ async def test_the_model_gets_a_list_of_its_own() -> None:
     assert messages == ASK
 
 
-def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     hooks = list(context._configure_hooks)
-    context.register_configure_hook(ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES")
+    context.register_configure_hook(
+        ContextVar("watcher", default=None), True, BaseCallbackHandler, "KIT_TEST_WATCHES"
+    )
     try:
         assert not has_listeners(None, False)
         monkeypatch.setenv("KIT_TEST_WATCHES", "true")
@@ -341,7 +400,9 @@ def test_a_handler_that_an_environment_variable_turns_on_is_a_listener(monkeypat
 
 
 def test_the_hooks_of_langchain_are_as_the_direct_call_knows_them() -> None:
-    shapes = {(type(variable), len(hook)) for hook in context._configure_hooks for variable in hook[:1]}
+    shapes = {
+        (type(variable), len(hook)) for hook in context._configure_hooks for variable in hook[:1]
+    }
     assert shapes <= {(ContextVar, 4)}, (
         "langchain-core's _configure_hooks have another shape: kit/models/direct_call.py has to change"
     )
@@ -360,15 +421,21 @@ SIGNATURES = {
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_the_private_methods_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
     method = getattr(BaseChatModel, name, None)
-    assert method is not None, f"langchain-core has no BaseChatModel.{name} any more: kit/models/direct_call.py has to change"
+    assert method is not None, (
+        f"langchain-core has no BaseChatModel.{name} any more: kit/models/direct_call.py has to change"
+    )
     parameters = list(inspect.signature(method).parameters)
-    assert parameters == SIGNATURES[name], f"BaseChatModel.{name} takes {parameters} now: kit/models/direct_call.py has to change"
+    assert parameters == SIGNATURES[name], (
+        f"BaseChatModel.{name} takes {parameters} now: kit/models/direct_call.py has to change"
+    )
 
 
 def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
     name = "_merge_configs"
     method = getattr(RunnableBinding, name, None)
-    assert method is not None, f"langchain-core has no RunnableBinding.{name} any more: kit/models/direct_call.py has to change"
+    assert method is not None, (
+        f"langchain-core has no RunnableBinding.{name} any more: kit/models/direct_call.py has to change"
+    )
 
 
 @pytest.mark.parametrize(
@@ -383,10 +450,19 @@ def test_a_binding_merges_its_configs_as_the_direct_call_knows_it() -> None:
     ],
     ids=["human", "system", "tool"],
 )
-def test_a_message_made_without_validation_is_the_one_that_langchain_makes(made: BaseMessage, validated: BaseMessage) -> None:
+def test_a_message_made_without_validation_is_the_one_that_langchain_makes(
+    made: BaseMessage, validated: BaseMessage
+) -> None:
     """Its attributes, those that count as given, and what becomes of it on the wire."""
-    assert made == validated and vars(made) == vars(validated) and made.model_fields_set >= validated.model_fields_set
+    assert (
+        made == validated
+        and vars(made) == vars(validated)
+        and made.model_fields_set >= validated.model_fields_set
+    )
     assert made.model_dump() == validated.model_dump() and dumps(made) == dumps(validated)
-    assert made.model_copy(update={"content": "other"}).content == "other" and made.text == validated.text
+    assert (
+        made.model_copy(update={"content": "other"}).content == "other"
+        and made.text == validated.text
+    )
     made.additional_kwargs["own"] = 1
     assert not human_text("").additional_kwargs, "messages share nothing that can change"

@@ -17,7 +17,11 @@ from pydantic import BaseModel, Field
 from kit.tools.direct_call import result_of
 from kit.tools.tool import ToolResult
 
-JSON_SCHEMA = {"type": "object", "properties": {"limit": {"type": "integer"}}, "required": ["limit"]}
+JSON_SCHEMA = {
+    "type": "object",
+    "properties": {"limit": {"type": "integer"}},
+    "required": ["limit"],
+}
 both = "content_and_artifact"
 
 
@@ -25,7 +29,9 @@ class Listener(AsyncCallbackHandler):
     def __init__(self) -> None:
         self.heard: list[str] = []
 
-    async def on_tool_start(self, serialized: dict[str, Any], input_str: str, **kwargs: Any) -> None:
+    async def on_tool_start(
+        self, serialized: dict[str, Any], input_str: str, **kwargs: Any
+    ) -> None:
         self.heard.append(f"start {serialized['name']}")
 
     async def on_tool_end(self, output: Any, **kwargs: Any) -> None:
@@ -60,7 +66,11 @@ def called(**args: Any) -> ToolCall:
 
 def of_json(coroutine: Any = echo, **fields: Any) -> StructuredTool:
     return StructuredTool(
-        name="t", description="Tells.", args_schema=fields.pop("schema", JSON_SCHEMA), coroutine=coroutine, **fields
+        name="t",
+        description="Tells.",
+        args_schema=fields.pop("schema", JSON_SCHEMA),
+        coroutine=coroutine,
+        **fields,
     )
 
 
@@ -80,7 +90,11 @@ def raising(error: Exception) -> Callable[..., Any]:
 
 async def through_wrapper(tool: BaseTool, call: ToolCall) -> ToolResult:
     message = await tool.ainvoke({**call, "type": "tool_call"})
-    return message.artifact if isinstance(message.artifact, ToolResult) else ToolResult(text=message.text)
+    return (
+        message.artifact
+        if isinstance(message.artifact, ToolResult)
+        else ToolResult(text=message.text)
+    )
 
 
 async def task_of(**arguments: Any) -> str:
@@ -99,9 +113,15 @@ TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
     "pydantic drops what it does not know": (of_json(schema=Limits), {"limit": 3, "other": 1}),
     "pydantic refuses": (of_json(schema=Limits), {"limit": 0}),
     "pydantic misses": (of_json(schema=Limits), {}),
-    "an empty schema takes nothing": (of_json(schema=type("Empty", (BaseModel,), {})), {"limit": 1}),
+    "an empty schema takes nothing": (
+        of_json(schema=type("Empty", (BaseModel,), {})),
+        {"limit": 1},
+    ),
     "an injected id": (of_json(schema=WithId), {"limit": 1}),
-    "hints of a function": (StructuredTool.from_function(coroutine=hinted), {"limit": "4", "also": 1}),
+    "hints of a function": (
+        StructuredTool.from_function(coroutine=hinted),
+        {"limit": "4", "also": 1},
+    ),
     "hints that refuse": (StructuredTool.from_function(coroutine=hinted), {"limit": "four"}),
     "arguments the function lacks": (of_json(hinted), {"limt": 4}),
     "a number": (of_json(returning(1.5)), {}),
@@ -113,13 +133,22 @@ TOOLS: dict[str, tuple[StructuredTool, dict[str, Any]]] = {
     "no pair": (of_json(returning("text"), response_format=both), {}),
     "a triple": (of_json(returning(("text", 1, 2)), response_format=both), {}),
     "a message with an artifact beside it": (
-        of_json(returning((ToolMessage("hello", tool_call_id="c1"), ToolResult(text="x"))), response_format=both),
+        of_json(
+            returning((ToolMessage("hello", tool_call_id="c1"), ToolResult(text="x"))),
+            response_format=both,
+        ),
         {},
     ),
     "an error": (of_json(raising(OSError("gone"))), {}),
     "a tool's exception": (of_json(raising(ToolException("not today"))), {}),
-    "a tool's exception, handled": (of_json(raising(ToolException("not today")), handle_tool_error="Try tomorrow."), {}),
-    "a refusal, handled": (of_json(schema=Limits, handle_validation_error="Say how many."), {"limit": 0}),
+    "a tool's exception, handled": (
+        of_json(raising(ToolException("not today")), handle_tool_error="Try tomorrow."),
+        {},
+    ),
+    "a refusal, handled": (
+        of_json(schema=Limits, handle_validation_error="Say how many."),
+        {"limit": 0},
+    ),
 }
 
 
@@ -216,19 +245,27 @@ def blocking(limit: int) -> str:
     ids=lambda value: value if isinstance(value, str) else "",
 )
 async def test_the_wrapper_runs_what_is_its_own_work(tool: BaseTool, text: str) -> None:
-    answer, expected = await result_of(tool, called(limit=1)), await through_wrapper(tool, called(limit=1))
+    answer, expected = (
+        await result_of(tool, called(limit=1)),
+        await through_wrapper(tool, called(limit=1)),
+    )
     assert answer.text == expected.text == text
 
 
 async def test_an_argument_named_like_the_wrappers_own_goes_the_way_it_always_went() -> None:
     tool = of_json()
-    assert await result_of(tool, called(config=1, limit=2)) == await through_wrapper(tool, called(config=1, limit=2))
+    assert await result_of(tool, called(config=1, limit=2)) == await through_wrapper(
+        tool, called(config=1, limit=2)
+    )
 
 
 SIGNATURES = {
     "_to_args_and_kwargs": (StructuredTool, ["self", "tool_input", "tool_call_id"]),
     "_arun": (StructuredTool, ["self", "args", "config", "run_manager", "kwargs"]),
-    "_format_output": (langchain_core.tools.base, ["content", "artifact", "tool_call_id", "name", "status"]),
+    "_format_output": (
+        langchain_core.tools.base,
+        ["content", "artifact", "tool_call_id", "name", "status"],
+    ),
     "_get_runnable_config_param": (langchain_core.tools.base, ["func"]),
 }
 
@@ -237,6 +274,10 @@ SIGNATURES = {
 def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: str) -> None:
     owner, expected = SIGNATURES[name]
     method = getattr(owner, name, None)
-    assert method is not None, f"langchain-core has no {name} any more: kit/tools/direct_call.py has to change"
+    assert method is not None, (
+        f"langchain-core has no {name} any more: kit/tools/direct_call.py has to change"
+    )
     parameters = list(inspect.signature(method).parameters)
-    assert parameters == expected, f"{name} of langchain-core takes {parameters} now: kit/tools/direct_call.py has to change"
+    assert parameters == expected, (
+        f"{name} of langchain-core takes {parameters} now: kit/tools/direct_call.py has to change"
+    )

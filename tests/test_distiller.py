@@ -1,4 +1,5 @@
-"""What crosses a closed hand-off is distilled from the conversation: by rule where one does, else by the helper model."""
+"""What crosses a closed hand-off is distilled from the conversation: by rule where one does, else
+by the helper model."""
 
 from typing import Any
 
@@ -27,17 +28,26 @@ FIELDS = {
     "tastes": HandoffField(max_tokens=5, pii=True, source="conversation"),
     "count": HandoffField(type="integer", source="conversation"),
 }
-CLOSED = AgentCard(id="explainer", description="Explains.", model="offline", handoff=Handoff(closed=True, fields=FIELDS))
+CLOSED = AgentCard(
+    id="explainer",
+    description="Explains.",
+    model="offline",
+    handoff=Handoff(closed=True, fields=FIELDS),
+)
 TITLES = ("Iron Wolf", "Glass Tide", "Hollow Crown")
 SHOWN = [
-    ShownComponent(turn_id="t", agent="shop", type="title", id=f"mg-{n}", title=t, position=n) for n, t in enumerate(TITLES, 1)
+    ShownComponent(turn_id="t", agent="shop", type="title", id=f"mg-{n}", title=t, position=n)
+    for n, t in enumerate(TITLES, 1)
 ]
 JOB = "submit_explainer_fields"
 
 
 def look() -> tuple[str, Any]:
     """Looks."""
-    parts = [ComponentPayload(type="title", payload={"id": item.id, "title": item.title}) for item in SHOWN]
+    parts = [
+        ComponentPayload(type="title", payload={"id": item.id, "title": item.title})
+        for item in SHOWN
+    ]
     return "Three titles.", ToolResult(text="Three titles.", components=tuple(parts))
 
 
@@ -47,7 +57,9 @@ async def second_turn(
     """Two turns, in the first of which titles are shown, and what the closed agent's model saw in the second."""
     seller = AgentCard(id="shop", description="d", model="offline", tools=("look",))
     explainer = answering("Because it is grim.")
-    call = Line("Let me look.", calls=[("ask_explainer", {"query": query, "intent_count": 1, **args})])
+    call = Line(
+        "Let me look.", calls=[("ask_explainer", {"query": query, "intent_count": 1, **args})]
+    )
     models = {
         "orchestrator": ScriptedModel(asks("shop"), stitched, call, stitched),
         "shop": ScriptedModel(Line(calls=[("look", {})]), "Three titles."),
@@ -57,7 +69,10 @@ async def second_turn(
     tools = {"look": StructuredTool.from_function(look, response_format="content_and_artifact")}
     team = bind(small_deck(["shop", "explainer"], [seller, card]), models, tools)
     kit = SmallKit(team, SqliteStore(":memory:"))
-    return [await run_turn("I love wolves", ALICE, kit), await run_turn(query, ALICE, kit)], explainer
+    return [
+        await run_turn("I love wolves", ALICE, kit),
+        await run_turn(query, ALICE, kit),
+    ], explainer
 
 
 def one(reply: Reply, kind: type[Any]) -> Any:
@@ -66,9 +81,13 @@ def one(reply: Reply, kind: type[Any]) -> Any:
 
 
 @pytest.mark.req("SO-24", "SO-3")
-async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else_of_it_crosses() -> None:
+async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else_of_it_crosses() -> (
+    None
+):
     helper = ScriptedModel(Line(calls=[(JOB, {"tastes": "loves wolves", "secret": "never"})]))
-    replies, explainer = await second_turn(helper, "why the first two?", tastes="the caller's own", title_ids=["mg-9"])
+    replies, explainer = await second_turn(
+        helper, "why the first two?", tastes="the caller's own", title_ids=["mg-9"]
+    )
     system = str(explainer.seen[0][0].content)
     assert system.endswith("Date: 2026-11-01\ntitle_ids: ['mg-1', 'mg-2']\ntastes: loves wolves")
     assert "I love wolves" in str(helper.seen[0]), "the helper reads the conversation"
@@ -78,32 +97,53 @@ async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else
     begun = one(replies[1], AgentStarted)
     assert begun.fields == {"title_ids": ["mg-1", "mg-2"], "tastes": "[personal]"}
     ends = [event.body for event in replies[1].events if isinstance(event.body, ModelEnded)]
-    assert "loves wolves" not in "".join(map(str, ends)), "a personal value is hidden from the moment it is written"
+    assert "loves wolves" not in "".join(map(str, ends)), (
+        "a personal value is hidden from the moment it is written"
+    )
 
 
 @pytest.mark.req("SO-24")
-async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_nothing_was_said_before() -> None:
+async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_nothing_was_said_before() -> (
+    None
+):
     helper = ScriptedModel(lambda _: Line(calls=[(JOB, {"tastes": "wolves"})]))
     replies, _ = await second_turn(helper, "why?")
-    jobs = [[e.body.agent for e in r.events if isinstance(e.body, ModelStarted) and e.body.purpose == "job"] for r in replies]
+    jobs = [
+        [
+            e.body.agent
+            for e in r.events
+            if isinstance(e.body, ModelStarted) and e.body.purpose == "job"
+        ]
+        for r in replies
+    ]
     assert jobs == [[], ["explainer_fields"]]
-    assert not any(isinstance(event.body, ContextCarried) for event in replies[1].events), "it would be left out"
+    assert not any(isinstance(event.body, ContextCarried) for event in replies[1].events), (
+        "it would be left out"
+    )
 
 
 @pytest.mark.req("SO-24")
 async def test_a_card_whose_fields_a_rule_fills_asks_no_model() -> None:
-    card = CLOSED.model_copy(update={"handoff": Handoff(closed=True, fields={"title_ids": FIELDS["title_ids"]})})
+    card = CLOSED.model_copy(
+        update={"handoff": Handoff(closed=True, fields={"title_ids": FIELDS["title_ids"]})}
+    )
     helper = ScriptedModel()
     replies, explainer = await second_turn(helper, "why Glass Tide?", card)
     assert one(replies[1], AgentStarted).fields == {"title_ids": ["mg-2"]} and helper.seen == []
-    assert isinstance(replies[1].outcomes[0], Answer) and "Glass Tide" not in str(explainer.seen[0][0].content)
+    assert isinstance(replies[1].outcomes[0], Answer) and "Glass Tide" not in str(
+        explainer.seen[0][0].content
+    )
 
 
 @pytest.mark.req("SO-24")
 @pytest.mark.parametrize(
     ("line", "fields", "limited"),
     [
-        (Line(calls=[(JOB, {"tastes": "w" * 21, "count": "two"})]), {"tastes": "[personal]"}, ["tastes has 21", "count is no"]),
+        (
+            Line(calls=[(JOB, {"tastes": "w" * 21, "count": "two"})]),
+            {"tastes": "[personal]"},
+            ["tastes has 21", "count is no"],
+        ),
         (Line("I cannot say."), {}, []),
         (Line(error=ConnectionError("503")), {}, []),
         (Line("late", delay=60.0), {}, []),
@@ -121,8 +161,13 @@ async def test_what_the_helper_gets_wrong_is_left_out_and_the_agent_runs_without
 
 @pytest.mark.req("SO-24")
 def test_the_callers_model_is_not_asked_for_what_is_distilled() -> None:
-    assert set(ask_tool(CLOSED)["function"]["parameters"]["properties"]) == {"query", "intent_count"}
-    card = CLOSED.model_copy(update={"handoff": Handoff(fields={"n": HandoffField(type="number", source="shown")})})
+    assert set(ask_tool(CLOSED)["function"]["parameters"]["properties"]) == {
+        "query",
+        "intent_count",
+    }
+    card = CLOSED.model_copy(
+        update={"handoff": Handoff(fields={"n": HandoffField(type="number", source="shown")})}
+    )
     with pytest.raises(DeckError, match="make it a string or an array"):
         Deck.of([card], required_blocks=())
 
@@ -144,7 +189,9 @@ def test_which_items_a_text_means(text: str, ids: list[int]) -> None:
 
 
 @pytest.mark.req("SO-24")
-async def test_distilled_a_request_is_a_fraction_of_its_conversation_and_told_whole_it_is_more() -> None:
+async def test_distilled_a_request_is_a_fraction_of_its_conversation_and_told_whole_it_is_more() -> (
+    None
+):
     rows = await distilled_handoff.measure(dialogues=3, size=8_000)
     whole, distilled = ([row for row in rows if row.way == way] for way in distilled_handoff.WAYS)
     assert all(row.tokens > row.conversation > 6_000 for row in whole)

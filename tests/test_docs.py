@@ -1,4 +1,5 @@
-"""What the pages say of the tree is true of the tree: files that they name exist, and answers that they point at are there."""
+"""What the pages say of the tree is true of the tree: files that they name exist, and answers that
+they point at are there."""
 
 import ast
 import re
@@ -12,14 +13,24 @@ from langchain_core.tools import BaseTool
 from kit.tools.loading import load_reference, tools_in
 from tests.test_repository import CODE, ROOT, sources
 
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")),
+]
 FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
 FOREIGN = {"json_each", "from_function", "req", "freeze"}
 """Of SQLite, of LangChain, a mark of pytest, of Python's gc."""
-PATH = re.compile(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b")
+PATH = re.compile(
+    r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b"
+)
 ROWS = [
     tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
-    for line in (ROOT / "docs/architecture.md").read_text().split("## Where is ...?")[1].split("\n## ")[0].splitlines()
+    for line in (ROOT / "docs/architecture.md")
+    .read_text()
+    .split("## Where is ...?")[1]
+    .split("\n## ")[0]
+    .splitlines()
     if line.startswith("| ") and not line.startswith("| question")
 ]
 
@@ -79,7 +90,10 @@ def test_each_place_holds_what_the_table_says(row: tuple[str, str, str]):
 def test_the_way_of_a_turn_names_functions_of_today():
     """The listing is the first thing a newcomer follows, file by file."""
     assert len(STEPS) == 11
-    names = {path: {name.split(".")[-1] for name in definitions(path, (ROOT / "kit" / path).read_text())} for _, path in STEPS}
+    names = {
+        path: {name.split(".")[-1] for name in definitions(path, (ROOT / "kit" / path).read_text())}
+        for _, path in STEPS
+    }
     assert [(step, path) for step, path in STEPS if step not in names[path]] == []
 
 
@@ -97,9 +111,15 @@ def test_every_file_a_page_names_exists(page: str):
     """
     text = re.sub(r"\| \*[^|]*\* \|", "", (ROOT / page).read_text())
     named = set(
-        re.findall(r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b", text)
+        re.findall(
+            r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b",
+            text,
+        )
     )
-    named |= {(PurePath(page).parent / link).as_posix() for link in re.findall(r"\]\(([\w./-]+\.(?:md|png|ipynb))[)#]", text)}
+    named |= {
+        (PurePath(page).parent / link).as_posix()
+        for link in re.findall(r"\]\(([\w./-]+\.(?:md|png|ipynb))[)#]", text)
+    }
     assert sorted(path for path in named if not (ROOT / path).exists()) == []
 
 

@@ -15,7 +15,16 @@ pytestmark = pytest.mark.realtime
 ONE = Say(calls=[Call("weather", {"place": "Oslo"})])
 TWO = Say(calls=[Call("weather", {"place": "Oslo"}, "a"), Call("weather", {"place": "Rome"}, "b")])
 BY_SCHEMA = Say(['{"say": "", "calls": [{"name": "weather", "arguments": {"place": "Oslo"}}]}'])
-BOTH = Say([json.dumps({"say": "", "calls": [{"name": "weather", "arguments": {"place": p}} for p in ("Oslo", "Rome")]})])
+BOTH = Say(
+    [
+        json.dumps(
+            {
+                "say": "",
+                "calls": [{"name": "weather", "arguments": {"place": p}} for p in ("Oslo", "Rome")],
+            }
+        )
+    ]
+)
 KEY = "sk-doctor-4711-secret"
 
 
@@ -32,12 +41,25 @@ def doctor(server: Loopback, *script: Reply, model: str = "gpt-4.1-mini") -> Res
 
 def states(result: Result) -> dict[str, str]:
     """What was tried -> how it went."""
-    return {m[1]: m[2] for m in re.finditer(r"^  (\S.*?) +(ok|failed|skipped)\b", result.stdout, re.MULTILINE)}
+    return {
+        m[1]: m[2]
+        for m in re.finditer(r"^  (\S.*?) +(ok|failed|skipped)\b", result.stdout, re.MULTILINE)
+    }
 
 
 def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback) -> None:
     result = doctor(server, Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
-    whats = ("key", "URL", "plain call", "streaming", "tool call", "several at once", "JSON schema", "usage", "finish_reason")
+    whats = (
+        "key",
+        "URL",
+        "plain call",
+        "streaming",
+        "tool call",
+        "several at once",
+        "JSON schema",
+        "usage",
+        "finish_reason",
+    )
     assert result.returncode == 0 and states(result) == dict.fromkeys(whats, "ok"), result.stdout
     assert "from OPENAI_API_KEY" in result.stdout and KEY not in result.stdout + result.stderr
 
@@ -52,16 +74,36 @@ def test_a_small_model_is_asked_by_schema(server: Loopback) -> None:
     ("script", "what", "words", "code"),
     [
         ((Refuse(401, "wrong key"),), "plain call", "HTTP 401, wrong key; set OPENAI_API_KEY", 1),
-        ((Say(["Four."]), Say(["Four."], whole=True), ONE, TWO, BY_SCHEMA), "streaming", "set `stream: false`", 1),
-        ((Say(["Four."]), Say(["Four."]), Say(["sunny"]), TWO, BY_SCHEMA), "tool call", "set `routing: json_schema`", 1),
+        (
+            (Say(["Four."]), Say(["Four."], whole=True), ONE, TWO, BY_SCHEMA),
+            "streaming",
+            "set `stream: false`",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."]), Say(["sunny"]), TWO, BY_SCHEMA),
+            "tool call",
+            "set `routing: json_schema`",
+            1,
+        ),
         (
             (Say(["Four."]), Say(["Four."]), ONE, ONE, BY_SCHEMA),
             "several at once",
             "1 of 2 calls; for an orchestrator set `routing: json_sch",
             1,
         ),
-        ((Say(["Four."]), Say(["Four."]), ONE, TWO, Refuse(400, "what?")), "JSON schema", "HTTP 400, what?", 0),
-        ((Say(["Four."]), Say(["Four."], lost=True), ONE, TWO, BY_SCHEMA), "finish_reason", "cannot be told", 0),
+        (
+            (Say(["Four."]), Say(["Four."]), ONE, TWO, Refuse(400, "what?")),
+            "JSON schema",
+            "HTTP 400, what?",
+            0,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."], lost=True), ONE, TWO, BY_SCHEMA),
+            "finish_reason",
+            "cannot be told",
+            0,
+        ),
         ((Raw("<html></html>"),), "plain call", "this is no answer of the API: check the URL", 1),
     ],
 )
@@ -79,18 +121,37 @@ def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
     assert absent.returncode == 1 and states(absent) == {"key": "ok", "URL": "failed"}
     assert "nothing answers there: start the server, or correct the URL" in absent.stdout
     missing = run("doctor", "gpt-4.1-mini")
-    assert missing.returncode == 1 and "needs a key or an endpoint: set OPENAI_API_KEY" in missing.stdout
-    refused(run("doctor", "gpt-4.1-mni"), "unknown model 'gpt-4.1-mni': did you mean 'gpt-4.1-mini'")
+    assert (
+        missing.returncode == 1
+        and "needs a key or an endpoint: set OPENAI_API_KEY" in missing.stdout
+    )
+    refused(
+        run("doctor", "gpt-4.1-mni"), "unknown model 'gpt-4.1-mni': did you mean 'gpt-4.1-mini'"
+    )
 
 
-def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(tmp_path: Path) -> None:
+def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(
+    tmp_path: Path,
+) -> None:
     result = run("doctor", KIT_STORE=str(tmp_path / "kit.db"))
-    assert result.returncode == 0 and "nothing to reach: the offline stand-in, which is no LLM" in result.stdout
-    assert "not in use: gpt-" in result.stdout and "5 more models of models.yaml, named by no card; to try one" in result.stdout
+    assert (
+        result.returncode == 0
+        and "nothing to reach: the offline stand-in, which is no LLM" in result.stdout
+    )
+    assert (
+        "not in use: gpt-" in result.stdout
+        and "5 more models of models.yaml, named by no card; to try one" in result.stdout
+    )
     assert f"written          ok       {tmp_path}/kit.db" in result.stdout
     assert re.search(
-        r"^sandbox\n  scripts +(ok +(bubblewrap|landlock)|skipped +no sandbox holds on this machine)", result.stdout, re.M
+        r"^sandbox\n  scripts +(ok +(bubblewrap|landlock)|skipped +no sandbox holds on this machine)",
+        result.stdout,
+        re.M,
     )
     (tmp_path / "file").write_text("")
     unwritable = run("doctor", KIT_STORE=str(tmp_path / "file" / "kit.db"))
-    assert unwritable.returncode == 1 and "cannot be made" in unwritable.stdout and "set KIT_STORE" in unwritable.stdout
+    assert (
+        unwritable.returncode == 1
+        and "cannot be made" in unwritable.stdout
+        and "set KIT_STORE" in unwritable.stdout
+    )

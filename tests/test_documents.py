@@ -1,4 +1,5 @@
-"""The contract of the five stores: whatever backend keeps the documents, this file holds. A new backend joins `BACKENDS`."""
+"""The contract of the five stores: whatever backend keeps the documents, this file holds. A new
+backend joins `BACKENDS`."""
 
 import asyncio
 from collections.abc import Iterator
@@ -63,41 +64,83 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Backend]
 
 def a_memory(key: str, who: Principal = ANN, **fields: Any) -> Memory:
     return Memory.model_validate(
-        {"id": key, "tenant_id": who.tenant_id, "user_id": who.user_id, "session_id": "s1", "scope": "session"}
-        | {"key": key, "source": "planner", "created_at": 1.0, "task_id": "t1", "value": [key], **fields}
+        {
+            "id": key,
+            "tenant_id": who.tenant_id,
+            "user_id": who.user_id,
+            "session_id": "s1",
+            "scope": "session",
+        }
+        | {
+            "key": key,
+            "source": "planner",
+            "created_at": 1.0,
+            "task_id": "t1",
+            "value": [key],
+            **fields,
+        }
     )
 
 
 def a_plan(plan_id: str = "p1", who: Principal = ANN, **fields: Any) -> Plan:
-    steps = (PlanStep(step_index=1, task="list", skills=("outlets",), return_spec={"shape": {"ids": "array<string>"}}),)
-    plan = Plan(plan_id=plan_id, session_id="s1", tenant_id=who.tenant_id, user_id=who.user_id, created_at=1.0, original_task="?")
+    steps = (
+        PlanStep(
+            step_index=1,
+            task="list",
+            skills=("outlets",),
+            return_spec={"shape": {"ids": "array<string>"}},
+        ),
+    )
+    plan = Plan(
+        plan_id=plan_id,
+        session_id="s1",
+        tenant_id=who.tenant_id,
+        user_id=who.user_id,
+        created_at=1.0,
+        original_task="?",
+    )
     return plan.replace(steps=steps, **fields)
 
 
 def an_event(event_id: str, who: Principal = ANN, **fields: Any) -> AgentEvent:
-    named = {"tenant_id": who.tenant_id, "session_id": "s1", "event_type": "skill.called", "ts": 1.0}
+    named = {
+        "tenant_id": who.tenant_id,
+        "session_id": "s1",
+        "event_type": "skill.called",
+        "ts": 1.0,
+    }
     return AgentEvent.model_validate({"event_id": event_id, **named, **fields})
 
 
 def a_soul(who: Principal = ANN, user: bool = True, **persona: Any) -> Soul:
     user_id = who.user_id if user else None
-    return Soul(id=str(who), tenant_id=who.tenant_id, user_id=user_id, persona=Persona(**persona), updated_at=1.0)
+    return Soul(
+        id=str(who),
+        tenant_id=who.tenant_id,
+        user_id=user_id,
+        persona=Persona(**persona),
+        updated_at=1.0,
+    )
 
 
 DESIGN: dict[type[Value], str] = {
-    Memory: "id:keyword tenant_id:keyword session_id:keyword task_id:keyword user_id:keyword scope:keyword key:keyword text:text "
-    "embedding:knn_vector source:keyword step_index:integer plan_id:keyword locked_by:keyword lock_expires:date created_at:date "
+    Memory: "id:keyword tenant_id:keyword session_id:keyword task_id:keyword user_id:keyword "
+    "scope:keyword key:keyword text:text "
+    "embedding:knn_vector source:keyword step_index:integer plan_id:keyword locked_by:keyword "
+    "lock_expires:date created_at:date "
     "ttl_at:date",
     Soul: "id:keyword tenant_id:keyword user_id:keyword key:keyword persona policies:object updated_at:date",
     Persona: "name:keyword system_prompt:text tone:keyword language:keyword",
-    AgentSession: "session_id:keyword tenant_id:keyword user_id:keyword state:keyword started_at:date last_active:date messages",
+    AgentSession: "session_id:keyword tenant_id:keyword user_id:keyword state:keyword "
+    "started_at:date last_active:date messages",
     SessionMessage: "msg_id:keyword role:keyword content:text ts:date",
     Plan: "plan_id:keyword session_id:keyword tenant_id:keyword user_id:keyword status:keyword replan_count:integer "
     "created_at:date completed_at:date steps replan_history",
     PlanStep: "step_index:integer task:text skills:keyword return_spec:object input_from_step:integer status:keyword "
     "task_id:keyword memory_key:keyword validated:boolean failure_reason:text started_at:date finished_at:date",
     Replan: "attempt:integer trigger:keyword failed_step:integer reason:text revised_at:date",
-    AgentEvent: "event_id:keyword tenant_id:keyword session_id:keyword plan_id:keyword task_id:keyword event_type:keyword "
+    AgentEvent: "event_id:keyword tenant_id:keyword session_id:keyword plan_id:keyword "
+    "task_id:keyword event_type:keyword "
     "skill_id:keyword script_hash:keyword payload:object ts:date",
 }
 """The mappings that were designed, by kind: `field:type`, an inner document without a type."""
@@ -112,10 +155,18 @@ def index_of(schema: Any) -> str:
 
 
 @pytest.mark.parametrize("kind", DESIGN, ids=lambda kind: kind.__name__)
-def test_a_kind_has_the_fields_that_were_designed_and_the_extensions_and_no_others(kind: type[Value]) -> None:
+def test_a_kind_has_the_fields_that_were_designed_and_the_extensions_and_no_others(
+    kind: type[Value],
+) -> None:
     properties = kind.model_json_schema()["properties"]
-    fields = {name: index_of(schema) for name, schema in properties.items() if name not in EXTENSIONS.get(kind.__name__, ())}
-    assert fields == {name: index for name, _, index in (pair.partition(":") for pair in DESIGN[kind].split())}
+    fields = {
+        name: index_of(schema)
+        for name, schema in properties.items()
+        if name not in EXTENSIONS.get(kind.__name__, ())
+    }
+    assert fields == {
+        name: index for name, _, index in (pair.partition(":") for pair in DESIGN[kind].split())
+    }
     assert EXTENSIONS.get(kind.__name__, frozenset()) <= properties.keys()
     assert kind.model_json_schema()["additionalProperties"] is False
 
@@ -147,25 +198,41 @@ async def test_what_a_schema_refuses_is_not_written(backend: Backend) -> None:
     assert await stores.events.query(EventFilter(tenant_id="acme")) == []
 
 
-async def test_a_memory_comes_back_as_it_was_and_a_second_write_replaces_it(backend: Backend) -> None:
+async def test_a_memory_comes_back_as_it_was_and_a_second_write_replaces_it(
+    backend: Backend,
+) -> None:
     memory = a_memory(
-        "k", text="blue door", embedding=(0.5, 0.25, 1.0), value={"ids": ["o1", None, 2.5]}, plan_id="p", step_index=1
+        "k",
+        text="blue door",
+        embedding=(0.5, 0.25, 1.0),
+        value={"ids": ["o1", None, 2.5]},
+        plan_id="p",
+        step_index=1,
     )
     await backend.stores.memory.write(memory)
     assert await backend.stores.memory.read(ANN, "k") == memory
     await backend.stores.memory.write(memory.replace(value=2, text="red door"))
     assert await backend.stores.memory.read(ANN, "k") == memory.replace(value=2, text="red door")
     assert await backend.stores.memory.search(ANN, "session", "blue", session_id="s1") == []
-    assert len(await backend.stores.memory.search(ANN, "session", "a red wall", session_id="s1")) == 1
+    assert (
+        len(await backend.stores.memory.search(ANN, "session", "a red wall", session_id="s1")) == 1
+    )
 
 
 @pytest.mark.req("AS-30")
 async def test_a_scope_says_who_reads_a_memory(backend: Backend) -> None:
     memory = backend.stores.memory
     for scope in ("session", "user", "tenant"):
-        await memory.write(a_memory(scope, scope=scope, text="door", embedding=(1.0, 0.0, 0.0), source=f"by {scope}"))
+        await memory.write(
+            a_memory(
+                scope, scope=scope, text="door", embedding=(1.0, 0.0, 0.0), source=f"by {scope}"
+            )
+        )
     readers = {"ann": ANN, "bob": BOB, "eve": EVE}
-    keys = {name: [key for key in ("session", "user", "tenant") if await memory.read(who, key)] for name, who in readers.items()}
+    keys = {
+        name: [key for key in ("session", "user", "tenant") if await memory.read(who, key)]
+        for name, who in readers.items()
+    }
     assert keys == {"ann": ["session", "user", "tenant"], "bob": ["tenant"], "eve": []}
     searches: list[tuple[Principal, Scope, str, list[str]]] = [
         (ANN, "session", "s1", ["session"]), (ANN, "session", "s2", []), (ANN, "user", "s2", ["user"]),
@@ -181,13 +248,19 @@ async def test_a_scope_says_who_reads_a_memory(backend: Backend) -> None:
 @pytest.mark.req("AS-30")
 async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backend) -> None:
     memory, clock = backend.stores.memory, backend.clock
-    await memory.write(a_memory("short", ttl_at=clock.now + 10, text="door", embedding=(1.0, 0.0, 0.0)))
+    await memory.write(
+        a_memory("short", ttl_at=clock.now + 10, text="door", embedding=(1.0, 0.0, 0.0))
+    )
     await memory.write(a_memory("long", text="door", embedding=(0.0, 1.0, 0.0)))
 
     async def keys() -> list[list[str]]:
         near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 1, session_id="s1")
         words = await memory.search(ANN, "session", "door", session_id="s1")
-        return [[one.key for one in near], [one.key for one in words], [key for key in ("short",) if await memory.read(ANN, key)]]
+        return [
+            [one.key for one in near],
+            [one.key for one in words],
+            [key for key in ("short",) if await memory.read(ANN, key)],
+        ]
 
     assert await keys() == [["short"], ["short", "long"], ["short"]]
     clock.now += 10
@@ -198,7 +271,10 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40), st.sampled_from([0, 5_000]))
+@given(
+    st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40),
+    st.sampled_from([0, 5_000]),
+)
 @example('door" OR "', 0)
 @example("\ud800 \0 NEAR(", 5_000)
 def test_any_text_can_be_searched_for(text: str, more: int) -> None:
@@ -206,7 +282,9 @@ def test_any_text_can_be_searched_for(text: str, more: int) -> None:
         store = SqliteStore(":memory:")
         memory = open_documents(store, dimension=3).memory
         await memory.write(a_memory("k", text="a red door"))
-        matches = await memory.search(ANN, "session", " ".join(["door", text, *map(str, range(more))]), session_id="s1")
+        matches = await memory.search(
+            ANN, "session", " ".join(["door", text, *map(str, range(more))]), session_id="s1"
+        )
         store.close()
         assert [one.key for one in matches] == ["k"]
 
@@ -217,10 +295,15 @@ def test_any_text_can_be_searched_for(text: str, more: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
                           st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
-def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(rows: list[Any], data: Any) -> None:
+def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
+    rows: list[Any], data: Any
+) -> None:
     """Against a plain loop; and what others wrote changes nothing, whatever it is."""
     vector = data.draw(st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any))
-    who, scope = data.draw(st.sampled_from([ANN, BOB, EVE])), data.draw(st.sampled_from(["session", "user", "tenant"]))
+    who, scope = (
+        data.draw(st.sampled_from([ANN, BOB, EVE])),
+        data.draw(st.sampled_from(["session", "user", "tenant"])),
+    )
 
     async def play() -> None:
         store = SqliteStore(":memory:")
@@ -228,7 +311,9 @@ def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(rows: lis
         for number, (writer, own_scope, embedding) in enumerate(rows):
             await memory.write(a_memory(f"k{number}", writer, scope=own_scope, embedding=embedding))
             if data.draw(st.booleans()):
-                await memory.nearest(who, scope, vector, session_id="s1")  # now a matrix is kept that the next write outdates
+                await memory.nearest(
+                    who, scope, vector, session_id="s1"
+                )  # now a matrix is kept that the next write outdates
         near = await memory.nearest(who, scope, vector, 4, session_id="s1")
         store.close()
 
@@ -236,7 +321,13 @@ def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(rows: lis
             dot = sum(a * b for a, b in zip(vector, other, strict=True))
             return dot / (sum(a * a for a in vector) * sum(b * b for b in other)) ** 0.5
 
-        mine = [r for r in rows if r[1] == scope and r[0].tenant_id == who.tenant_id and (scope == "tenant" or r[0] == who)]
+        mine = [
+            r
+            for r in rows
+            if r[1] == scope
+            and r[0].tenant_id == who.tenant_id
+            and (scope == "tenant" or r[0] == who)
+        ]
         exact = sorted((cosine(r[2]) for r in mine), reverse=True)[:4]
         assert [cosine(one.embedding) for one in near] == pytest.approx(exact, abs=1e-6)
         assert all(one.tenant_id == who.tenant_id for one in near)
@@ -244,7 +335,9 @@ def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(rows: lis
     run_virtual(play())
 
 
-async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_over(backend: Backend) -> None:
+async def test_a_key_is_held_by_one_task_until_it_gives_it_back_or_its_time_is_over(
+    backend: Backend,
+) -> None:
     memory, clock = backend.stores.memory, backend.clock
     held = a_memory("k", locked_by="t1", lock_expires=clock.now + 60)
     await memory.write(held)
@@ -273,7 +366,9 @@ async def test_a_users_key_cannot_be_taken_by_another(backend: Backend) -> None:
     await backend.stores.memory.write(a_memory("k", scope="user"))
     with pytest.raises(StorageSchemaError, match="another scope or user"):
         await backend.stores.memory.write(a_memory("k", BOB, scope="user", value="mine"))
-    await backend.stores.memory.write(a_memory("k", EVE, scope="user", value="hers"))  # keys are unique within a tenant
+    await backend.stores.memory.write(
+        a_memory("k", EVE, scope="user", value="hers")
+    )  # keys are unique within a tenant
     values = [(await backend.stores.memory.read(who, "k")) for who in (ANN, EVE)]
     assert [one and one.value for one in values] == [["k"], "hers"]
 
@@ -298,7 +393,12 @@ async def test_a_plan_is_replaced_only_by_who_read_its_newest_version(backend: B
         await plans.create(plan.replace(status="failed"))
     newer = await plans.replace(plan.replace(status="executing"))
     assert newer == plan.replace(status="executing", version=2) == await plans.read(ANN, "p1")
-    for stale in (plan, newer.replace(user_id="bob"), newer.replace(tenant_id="other"), a_plan("none")):
+    for stale in (
+        plan,
+        newer.replace(user_id="bob"),
+        newer.replace(tenant_id="other"),
+        a_plan("none"),
+    ):
         with pytest.raises(VersionConflict):
             await plans.replace(stale.replace(status="failed"))
     assert await plans.read(BOB, "p1") is None and await plans.read(EVE, "p1") is None
@@ -311,14 +411,18 @@ async def test_a_principal_lists_its_own_plans_the_newest_first(backend: Backend
         await plans.create(a_plan(name))
     await plans.create(a_plan("p4").replace(user_id=BOB.user_id))
     assert [plan.plan_id for plan in await plans.of(ANN)] == ["p3", "p2", "p1"]
-    assert [plan.plan_id for plan in await plans.of(ANN, limit=1)] == ["p3"] and await plans.of(EVE) == []
+    assert [plan.plan_id for plan in await plans.of(ANN, limit=1)] == ["p3"] and await plans.of(
+        EVE
+    ) == []
 
 
 async def test_who_lost_a_lease_cannot_write_the_plan_any_more(backend: Backend) -> None:
     plans, clock = backend.stores.plans, backend.clock
     await plans.create(a_plan())
     first = await plans.lease(ANN, "p1", "w1", 30)
-    assert first and await plans.lease(ANN, "p1", "w2", 30) is None and await plans.unfinished() == []
+    assert (
+        first and await plans.lease(ANN, "p1", "w2", 30) is None and await plans.unfinished() == []
+    )
     clock.now += 29
     extended = await plans.lease(ANN, "p1", "w1", 30)
     clock.now += 29
@@ -338,19 +442,32 @@ async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Ba
     events = backend.stores.events
     first = await events.append(an_event("e1", payload={"bytes": 3}))
     assert await events.append(an_event("e1", payload={"bytes": 4})) == first  # reported again
-    late = await events.append(an_event("e2", ts=50.0, skill_id="outlets", large_response_triggered=True, plan_id="p"))
+    late = await events.append(
+        an_event("e2", ts=50.0, skill_id="outlets", large_response_triggered=True, plan_id="p")
+    )
     await events.append(an_event("e1", EVE))
-    assert await events.query(EventFilter(tenant_id="acme")) == [first, late] and first.seq < late.seq
-    big = EventFilter(tenant_id="acme", event_type="skill.called", large_response_triggered=True, since=40.0)
-    assert await events.query(big) == [late] and await events.query(big.replace(tenant_id="other")) == []
+    assert (
+        await events.query(EventFilter(tenant_id="acme")) == [first, late] and first.seq < late.seq
+    )
+    big = EventFilter(
+        tenant_id="acme", event_type="skill.called", large_response_triggered=True, since=40.0
+    )
+    assert (
+        await events.query(big) == [late]
+        and await events.query(big.replace(tenant_id="other")) == []
+    )
     assert await events.query(EventFilter(tenant_id="acme"), limit=1) == [first]
-    assert await events.sweep(before=10.0) == 2 and await events.query(EventFilter(tenant_id="acme")) == [late]
+    assert await events.sweep(before=10.0) == 2 and await events.query(
+        EventFilter(tenant_id="acme")
+    ) == [late]
 
 
 TENANTS, WRITERS = 20, 50
 
 
-async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_anothers(backend: Backend) -> None:
+async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_anothers(
+    backend: Backend,
+) -> None:
     stores = backend.stores
     for tenant in range(TENANTS):
         await stores.plans.create(a_plan(who=Principal(tenant_id=f"t{tenant}", user_id="u")))
@@ -358,7 +475,9 @@ async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_a
     async def work(number: int) -> None:
         who = Principal(tenant_id=f"t{number % TENANTS}", user_id="u")
         for turn in range(5):
-            await stores.memory.write(a_memory(f"k{number}.{turn}", who, scope="tenant", value=str(who), text="door"))
+            await stores.memory.write(
+                a_memory(f"k{number}.{turn}", who, scope="tenant", value=str(who), text="door")
+            )
             await stores.events.append(an_event(f"e{number}.{turn}", who))
             await asyncio.sleep(0.001 * (number % 3))
             while True:
@@ -379,7 +498,10 @@ async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_a
         memories = await stores.memory.search(who, "tenant", "door", top_k=1000)
         assert (
             plan
-            and plan.replan_count == len(memories) == len(await stores.events.query(EventFilter(tenant_id=f"t{tenant}"))) == mine
+            and plan.replan_count
+            == len(memories)
+            == len(await stores.events.query(EventFilter(tenant_id=f"t{tenant}")))
+            == mine
         )
         assert {one.value for one in memories} == {str(who)}
 
@@ -395,23 +517,37 @@ async def test_another_error_of_the_backend_is_a_store_error(tmp_path: Path) -> 
         await documents.memory.write(a_memory("k"))
 
 
-WHO = [Principal(tenant_id=tenant, user_id=user) for tenant in ("acme", "other", "acme:") for user in ("ann", "bob", "")]
+WHO = [
+    Principal(tenant_id=tenant, user_id=user)
+    for tenant in ("acme", "other", "acme:")
+    for user in ("ann", "bob", "")
+]
 IDS = ["p1", "s1", "k", "acme", "' OR 1=1 --", "%"]
 
 
 @settings(max_examples=40, deadline=None)
 @given(
-    st.lists(st.tuples(st.sampled_from(WHO), st.sampled_from(IDS), st.sampled_from(["session", "user", "tenant"])), max_size=15)
+    st.lists(
+        st.tuples(
+            st.sampled_from(WHO),
+            st.sampled_from(IDS),
+            st.sampled_from(["session", "user", "tenant"]),
+        ),
+        max_size=15,
+    )
 )
 def test_whatever_is_written_nobody_reads_another_tenants_or_users(writes: list[Any]) -> None:
-    """Every store, every reader, every id, after any writes; what is refused on the way is refused with a typed error."""
+    """Every store, every reader, every id, after any writes; what is refused on the way is refused
+    with a typed error."""
 
     async def play() -> None:
         store = SqliteStore(":memory:")
         stores = open_documents(store, dimension=3)
         for who, name, scope in writes:
             calls = [
-                stores.memory.write(a_memory(name, who, scope=scope, text="door", embedding=(1.0, 0.0, 0.0))),
+                stores.memory.write(
+                    a_memory(name, who, scope=scope, text="door", embedding=(1.0, 0.0, 0.0))
+                ),
                 stores.plans.create(a_plan(name, who)),
                 stores.souls.put(a_soul(who)),
                 stores.events.append(an_event(name, who)),
@@ -426,10 +562,16 @@ def test_whatever_is_written_nobody_reads_another_tenants_or_users(writes: list[
                 readings = [await stores.memory.read(who, name), await stores.plans.read(who, name)]
                 rows += [row for row in readings if row]
                 for scope in ("session", "user", "tenant"):
-                    rows += await stores.memory.nearest(who, scope, (1.0, 0.0, 0.0), 99, session_id="s1")
+                    rows += await stores.memory.nearest(
+                        who, scope, (1.0, 0.0, 0.0), 99, session_id="s1"
+                    )
                     rows += await stores.memory.search(who, scope, "door", 99, session_id="s1")
             assert {row.tenant_id for row in rows} <= {who.tenant_id}
-            private = [row for row in rows if not isinstance(row, AgentEvent) and getattr(row, "scope", "user") != "tenant"]
+            private = [
+                row
+                for row in rows
+                if not isinstance(row, AgentEvent) and getattr(row, "scope", "user") != "tenant"
+            ]
             assert {row.user_id for row in private} <= {who.user_id, None}
         store.close()
 

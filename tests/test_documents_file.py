@@ -1,4 +1,5 @@
-"""The stores of documents in a SQLite file: what they cost, what they share it with, and what is left after a failure."""
+"""The stores of documents in a SQLite file: what they cost, what they share it with, and what is
+left after a failure."""
 
 import asyncio
 import signal
@@ -70,7 +71,9 @@ def store(path: Path) -> Iterator[SqliteStore]:
 
 
 def child(*arguments: object) -> subprocess.Popen[str]:
-    process = subprocess.Popen([sys.executable, "-c", CHILD, *map(str, arguments)], stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, "-c", CHILD, *map(str, arguments)], stdout=subprocess.PIPE, text=True
+    )
     assert process.stdout and process.stdout.readline() == "open\n"
     return process
 
@@ -86,7 +89,9 @@ async def cost(call: Callable[[], Awaitable[object]]) -> float:
     return time.process_time() - began
 
 
-async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(store: SqliteStore) -> None:
+async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(
+    store: SqliteStore,
+) -> None:
     stores, costs = open_documents(store), list[float]()
 
     async def work(number: int) -> None:
@@ -95,10 +100,14 @@ async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(store:
         for turn in range(4):
             memory = a_memory(f"{key}.{turn}", who, text="a red door", value=["x" * 100] * 20)
             costs.append(await cost(lambda memory=memory: stores.memory.write(memory)))
-            costs.append(await cost(lambda turn=turn: stores.events.append(an_event(f"{key}.{turn}", who))))
+            costs.append(
+                await cost(lambda turn=turn: stores.events.append(an_event(f"{key}.{turn}", who)))
+            )
             costs.append(await cost(lambda: stores.plans.lease(who, key, "w", 30)))
             costs.append(await cost(lambda memory=memory: stores.memory.read(who, memory.key)))
-            costs.append(await cost(lambda: stores.memory.search(who, "session", "door", session_id="s1")))
+            costs.append(
+                await cost(lambda: stores.memory.search(who, "session", "door", session_id="s1"))
+            )
             await asyncio.sleep(0)
 
     await asyncio.gather(*(work(number) for number in range(50)))
@@ -106,14 +115,21 @@ async def test_a_call_of_a_store_takes_less_than_20_ms_with_fifty_writers(store:
 
 
 @pytest.mark.req("AS-12")
-async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(store: SqliteStore) -> None:
-    stores, vectors = open_documents(store).memory, np.random.default_rng(7).normal(size=(10_100, 256)).astype(np.float32)
+async def test_the_nearest_of_ten_thousand_vectors_are_found_in_less_than_10_ms(
+    store: SqliteStore,
+) -> None:
+    stores, vectors = (
+        open_documents(store).memory,
+        np.random.default_rng(7).normal(size=(10_100, 256)).astype(np.float32),
+    )
     for number, vector in enumerate(vectors[:10_000]):
         await stores.write(a_memory(f"k{number}", embedding=tuple(vector.tolist()), value=None))
     costs, queries = list[float](), [tuple(vector.tolist()) for vector in vectors[10_000:]]
     await stores.nearest(ANN, "session", queries[0], session_id="s1")
     for query in queries:
-        costs.append(await cost(lambda query=query: stores.nearest(ANN, "session", query, session_id="s1")))
+        costs.append(
+            await cost(lambda query=query: stores.nearest(ANN, "session", query, session_id="s1"))
+        )
     near = await stores.nearest(ANN, "session", queries[0], 3, session_id="s1")
     scores = (vectors[:10_000] @ vectors[10_000]) / np.linalg.norm(vectors[:10_000], axis=1)
     assert [one.key for one in near] == [f"k{number}" for number in np.argsort(-scores)[:3]]
@@ -135,14 +151,21 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     third = SqliteStore(path)
     session = asyncio.run(open_documents(third).sessions.read(VISITOR, "s1"))
     assert session and session.messages[-1].content == "yo"
-    assert asyncio.run(open_documents(third).memory.read(ANN, "k")) == a_memory("k") and third.turn("t1") == turn
+    assert (
+        asyncio.run(open_documents(third).memory.read(ANN, "k")) == a_memory("k")
+        and third.turn("t1") == turn
+    )
     third.close()
 
 
-async def test_an_expired_memory_leaves_the_file_when_it_is_opened(path: Path, store: SqliteStore) -> None:
+async def test_an_expired_memory_leaves_the_file_when_it_is_opened(
+    path: Path, store: SqliteStore
+) -> None:
     now = time.time()
     for key, end in (("past", now - 1), ("future", now + 1_000), ("good", None)):
-        await open_documents(store, clock=lambda: 0.0).memory.write(a_memory(key, ttl_at=end, text="door"))
+        await open_documents(store, clock=lambda: 0.0).memory.write(
+            a_memory(key, ttl_at=end, text="door")
+        )
     open_documents(store)
     assert store.read("SELECT key FROM agent_memory ORDER BY key") == [("future",), ("good",)]
     assert store.read("SELECT count(*) FROM agent_memory_words") == [(2,)]
@@ -171,9 +194,13 @@ def test_two_processes_lose_no_write_to_the_same_plan(path: Path, store: SqliteS
     assert plan is not None and plan.replan_count == 120 and process.returncode == 0
 
 
-def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_it(path: Path, store: SqliteStore) -> None:
+def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_it(
+    path: Path, store: SqliteStore
+) -> None:
     memory = open_documents(store, dimension=3).memory
-    assert asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")) == []  # a matrix is kept, and empty
+    assert (
+        asyncio.run(memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")) == []
+    )  # a matrix is kept, and empty
     process = child(path)
     assert process.stdout is not None
     keys = [process.stdout.readline().strip() for _ in range(20)]
@@ -183,7 +210,9 @@ def test_what_a_killed_process_acknowledged_is_there_and_another_process_finds_i
     assert len(keys) >= 20 and {one.key for one in near} >= set(keys)
 
 
-async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(store: SqliteStore) -> None:
+async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(
+    store: SqliteStore,
+) -> None:
     stores, kept = open_documents(store), list[str]()
     ((pages,),) = store.read("PRAGMA page_count")
     store.read(f"PRAGMA max_page_count = {pages + 20}")
@@ -191,13 +220,20 @@ async def test_a_full_disk_is_a_clear_error_and_loses_nothing_acknowledged(store
         for number in range(1_000):
             await stores.memory.write(a_memory(f"k{number}", value="x" * 2_000, text="door"))
             kept.append(f"k{number}")
-    assert kept and [(memory := await stores.memory.read(ANN, key)) and memory.key for key in kept] == kept
-    assert len(await stores.memory.search(ANN, "session", "door", 1_000, session_id="s1")) == len(kept)
+    assert (
+        kept
+        and [(memory := await stores.memory.read(ANN, key)) and memory.key for key in kept] == kept
+    )
+    assert len(await stores.memory.search(ANN, "session", "door", 1_000, session_id="s1")) == len(
+        kept
+    )
     store.read("PRAGMA max_page_count = 1000000")
     await stores.memory.write(a_memory("room again"))
 
 
-async def test_a_damaged_file_is_a_clear_error(path: Path, caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_damaged_file_is_a_clear_error(
+    path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     store = SqliteStore(path)
     stores = open_documents(store)
     await stores.plans.create(a_plan())
@@ -234,10 +270,19 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
             asyncio.run(open_documents(store).events.append(event))
 
     def ids(store: SqliteStore) -> list[str]:
-        return [row.event_id for row in asyncio.run(open_documents(store).events.query(EventFilter(tenant_id="acme")))]
+        return [
+            row.event_id
+            for row in asyncio.run(
+                open_documents(store).events.query(EventFilter(tenant_id="acme"))
+            )
+        ]
 
     with closing(open_store(str(path))) as store:
-        add(store, *(an_event(f"old {n}", ts=now - 8 * 86_400 - n) for n in range(5)), an_event("new", ts=now - 6 * 86_400))
+        add(
+            store,
+            *(an_event(f"old {n}", ts=now - 8 * 86_400 - n) for n in range(5)),
+            an_event("new", ts=now - 6 * 86_400),
+        )
     with closing(open_store(str(path))) as store:
         assert len(ids(store)) == 6
     with closing(open_store(str(path), 7)) as store:
@@ -251,7 +296,9 @@ def test_events_past_their_retention_go_when_a_store_opens_and_while_it_is_open(
         assert ids(store) == ["new"]
 
 
-async def test_a_write_waits_for_another_process_while_the_loop_goes_on(path: Path, store: SqliteStore) -> None:
+async def test_a_write_waits_for_another_process_while_the_loop_goes_on(
+    path: Path, store: SqliteStore
+) -> None:
     memory, other = open_documents(store).memory, sqlite3.connect(path, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     writing = asyncio.create_task(memory.write(a_memory("k")))
@@ -264,11 +311,16 @@ async def test_a_write_waits_for_another_process_while_the_loop_goes_on(path: Pa
 
 
 @pytest.mark.req("K-11")
-async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(path: Path, store: SqliteStore) -> None:
+async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(
+    path: Path, store: SqliteStore
+) -> None:
     stores = open_documents(store)
 
     async def count(who: Principal) -> int:
-        souls, memory = await stores.souls.of(who), [await stores.memory.read(who, f"zebulon {scope}") for scope in SCOPES]
+        souls, memory = (
+            await stores.souls.of(who),
+            [await stores.memory.read(who, f"zebulon {scope}") for scope in SCOPES],
+        )
         rows = [*souls, *memory, await stores.plans.read(who, "zebulon")]
         words = await stores.memory.search(who, "user", "zebulon")
         return (
@@ -279,12 +331,17 @@ async def test_a_user_who_is_forgotten_leaves_no_document_and_no_bytes(path: Pat
 
     for who in (ANN, EVE):
         for scope in SCOPES:
-            await stores.memory.write(a_memory(f"zebulon {scope}", who, scope=scope, text=f"zebulon of {who.tenant_id}"))
+            await stores.memory.write(
+                a_memory(f"zebulon {scope}", who, scope=scope, text=f"zebulon of {who.tenant_id}")
+            )
         await stores.souls.put(a_soul(who, name="zebulon"))
         await stores.plans.create(a_plan("zebulon", who))
         await stores.events.append(an_event("zebulon", who, user_id=who.user_id))
     assert await count(ANN) == await count(EVE) == 7
     gone = store.forget(ANN)
-    assert sum(gone[table] for table in DOCUMENTS) == 6 and (await count(ANN), await count(EVE)) == (0, 7)
+    assert sum(gone[table] for table in DOCUMENTS) == 6 and (
+        await count(ANN),
+        await count(EVE),
+    ) == (0, 7)
     store.forget(EVE)
     assert b"zebulon" not in path.read_bytes()

@@ -11,7 +11,10 @@ from studies.lying_composer import CLAIM, LIES
 
 
 async def test_no_dose_costs_nothing_and_every_answer_is_sound():
-    rows = [*await sweep("partial", (0.0,), 3), *await sweep("partial", (0.0,), 3, pattern=TRUSTING)]
+    rows = [
+        *await sweep("partial", (0.0,), 3),
+        *await sweep("partial", (0.0,), 3, pattern=TRUSTING),
+    ]
     assert [row.sound and row.path == "" and row.failed == 0 for row in rows] == [True] * 6
     assert len({(row.model_calls, row.tokens) for row in rows}) == 1
 
@@ -33,17 +36,23 @@ async def test_the_same_liar_checked_loses_every_time(axis: Axis):
 
 
 async def test_the_honest_composer_owns_up_by_itself_and_costs_nothing_more():
-    checked, taken = [await sweep("partial", (0.5,), 8, composer="honest", pattern=p) for p in (None, TRUSTING)]
+    checked, taken = [
+        await sweep("partial", (0.5,), 8, composer="honest", pattern=p) for p in (None, TRUSTING)
+    ]
     assert {row.path for row in checked if row.failed} == {"composed"}
     assert all(row.sound for row in checked)
     assert [row.model_calls for row in checked] == [row.model_calls for row in taken]
 
 
 async def test_both_patterns_meet_the_same_faults_and_a_seed_repeats_them():
-    checked, again, taken = [await sweep("invocation", (0.4,), 12, pattern=p) for p in (None, None, TRUSTING)]
+    checked, again, taken = [
+        await sweep("invocation", (0.4,), 12, pattern=p) for p in (None, None, TRUSTING)
+    ]
     assert checked == again
     assert [(row.failed, row.lie) for row in checked] == [(row.failed, row.lie) for row in taken]
-    assert [row.failed for row in await sweep("invocation", (0.4,), 12, seed=8)] != [row.failed for row in checked]
+    assert [row.failed for row in await sweep("invocation", (0.4,), 12, seed=8)] != [
+        row.failed for row in checked
+    ]
 
 
 async def test_a_part_that_hangs_takes_its_whole_budget_and_no_more():

@@ -50,7 +50,10 @@ def stored() -> tuple[SqliteStore, list[TurnRecord]]:
     store, turns = SqliteStore(":memory:"), list[TurnRecord]()
     for vertical, count in VERTICALS.items():
         turns += [turn(len(turns) + n, vertical) for n in range(count)]
-    turns += [turn(900 + n) for n in range(20)] + [turn(950, "shop", "play"), turn(951, "shop", status="cancelled")]
+    turns += [turn(900 + n) for n in range(20)] + [
+        turn(950, "shop", "play"),
+        turn(951, "shop", status="cancelled"),
+    ]
     for one in turns:
         store.end_turn(one, [], [])
     return store, turns
@@ -128,7 +131,9 @@ def test_draws_of_two_verticals_share_no_luck() -> None:
 def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn() -> None:
     turns = [turn(n, "shop") for n in range(20)]
     count = Counter(turn_id for seed in range(400) for turn_id in sample(turns, 5, seed))
-    assert len(count) == 20 and all(60 < times < 145 for times in count.values())  # 100 expected, sd 8.7
+    assert len(count) == 20 and all(
+        60 < times < 145 for times in count.values()
+    )  # 100 expected, sd 8.7
 
 
 # ── the sheet ───────────────────────────────────────────────────────────────────────────────────────
@@ -140,7 +145,12 @@ def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path) -> No
     write_sheet(tmp_path / "sheet.jsonl", items(store, 3, seed=7))
     lines = (tmp_path / "sheet.jsonl").read_text().splitlines()
     raw = json.loads(lines[0])
-    assert list(raw)[-1] == "label" and raw["label"]["agents"] is None and raw["message"] and raw["reply"] == "An answer."
+    assert (
+        list(raw)[-1] == "label"
+        and raw["label"]["agents"] is None
+        and raw["message"]
+        and raw["reply"] == "An answer."
+    )
     raw["label"]["agents"] = ["shop"]
     (tmp_path / "sheet.jsonl").write_text("\n".join([json.dumps(raw), *lines[1:]]) + "\n")
     sheet = read_sheet(tmp_path / "sheet.jsonl")
@@ -173,9 +183,16 @@ async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed(
             await kit.ask(message, session)
         sheet = {item.message: item for item in items(kit.store, 5, seed=7)}
     item = sheet["how many points do I have?"]
-    assert item.earlier[0] == "user: find coffee deals" and item.before == ("shop",) and item.called == ("rewards",)
+    assert (
+        item.earlier[0] == "user: find coffee deals"
+        and item.before == ("shop",)
+        and item.called == ("rewards",)
+    )
     assert item.shown and item.shown[0].agent == "shop" and item.answers["rewards"] in item.reply
-    assert "Earlier turns named" in item.prior_context["rewards"] and sheet["find coffee deals"].earlier == ()
+    assert (
+        "Earlier turns named" in item.prior_context["rewards"]
+        and sheet["find coffee deals"].earlier == ()
+    )
 
 
 # ── the comparison ──────────────────────────────────────────────────────────────────────────────────
@@ -191,7 +208,11 @@ def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
     gain, few = shop.difference, found["play"].difference
     assert shop.evaluated.value == 0.95 and shop.stored.n == 60 and gain is not None
     assert gain.low < 0.6 - 0.95 < gain.high < 0 and "DRIFT" in shop.line()
-    assert found["play"].stored.n == 9 and few is not None and few.high - few.low > gain.high - gain.low
+    assert (
+        found["play"].stored.n == 9
+        and few is not None
+        and few.high - few.low > gain.high - gain.low
+    )
 
 
 @pytest.mark.req("PC2-S5.9b")
@@ -213,20 +234,35 @@ def test_the_interval_is_newcombes() -> None:
 def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -> None:
     store, _ = stored()
     sheet = items(store, 4, seed=7)
-    half = [item if n % 2 else item.model_copy(update={"label": Person({}).label(item)}) for n, item in enumerate(sheet)]
+    half = [
+        item if n % 2 else item.model_copy(update={"label": Person({}).label(item)})
+        for n, item in enumerate(sheet)
+    ]
     cases = [one for one in evaluated() if one.called != ("play",)] + [
         RoutedTurn(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
     ]
     found = by_name(measure_drift(half, cases))
-    assert sum(one.stored.n + one.open for one in found.values()) == sum(len(item.strata) for item in sheet)
+    assert sum(one.stored.n + one.open for one in found.values()) == sum(
+        len(item.strata) for item in sheet
+    )
     assert found["shop"].open > 0 and "unlabelled" in found["shop"].line()
-    assert found["play"].difference is None and found["games"].difference is None and not found["play"].significant
+    assert (
+        found["play"].difference is None
+        and found["games"].difference is None
+        and not found["play"].significant
+    )
     assert "nothing to compare" in found["games"].line()
 
 
 def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
     sheet = [
-        Item(turn_id=name, strata=(NOBODY,), message="m", reply="r", label=Label(turn_id=name, agents=agents))
+        Item(
+            turn_id=name,
+            strata=(NOBODY,),
+            message="m",
+            reply="r",
+            label=Label(turn_id=name, agents=agents),
+        )
         for name, agents in (("a", ()), ("b", ("shop",)))
     ]
     assert by_name(measure_drift(sheet, []))[NOBODY].stored == share(1, 2)
@@ -243,7 +279,15 @@ def judged(path: Path) -> tuple[int, int, int]:
         for ask in case.turns:
             if not ask.skip and not ask.pictures:
                 label = Label(turn_id="t")
-                item = Item(turn_id="t", strata=(), message=ask.user, earlier=said, before=before, reply="", label=label)
+                item = Item(
+                    turn_id="t",
+                    strata=(),
+                    message=ask.user,
+                    earlier=said,
+                    before=before,
+                    reply="",
+                    label=label,
+                )
                 agents = rules.label(item).agents
                 told.append(None if agents is None else set(agents) == set(ask.expected))
             said += (f"user: {ask.user}", f"assistant: {ask.assistant or ''}")
@@ -254,7 +298,12 @@ def judged(path: Path) -> tuple[int, int, int]:
 def test_the_judge_by_rules_agrees_with_written_labels_or_abstains() -> None:
     for name, least in (("switches.jsonl", 0.95), ("routing_parity.jsonl", 0.65)):
         turns, labelled, right = judged(HOME / "data" / "cases" / name)
-        assert labelled >= least * turns and right >= 0.95 * labelled, (name, turns, labelled, right)
+        assert labelled >= least * turns and right >= 0.95 * labelled, (
+            name,
+            turns,
+            labelled,
+            right,
+        )
 
 
 def test_rules_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
@@ -272,7 +321,10 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path) -> None:
         asked = {"shop": "find coffee deals", "rewards": "how many points do I have"}[who]
         store.end_turn(told.model_copy(update={"message": asked}), [], [])
     store.close()
-    cases = [{"id": f"c{n}", "turns": [{"user": "q", "expected_sub_agents": ["shop"]}]} for n in range(60)]
+    cases = [
+        {"id": f"c{n}", "turns": [{"user": "q", "expected_sub_agents": ["shop"]}]}
+        for n in range(60)
+    ]
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     (tmp_path / "pred.jsonl").write_text(
         "".join(json.dumps({"id": c["id"], "turn": 0, "called": ["shop"]}) + "\n" for c in cases)
@@ -283,10 +335,17 @@ def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path) -> None:
     refused(run("drift", sheet, KIT_STORE=path), "may hold labels")
     both = ("--cases", str(tmp_path / "cases.jsonl"), "--predictions", str(tmp_path / "pred.jsonl"))
     told = run("drift", sheet, *both)
-    assert told.returncode == 1 and "DRIFT" in next(line for line in told.stdout.splitlines() if line.startswith("shop"))
-    assert "nothing to compare" in next(line for line in told.stdout.splitlines() if line.startswith("rewards"))
+    assert told.returncode == 1 and "DRIFT" in next(
+        line for line in told.stdout.splitlines() if line.startswith("shop")
+    )
+    assert "nothing to compare" in next(
+        line for line in told.stdout.splitlines() if line.startswith("rewards")
+    )
     refused(run("drift", sheet, *both[:2]), "needs both")
-    rows = [json.loads(line) for line in run("metrics", "--judge", "--json", KIT_STORE=path).stdout.splitlines()]
+    rows = [
+        json.loads(line)
+        for line in run("metrics", "--judge", "--json", KIT_STORE=path).stdout.splitlines()
+    ]
     accuracy = {row["of"]: row["value"] for row in rows if row["metric"] == "routing_accuracy"}
     assert accuracy == {"rewards (10 labelled)": 0.5, "shop (35 labelled)": pytest.approx(30 / 35)}
 

@@ -1,4 +1,5 @@
-"""The server of docs/embedding.md over a socket: who leaves stops the turn, closing loses none, no tenant crowds out another."""
+"""The server of docs/embedding.md over a socket: who leaves stops the turn, closing loses none, no
+tenant crowds out another."""
 
 import asyncio
 import json
@@ -23,7 +24,9 @@ from tests.kits import asks, stitched
 from tests.test_repository import ROOT
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
-ANNA, BEN = ({"x-tenant": tenant, "x-user": user} for tenant, user in (("acme", "anna"), ("globex", "ben")))
+ANNA, BEN = (
+    {"x-tenant": tenant, "x-user": user} for tenant, user in (("acme", "anna"), ("globex", "ben"))
+)
 
 
 def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
@@ -31,23 +34,41 @@ def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline")
     models = {
-        "lead": ScriptedModel(lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")),
+        "lead": ScriptedModel(
+            lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")
+        ),
         "desk": ScriptedModel(lambda _: Line("It is tea.", delay=seconds)),
     }
-    return {"settings": SETTINGS.with_(store=store), "deck": Deck.of([lead, desk], required_blocks=()), "models": models}
+    return {
+        "settings": SETTINGS.with_(store=store),
+        "deck": Deck.of([lead, desk], required_blocks=()),
+        "models": models,
+    }
 
 
 class Served:
     """The running server: its client, its kit, and how to end it."""
 
-    def __init__(self, server: uvicorn.Server, client: httpx.AsyncClient, kit: Kit, work: "asyncio.Task[None]"):
+    def __init__(
+        self,
+        server: uvicorn.Server,
+        client: httpx.AsyncClient,
+        kit: Kit,
+        work: "asyncio.Task[None]",
+    ):
         self.server, self.client, self.kit, self.work = server, client, kit, work
 
-    async def ask(self, who: dict[str, str], session: str = "s1", message: str = "which drink?") -> httpx.Response:
-        return await self.client.post("/turns", json={"session_id": session, "message": message}, headers=who)
+    async def ask(
+        self, who: dict[str, str], session: str = "s1", message: str = "which drink?"
+    ) -> httpx.Response:
+        return await self.client.post(
+            "/turns", json={"session_id": session, "message": message}, headers=who
+        )
 
     def stream(self, who: dict[str, str], session: str = "s1") -> Any:
-        return self.client.stream("POST", "/turns", json={"session_id": session, "message": "which drink?"}, headers=who)
+        return self.client.stream(
+            "POST", "/turns", json={"session_id": session, "message": "which drink?"}, headers=who
+        )
 
     def turns(self) -> list[TurnRecord]:
         return self.kit.store.turns()
@@ -60,7 +81,11 @@ class Served:
 @asynccontextmanager
 async def served(tenants: Tenants | None = None, **kit: Any) -> AsyncGenerator[Served, None]:
     app = create_app(tenants or Tenants(), **options(**kit))
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=1))
+    server = uvicorn.Server(
+        uvicorn.Config(
+            app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=1
+        )
+    )
     work = asyncio.create_task(server.serve())
     await until(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
@@ -80,7 +105,10 @@ async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
 
 def frames(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
     parts = [part.split("\n") for part in response.text.strip().split("\n\n")]
-    return [(kind.removeprefix("event: "), json.loads(data.removeprefix("data: "))) for kind, data in parts]
+    return [
+        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
+        for kind, data in parts
+    ]
 
 
 @pytest.mark.realtime
@@ -92,7 +120,10 @@ async def test_a_turn_comes_as_server_sent_events_and_ends_with_its_reply() -> N
     assert response.headers["content-type"].startswith("text/event-stream")
     events = frames(response)
     assert {kind for kind, _ in events} == {"text", "reply"}, "no prompt, no span, no raw reason"
-    assert events[-1] == ("reply", {"turn_id": turn.id, "status": "ok", "text": "It is tea.", "saved": True})
+    assert events[-1] == (
+        "reply",
+        {"turn_id": turn.id, "status": "ok", "text": "It is tea.", "saved": True},
+    )
 
 
 @pytest.mark.realtime
@@ -112,17 +143,26 @@ async def test_a_client_that_leaves_stops_its_turn_and_gives_its_place_back() ->
 @pytest.mark.realtime
 @pytest.mark.req("K-27")
 @pytest.mark.parametrize(("seconds", "status"), [(0.4, "ok"), (30.0, "cancelled")])
-async def test_a_server_that_is_told_to_end_loses_no_turn(tmp_path: Path, seconds: float, status: str) -> None:
+async def test_a_server_that_is_told_to_end_loses_no_turn(
+    tmp_path: Path, seconds: float, status: str
+) -> None:
     """Those that end in time are answered to their end, the others are stopped; all are stored."""
     path = str(tmp_path / "kit.db")
-    async with served(seconds=seconds, store=path) as server, server.stream(ANNA) as first, server.stream(BEN, "s2") as second:
+    async with (
+        served(seconds=seconds, store=path) as server,
+        server.stream(ANNA) as first,
+        server.stream(BEN, "s2") as second,
+    ):
         bodies = [response.aiter_text() for response in (first, second)]
         assert all([await anext(body) for body in bodies])
         await server.end()
         if status == "ok":
             assert all(["It is tea." in "".join([text async for text in body]) for body in bodies])
     with closing(SqliteStore(path)) as store:
-        assert [(turn.tenant_id, turn.status) for turn in store.turns()] == [("globex", status), ("acme", status)]
+        assert [(turn.tenant_id, turn.status) for turn in store.turns()] == [
+            ("globex", status),
+            ("acme", status),
+        ]
 
 
 @pytest.mark.realtime
@@ -132,7 +172,9 @@ async def test_a_tenant_over_its_limits_is_told_when_to_come_back_and_the_other_
     async with served(Tenants(per_minute=2, clock=lambda: now[0])) as server:
         assert [(await server.ask(ANNA)).status_code for _ in range(3)] == [200, 200, 429]
         refused = await server.ask({**ANNA, "x-user": "another"})
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60"), "the limit is the tenant's"
+        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60"), (
+            "the limit is the tenant's"
+        )
         assert (await server.ask(BEN, "s2")).status_code == 200
         now[0] = 60.0
         assert (await server.ask(ANNA)).status_code == 200

@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 from kit.core.context import Principal
-from kit.core.envelope import CacheMeta, EnricherRequest, EnricherResponse, FailedSource, genuine, sign
+from kit.core.envelope import (
+    CacheMeta,
+    EnricherRequest,
+    EnricherResponse,
+    FailedSource,
+    genuine,
+    sign,
+)
 from kit.settings import Settings
 from kit.tools.enricher import UNAVAILABLE, HttpEnrich
 from kit.wire import open_kit
@@ -20,12 +27,18 @@ Reply = EnricherResponse[Any]
 
 
 async def asked(
-    alter: Callable[[Reply], Reply] = lambda reply: reply, service: str | None = KEY, tools: str | None = KEY
+    alter: Callable[[Reply], Reply] = lambda reply: reply,
+    service: str | None = KEY,
+    tools: str | None = KEY,
 ) -> tuple[Run, list[EnricherRequest]]:
-    async with client(context_app(world(), key=service)) as context, client(support_app(world())) as support:
+    async with (
+        client(context_app(world(), key=service)) as context,
+        client(support_app(world())) as support,
+    ):
         watched = Watched(HttpEnrich(context), alter)
         return await call(
-            toolbox(watched, HttpSupport(support), None, key=tools)["search_offers"]({}), query="coffee"
+            toolbox(watched, HttpSupport(support), None, key=tools)["search_offers"]({}),
+            query="coffee",
         ), watched.asked
 
 
@@ -49,13 +62,21 @@ async def test_a_signed_envelope_passes() -> None:
         lambda reply: reply.model_copy(update={"signature": None}),
         lambda reply: reply.model_copy(update={"signature": "é" * 64}),
         lambda reply: reply.model_copy(update={"signature": sign(reply, "another request", KEY)}),
-        lambda reply: reply.model_copy(update={"signature": sign(reply, "t1/shop/search_offers", "another key")}),
+        lambda reply: reply.model_copy(
+            update={"signature": sign(reply, "t1/shop/search_offers", "another key")}
+        ),
     ],
     ids=["payload", "status", "version", "unsigned", "no hex", "replayed", "other key"],
 )
-async def test_what_was_tampered_with_or_replayed_reaches_nobody(alter: Callable[[Reply], Reply]) -> None:
+async def test_what_was_tampered_with_or_replayed_reaches_nobody(
+    alter: Callable[[Reply], Reply],
+) -> None:
     run, requests = await asked(alter)
-    assert (run.result.fault, run.result.text, run.result.components) == ("principal_mismatch", UNAVAILABLE, ())
+    assert (run.result.fault, run.result.text, run.result.components) == (
+        "principal_mismatch",
+        UNAVAILABLE,
+        (),
+    )
     assert [e.principal_verified for e in run.envelopes] == [False] and len(requests) == 1
     assert "forged" not in run.everything()
 
@@ -73,7 +94,10 @@ async def test_a_signature_does_not_excuse_a_foreign_principal() -> None:
             requests.append(request.request_id)
             return await super().__call__(request)
 
-    async with client(context_app(world(), key=KEY)) as context, client(support_app(world())) as support:
+    async with (
+        client(context_app(world(), key=KEY)) as context,
+        client(support_app(world())) as support,
+    ):
         box = toolbox(Noted(HttpEnrich(context), foreign), HttpSupport(support), None, key=KEY)
         run = await call(box["search_offers"]({}), query="coffee")
     assert run.result.fault == "principal_mismatch" and requests
@@ -86,16 +110,26 @@ async def test_without_a_key_nothing_need_be_signed_and_a_service_without_one_is
 
 
 def test_what_is_only_recorded_is_not_signed() -> None:
-    reply = Reply(status="ok", domain_type="d", enricher_id="e", version="1.0.0", principal=Principal(tenant_id="t", user_id="u"))
+    reply = Reply(
+        status="ok",
+        domain_type="d",
+        enricher_id="e",
+        version="1.0.0",
+        principal=Principal(tenant_id="t", user_id="u"),
+    )
     signed = reply.model_copy(update={"signature": sign(reply, "r", KEY)})
-    changed = signed.model_copy(update={"cache_meta": CacheMeta(cached=True), "partial": (FailedSource(source="s"),)})
+    changed = signed.model_copy(
+        update={"cache_meta": CacheMeta(cached=True), "partial": (FailedSource(source="s"),)}
+    )
     assert genuine(changed, "r", KEY)
 
 
 @pytest.mark.req("PC2-HMAC")
 async def test_the_variable_reaches_service_and_tools() -> None:
     settings = Settings.read({"KIT_ENVELOPE_KEY": KEY, "KIT_STORE": ":memory:", "KIT_PACE": "0"})
-    assert settings.environment_of(["KIT_ENVELOPE_KEY", "KIT_UPSTREAM_URL"]) == {"KIT_ENVELOPE_KEY": KEY}
+    assert settings.environment_of(["KIT_ENVELOPE_KEY", "KIT_UPSTREAM_URL"]) == {
+        "KIT_ENVELOPE_KEY": KEY
+    }
     async with open_kit(settings) as kit:
         reply = await kit.ask("how many points do I have?", kit.session("s"))
     assert "4,975" in reply.text

@@ -71,23 +71,40 @@ def boundary() -> None:
 
 @pytest.mark.req("AS-7")
 async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash() -> None:
-    reply = await ask(deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]), repeats)
+    reply = await ask(
+        deck_of([TOOLS]),
+        Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]),
+        repeats,
+    )
     assert "42" in reply.text
     script = one(reply, Script)
     assert script.sha256 == hashlib.sha256(SUM.encode()).hexdigest()
-    assert (script.agent, script.boundary, script.exit, script.reason) == ("desk", find_boundary().name, 0, None)
+    assert (script.agent, script.boundary, script.exit, script.reason) == (
+        "desk",
+        find_boundary().name,
+        0,
+        None,
+    )
     assert script.output_bytes == 3
-    spans = {type(event.body): event.span_id for event in reply.events if isinstance(event.body, Script | ToolEnded)}
+    spans = {
+        type(event.body): event.span_id
+        for event in reply.events
+        if isinstance(event.body, Script | ToolEnded)
+    }
     assert spans[Script] == spans[ToolEnded]
 
 
 async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
     async def search() -> tuple[str, ToolResult]:
-        rows = tuple(ComponentPayload(type="offer", payload={"points": points}) for points in (20, 22))
+        rows = tuple(
+            ComponentPayload(type="offer", payload={"points": points}) for points in (20, 22)
+        )
         return "two offers", ToolResult(text="two offers", components=rows)
 
     tools = [TOOLS, structured("search", "Search offers.", {}, (), search)]
-    script = "import json\nprint(sum(item['payload']['points'] for item in json.load(open(input_file))))"
+    script = (
+        "import json\nprint(sum(item['payload']['points'] for item in json.load(open(input_file))))"
+    )
     lines = [Line(calls=[("search", {})]), Line(calls=[(EXEC_PYTHON, {"script": script})]), repeats]
     assert "42" in (await ask(deck_of(tools, ("search", EXEC_PYTHON)), *lines)).text
 
@@ -102,7 +119,12 @@ async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
             "oversized_output: the script printed more than 1,000 bytes",
             "oversized_output",
         ),
-        ("while True: pass", {"seconds": 0.3}, "timeout: the script was stopped after 0.3 s", "timeout"),
+        (
+            "while True: pass",
+            {"seconds": 0.3},
+            "timeout: the script was stopped after 0.3 s",
+            "timeout",
+        ),
         ("rows = bytearray(2**28)", {"memory": 2**27}, "MemoryError", "failed"),
         ("print(1 / 0)", {}, "ZeroDivisionError: division by zero", "failed"),
         ("raise SystemExit(3)", {}, "The script failed with exit code 3.", "failed"),
@@ -130,8 +152,12 @@ async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
 
 
 async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says_why() -> None:
-    tool = exec_python_tool(SandboxUnavailable("install bubblewrap"), ScriptLimits(), TempFiles(Path()))
-    reply = await ask(deck_of([tool]), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), repeats)
+    tool = exec_python_tool(
+        SandboxUnavailable("install bubblewrap"), ScriptLimits(), TempFiles(Path())
+    )
+    reply = await ask(
+        deck_of([tool]), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), repeats
+    )
     assert "42" not in reply.text
     assert one(reply, ToolEnded).error == "unavailable: install bubblewrap"
     script = one(reply, Script)
@@ -139,20 +165,28 @@ async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says
 
 
 async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path) -> None:
-    lines = (Line(calls=[(EXEC_PYTHON, {"script": "import random\nprint(random.random())"})]), repeats)
+    lines = (
+        Line(calls=[(EXEC_PYTHON, {"script": "import random\nprint(random.random())"})]),
+        repeats,
+    )
     first = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "record"))
     again = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "replay"))
     assert again.text == first.text and one(again, Script) == one(first, Script)
 
 
 async def test_a_card_that_does_not_list_it_cannot_run_a_script() -> None:
-    reply = await ask(deck_of([TOOLS], ()), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), Line("No."))
+    reply = await ask(
+        deck_of([TOOLS], ()), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), Line("No.")
+    )
     assert one(reply, AccessDenied).name == EXEC_PYTHON
     assert not any(isinstance(event.body, Script) for event in reply.events)
 
 
 async def test_an_unknown_limit_is_a_fault_that_names_the_limits() -> None:
-    with pytest.raises(BindError, match=r"'hours' cannot be used.*it knows seconds, output, input, memory, timeout_ms"):
+    with pytest.raises(
+        BindError,
+        match=r"'hours' cannot be used.*it knows seconds, output, input, memory, timeout_ms",
+    ):
         await ask(deck_of([TOOLS], tool_config={EXEC_PYTHON: {"hours": 1}}), Line(""))
 
 
@@ -169,7 +203,11 @@ async def test_scripts_run_at_the_same_time_and_each_has_its_own_input() -> None
 # Results that are too long to read
 
 MENU = json.dumps(
-    [{"item_id": n, "name": f"dish {n}", "category": "soup" if n % 10 else "salad"} for n in range(20_000)], indent=0
+    [
+        {"item_id": n, "name": f"dish {n}", "category": "soup" if n % 10 else "salad"}
+        for n in range(20_000)
+    ],
+    indent=0,
 )
 
 
@@ -181,20 +219,34 @@ def menu_tool(text: str = MENU) -> Any:
 
 
 @pytest.mark.req("AS-6", "AS-25")
-async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed() -> None:
+async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_back_what_is_needed() -> (
+    None
+):
     read: list[str] = []
 
     def extract(messages: Sequence[Any]) -> Line:
         read.append(str(messages[-1].content))
         file_id = read[-1].rpartition("file_id ")[2].removesuffix(".")
-        script = "import json\nrows = json.load(open(input_file))\nprint(sum(row['category'] == 'salad' for row in rows))"
+        script = (
+            "import json\nrows = json.load(open(input_file))\nprint(sum(row['category'] == "
+            "'salad' for row in rows))"
+        )
         return Line(calls=[(EXEC_PYTHON, {"script": script, "file_id": file_id})])
 
-    reply = await ask(deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)), Line(calls=[("menu", {})]), extract, repeats)
+    reply = await ask(
+        deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)),
+        Line(calls=[("menu", {})]),
+        extract,
+        repeats,
+    )
     assert "2000" in reply.text
     assert len(MENU) > 1_000_000 and len(read[0]) < 1_000
     assert f"This result has {len(MENU):,} characters" in read[0] and '"name": "dish 3"' in read[0]
-    assert all(len(event.body.result) < 1_000 for event in reply.events if isinstance(event.body, ToolEnded))
+    assert all(
+        len(event.body.result) < 1_000
+        for event in reply.events
+        if isinstance(event.body, ToolEnded)
+    )
 
 
 async def text_read(deck: Deck) -> str:
@@ -210,7 +262,9 @@ async def text_read(deck: Deck) -> str:
 
 
 @pytest.mark.req("AS-6")
-async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_runs_no_scripts() -> None:
+async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_runs_no_scripts() -> (
+    None
+):
     fitting, longer = "x" * 50_000, "x" * 50_001
     both = ("menu", EXEC_PYTHON)
     assert await text_read(deck_of([TOOLS, menu_tool(fitting)], both)) == fitting
@@ -225,22 +279,37 @@ async def test_the_file_of_a_large_result_goes_when_its_agent_ends(files: TempFi
 
 async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) -> None:
     (tmp_path / "full").write_text("")
-    result = await put_away(ToolResult(text=MENU), Task(ALICE.principal, "s", "t", "desk"), TempFiles(tmp_path / "full"))
-    assert (result.fault, result.text) == ("unavailable", UNAVAILABLE) and "Not a directory" in result.detail
+    result = await put_away(
+        ToolResult(text=MENU), Task(ALICE.principal, "s", "t", "desk"), TempFiles(tmp_path / "full")
+    )
+    assert (result.fault, result.text) == (
+        "unavailable",
+        UNAVAILABLE,
+    ) and "Not a directory" in result.detail
 
 
 async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles) -> None:
-    deck = deck_of([TOOLS, WRITING], ("write_temp", EXEC_PYTHON), tool_config={EXEC_PYTHON: {"input": 5}})
+    deck = deck_of(
+        [TOOLS, WRITING], ("write_temp", EXEC_PYTHON), tool_config={EXEC_PYTHON: {"input": 5}}
+    )
     lines = [Line(calls=[("write_temp", {"data": data})]) for data in ("[42]", "[1, 41]")]
-    runs = [Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": name})]) for name in ("tmp_1", "tmp_2")]
+    runs = [
+        Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": name})]) for name in ("tmp_1", "tmp_2")
+    ]
     reply = await ask(deck, *lines, *runs, repeats)
-    small, large = (event.body for event in reply.events if isinstance(event.body, ToolEnded) and event.body.tool == EXEC_PYTHON)
+    small, large = (
+        event.body
+        for event in reply.events
+        if isinstance(event.body, ToolEnded) and event.body.tool == EXEC_PYTHON
+    )
     assert small.result == "42\n"
     assert large.error == "script_failed: There is no such file of at most 5 bytes."
 
 
 @pytest.mark.parametrize("file_id", ["tmp_7", "../secret", "/etc/passwd"])
 async def test_a_file_that_is_not_its_tasks_own_is_no_input(file_id: str) -> None:
-    reply = await ask(deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": file_id})]), repeats)
+    reply = await ask(
+        deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": file_id})]), repeats
+    )
     assert (one(reply, ToolEnded).error or "").startswith("script_failed: There is no such file")
     assert not any(isinstance(event.body, Script) for event in reply.events)

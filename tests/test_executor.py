@@ -1,4 +1,5 @@
-"""An executor works on one step: with the skills it allows, by scripts where data is long, and it ends by its contract."""
+"""An executor works on one step: with the skills it allows, by scripts where data is long, and it
+ends by its contract."""
 
 import asyncio
 import json
@@ -29,11 +30,22 @@ from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.kits import ALICE
 from tests.plan_kits import PlanKit
-from tests.step_kits import Telling, a_step, events_of, in_memory, need_boundary, output_of, plan_of, step_kit
+from tests.step_kits import (
+    Telling,
+    a_step,
+    events_of,
+    in_memory,
+    need_boundary,
+    output_of,
+    plan_of,
+    step_kit,
+)
 
 OURS = "ou-0001"
 PRICES = {"items": "array<{name: string, price_cents: integer}>"}
-VEGETARIAN = a_step(f"Which items on the menu of {OURS} are vegetarian, with their prices", "outlet_menu", PRICES)
+VEGETARIAN = a_step(
+    f"Which items on the menu of {OURS} are vegetarian, with their prices", "outlet_menu", PRICES
+)
 IDS = {"outlets": "array<{id: string}>"}
 ACTIVE = a_step("List the active outlets in Rivermont", "outlet_list", IDS)
 FOUND = {"found": "boolean"}
@@ -80,35 +92,68 @@ def texts(model: ScriptedModel) -> list[str]:
 
 
 @pytest.mark.req("AS-1", "AS-4")
-async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_never_called(tmp_path: Path) -> None:
+async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_never_called(
+    tmp_path: Path,
+) -> None:
     log = CallLog()
-    executor = ScriptedModel(skill("outlet_call", outlet_id=OURS, message="hello"), gives_up(), "It cannot be done.")
+    executor = ScriptedModel(
+        skill("outlet_call", outlet_id=OURS, message="hello"), gives_up(), "It cannot be done."
+    )
     async with in_memory(SkillService(log=log)) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
         reply = await run_turn("Do it.", ALICE, kit)
     assert log.calls() == []
     assert "This step may not call that. It may call: outlet_list." in texts(executor)[1]
-    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [("executor", "call_skill")]
+    assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [
+        ("executor", "call_skill")
+    ]
     (event,) = await events_of(kit, "skill.refused")
-    assert (event.skill_id, event.status, event.task_id) == ("outlet_call", "skill_not_allowed", f"plan_{reply.turn_id}.0.1")
+    assert (event.skill_id, event.status, event.task_id) == (
+        "outlet_call",
+        "skill_not_allowed",
+        f"plan_{reply.turn_id}.0.1",
+    )
     assert await events_of(kit, "skill.called") == []
 
 
 @pytest.mark.req("AS-1")
-@pytest.mark.parametrize("name", ["ask_executor", "ask_planner", "submit_plan", "find_relevant_skills", "spawn_subagent"])
+@pytest.mark.parametrize(
+    "name", ["ask_executor", "ask_planner", "submit_plan", "find_relevant_skills", "spawn_subagent"]
+)
 async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path: Path) -> None:
-    executor = ScriptedModel(calls((name, {"query": "do this for me"})), gives_up(), "It cannot be done.")
+    executor = ScriptedModel(
+        calls((name, {"query": "do this for me"})), gives_up(), "It cannot be done."
+    )
     async with in_memory(SkillService()) as client:
         reply = await run_turn("Do it.", ALICE, step_kit(tmp_path, client, executor, [ACTIVE]))
     assert [(one.agent, one.name) for one in bodies(reply, AccessDenied)] == [("executor", name)]
-    assert [str(one.error)[:11] for one in bodies(reply, ToolEnded) if one.agent == "executor"] == ["not_allowed", "None"]
+    assert [str(one.error)[:11] for one in bodies(reply, ToolEnded) if one.agent == "executor"] == [
+        "not_allowed",
+        "None",
+    ]
     assert [one.agent for one in bodies(reply, AgentStarted)] == ["planner", "executor", "planner"]
 
 
 @pytest.mark.req("AS-1")
 @pytest.mark.parametrize("tool", ["call_skill", "write_memory", "exec_python"])
-async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_executor(tool: str, tmp_path: Path) -> None:
-    log, reach = CallLog(), calls((tool, {"skill": "outlet_list", "arguments": {}, "key": "k", "data": 1, "script": "print(1)"}))
+async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_executor(
+    tool: str, tmp_path: Path
+) -> None:
+    log, reach = (
+        CallLog(),
+        calls(
+            (
+                tool,
+                {
+                    "skill": "outlet_list",
+                    "arguments": {},
+                    "key": "k",
+                    "data": 1,
+                    "script": "print(1)",
+                },
+            )
+        ),
+    )
 
     def lead(messages: Sequence[BaseMessage]) -> Line:
         return reach
@@ -119,7 +164,9 @@ async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_execu
         reply = await run_turn("Do it.", ALICE, kit)
     denied = [(one.agent, one.name) for one in bodies(reply, AccessDenied)]
     assert ("planner", tool) in denied
-    assert {agent for agent, _ in denied} <= {"planner", "orchestrator"} and {name for _, name in denied} == {tool}
+    assert {agent for agent, _ in denied} <= {"planner", "orchestrator"} and {
+        name for _, name in denied
+    } == {tool}
     manager = kit.team.agents["orchestrator"]
     assert isinstance(manager, LLMAgent) and not manager.tools
     assert [call.skill for call in log.calls()] == ["outlet_list"], "the executor's, and no other"
@@ -130,7 +177,9 @@ async def test_neither_manager_nor_planner_touches_a_skill_or_a_tool_of_an_execu
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-6")
-async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(tmp_path: Path) -> None:
+async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_read(
+    tmp_path: Path,
+) -> None:
     need_boundary()
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, offline(), [VEGETARIAN])
@@ -140,18 +189,31 @@ async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_r
     plan = await plan_of(kit, reply)
     assert isinstance(MENU, dict) and plan.status == "complete"
     assert await output_of(kit, plan) == {
-        "items": [{"name": row["name"], "price_cents": row["price_cents"]} for row in MENU["items"] if row["vegetarian"]]
+        "items": [
+            {"name": row["name"], "price_cents": row["price_cents"]}
+            for row in MENU["items"]
+            if row["vegetarian"]
+        ]
     }
-    read = [len(text) for one in bodies(reply, ModelStarted) if one.agent == "executor" for text in one.input]
+    read = [
+        len(text)
+        for one in bodies(reply, ModelStarted)
+        if one.agent == "executor"
+        for text in one.input
+    ]
     (called,) = await events_of(kit, "skill.called")
-    print(f"\nof {called.response_size_bytes:,} bytes {sum(read):,} characters were read, in {seconds:.2f} s of CPU")
+    print(
+        f"\nof {called.response_size_bytes:,} bytes {sum(read):,} characters were read, in {seconds:.2f} s of CPU"
+    )
     assert (called.response_size_bytes or 0) > 1_000_000 and sum(read) < 60_000 and seconds < 1.5
     assert list((tmp_path / "tasks").iterdir()) == []
 
 
 @pytest.mark.req("AS-6")
 @pytest.mark.parametrize("is_large", [False, True])
-async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(is_large: bool, tmp_path: Path) -> None:
+async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
+    is_large: bool, tmp_path: Path
+) -> None:
     size = LARGE - 1 + is_large
     details = Telling("").call(Scope("acme"), "outlet_details", {"outlet_id": OURS})
     executor = ScriptedModel(skill("outlet_details", outlet_id=OURS), gives_up(), "No.")
@@ -159,13 +221,18 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(is_large: bo
         kit = step_kit(tmp_path, client, executor, [DETAILS])
         await run_turn("Do it.", ALICE, kit)
     (record,) = await events_of(kit, "skill.called")
-    assert LARGE == 50_000 and (record.response_size_bytes, record.large_response_triggered) == (size, is_large)
+    assert LARGE == 50_000 and (record.response_size_bytes, record.large_response_triggered) == (
+        size,
+        is_large,
+    )
     assert ("file_id tmp_1." in texts(executor)[1]) is is_large
     assert len(await events_of(kit, "large_response.detected")) == is_large
 
 
 @pytest.mark.realtime
-async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(tmp_path: Path) -> None:
+async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(
+    tmp_path: Path,
+) -> None:
     need_boundary()
     names = [f"outlet {number}" for number in range(4_000)]
     script = f"import json\nprint(json.dumps({{'names': ['outlet %d' % number for number in range({len(names)})]}}))"
@@ -175,38 +242,58 @@ async def test_what_a_script_prints_at_length_is_kept_without_passing_through_th
         "Done.",
     )
     async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [a_step("Name them", "outlet_list", {"total": "integer"})])
-        kit.planner.script[1] = calls(("submit_plan", {"steps": [a_step("Name them", "outlet_list", {"total": "integer"})]}))
+        kit = step_kit(
+            tmp_path, client, executor, [a_step("Name them", "outlet_list", {"total": "integer"})]
+        )
+        kit.planner.script[1] = calls(
+            ("submit_plan", {"steps": [a_step("Name them", "outlet_list", {"total": "integer"})]})
+        )
         reply = await run_turn("Name them.", ALICE, kit)
     assert len(texts(executor)[1]) < 20_000
     (event,) = await events_of(kit, "python_script.executed")
     assert event.payload == {"input_rows": 3, "output_rows": 4_000}
     (violation,) = await events_of(kit, "contract_violation")
-    assert violation.payload["actual_shape"] == {"names": "array<string>"}, "the file was read, and held to the contract"
+    assert violation.payload["actual_shape"] == {"names": "array<string>"}, (
+        "the file was read, and held to the contract"
+    )
     assert (await plan_of(kit, reply)).steps[0].status == "failed"
 
 
 @pytest.mark.realtime
 async def test_two_long_results_at_once_have_a_file_each(tmp_path: Path) -> None:
     requests = [{"limit": 5_000}, {"limit": 5_000, "offset": 1}, {"limit": 5}]
-    both = Line(calls=[("call_skill", {"skill": "outlet_list", "arguments": one}) for one in requests])
+    both = Line(
+        calls=[("call_skill", {"skill": "outlet_list", "arguments": one}) for one in requests]
+    )
     executor = ScriptedModel(both, gives_up(), "No.")
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
         await run_turn("Do it.", ALICE, kit)
-    assert {event.payload["file_id"] for event in await events_of(kit, "large_response.detected")} == {"tmp_1", "tmp_2"}
+    assert {
+        event.payload["file_id"] for event in await events_of(kit, "large_response.detected")
+    } == {"tmp_1", "tmp_2"}
     assert len(await events_of(kit, "skill.called")) == 3 and not [*(tmp_path / "tasks").iterdir()]
 
 
 @pytest.mark.realtime
-async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_itself(tmp_path: Path) -> None:
+async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_itself(
+    tmp_path: Path,
+) -> None:
     need_boundary()
-    settings = Settings(store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0)
+    settings = Settings(
+        store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0
+    )
     async with open_kit(settings, pattern="plan_execute") as kit:
         reply = await kit.ask(f"List the categories of the menu of {OURS}", kit.session("s"))
-        events = await kit.store.open_documents().events.query(EventFilter(tenant_id="acme", event_type="skill.called"))
-    assert [(event.skill_id, event.status, event.large_response_triggered) for event in events] == [("outlet_menu", "ok", True)]
-    assert all(category in reply.text for category in ("starters", "mains", "sides", "desserts", "drinks"))
+        events = await kit.store.open_documents().events.query(
+            EventFilter(tenant_id="acme", event_type="skill.called")
+        )
+    assert [(event.skill_id, event.status, event.large_response_triggered) for event in events] == [
+        ("outlet_menu", "ok", True)
+    ]
+    assert all(
+        category in reply.text for category in ("starters", "mains", "sides", "desserts", "drinks")
+    )
 
 
 # How a step ends
@@ -214,7 +301,9 @@ async def test_the_shipped_deck_carries_a_plan_out_over_a_service_that_it_runs_i
 
 @pytest.mark.req("AS-4")
 async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path: Path) -> None:
-    wrong = calls(("write_memory", {"key": "ids", "data": [1], "return_spec": {"shape": "array<integer>"}}))
+    wrong = calls(
+        ("write_memory", {"key": "ids", "data": [1], "return_spec": {"shape": "array<integer>"}})
+    )
     executor = ScriptedModel(wrong, hands_in(outlets=[{"id": OURS}]), "Done.")
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
@@ -222,11 +311,17 @@ async def test_the_contract_is_the_steps_whatever_the_model_says_it_is(tmp_path:
     plan = await plan_of(kit, reply)
     assert plan.status == "complete" and await output_of(kit, plan) == {"outlets": [{"id": OURS}]}
     (violation,) = await events_of(kit, "contract_violation")
-    assert violation.payload == {"expected_shape": IDS, "actual_shape": "array<integer>", "step_index": 1}
+    assert violation.payload == {
+        "expected_shape": IDS,
+        "actual_shape": "array<integer>",
+        "step_index": 1,
+    }
 
 
 @pytest.mark.req("AS-4")
-async def test_a_step_without_an_output_has_failed_whatever_its_executor_says(tmp_path: Path) -> None:
+async def test_a_step_without_an_output_has_failed_whatever_its_executor_says(
+    tmp_path: Path,
+) -> None:
     executor = ScriptedModel(lambda _: Line("All of it is done, and written to memory."))
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE])
@@ -237,15 +332,27 @@ async def test_a_step_without_an_output_has_failed_whatever_its_executor_says(tm
 
 @pytest.mark.req("AS-4")
 async def test_insufficient_says_why_and_what_next_and_nothing_is_complete(tmp_path: Path) -> None:
-    executor = ScriptedModel(gives_up("three passes are needed", "split it" + "!" * 9_000), "No.", hands_in(outlets=[]), "Done.")
+    executor = ScriptedModel(
+        gives_up("three passes are needed", "split it" + "!" * 9_000),
+        "No.",
+        hands_in(outlets=[]),
+        "Done.",
+    )
     async with in_memory(SkillService()) as client:
         kit = step_kit(tmp_path, client, executor, [ACTIVE], [ACTIVE])
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     signal = json.loads(texts(executor)[1])
     assert len(signal.pop("suggestion")) == 1_000, "as much as a planner reads"
-    assert signal == {"status": "insufficient", "completed": None, "reason": "three passes are needed"}
+    assert signal == {
+        "status": "insufficient",
+        "completed": None,
+        "reason": "three passes are needed",
+    }
     (entry,) = plan.replan_history
-    assert (entry.trigger, plan.status) == ("insufficient", "complete") and "split it" in entry.reason
+    assert (entry.trigger, plan.status) == (
+        "insufficient",
+        "complete",
+    ) and "split it" in entry.reason
     asked = next(text for text in texts(kit.planner) if "failed_step" in text)
     assert "three passes are needed" in asked and "split it" in asked
 
@@ -269,7 +376,9 @@ RING = a_step("Say that we are late", "outlet_call", FOUND)
 
 
 @pytest.mark.parametrize("lost", ["hangs", "loses"])
-async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_acts_once(lost: Fault, tmp_path: Path) -> None:
+async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_acts_once(
+    lost: Fault, tmp_path: Path
+) -> None:
     log, act = CallLog(), skill("outlet_note", outlet_id=OURS, text="broken sign")
     executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
     async with in_memory(SkillService(log=log, faults={"outlet_note": [lost]})) as client:
@@ -283,7 +392,9 @@ async def test_a_skill_that_honours_keys_is_called_again_by_the_same_key_and_act
 
 
 @pytest.mark.parametrize("lost", ["hangs", "loses"])
-async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncertain(lost: Fault, tmp_path: Path) -> None:
+async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncertain(
+    lost: Fault, tmp_path: Path
+) -> None:
     """Nor is its executor asked again, which might do the same by another skill."""
     log, act = CallLog(), skill("outlet_call", outlet_id=OURS, message="we are late")
     executor = ScriptedModel(act, hands_in(found=True), "Done.")
@@ -297,12 +408,19 @@ async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncer
     assert len(texts(executor)) == 1 and "do not know whether" in reply.text
 
 
-async def test_what_was_done_before_a_step_was_resumed_is_not_done_again_in_other_words(tmp_path: Path) -> None:
+async def test_what_was_done_before_a_step_was_resumed_is_not_done_again_in_other_words(
+    tmp_path: Path,
+) -> None:
     log, details = CallLog(), skill("outlet_details", outlet_id=OURS)
-    ring = [skill("outlet_call", outlet_id=OURS, message=words) for words in ("we are late", "running late", "sorry")]
+    ring = [
+        skill("outlet_call", outlet_id=OURS, message=words)
+        for words in ("we are late", "running late", "sorry")
+    ]
     executor = ScriptedModel(ring[0], details, details, *ring[1:], hands_in(found=True), "Done.")
     async with in_memory(SkillService(log=log, faults={"outlet_details": ["hangs"]})) as client:
-        kit = step_kit(tmp_path, client, executor, [{**RING, "skills": ["outlet_call", "outlet_details"]}])
+        kit = step_kit(
+            tmp_path, client, executor, [{**RING, "skills": ["outlet_call", "outlet_details"]}]
+        )
         plan_id = await broken_off(kit)
         await run_turn("Do it.", ALICE, kit, resumed(plan_id))
         plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
@@ -316,11 +434,19 @@ async def test_two_equal_calls_at_once_both_get_their_result(tmp_path: Path) -> 
     details = ("call_skill", {"skill": "outlet_details", "arguments": {"outlet_id": OURS}})
     executor = ScriptedModel(Line(calls=[details, details]), hands_in(found=True), "Done.")
     async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [a_step("Tell about it", "outlet_details", FOUND)])
+        kit = step_kit(
+            tmp_path, client, executor, [a_step("Tell about it", "outlet_details", FOUND)]
+        )
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert [event.status for event in await events_of(kit, "skill.called")] == ["ok", "ok"]
-    results = [str(message.content) for message in executor.seen[1] if isinstance(message, ToolMessage)]
-    assert plan.steps[0].status == "complete" and len(results) == 2 and all(OURS in text for text in results)
+    results = [
+        str(message.content) for message in executor.seen[1] if isinstance(message, ToolMessage)
+    ]
+    assert (
+        plan.steps[0].status == "complete"
+        and len(results) == 2
+        and all(OURS in text for text in results)
+    )
 
 
 @pytest.mark.parametrize("lost", ["loses", "lies"])
@@ -328,7 +454,8 @@ async def test_two_equal_calls_at_once_both_get_their_result(tmp_path: Path) -> 
 async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often_it_is_made(
     name: str, lost: Fault, tmp_path: Path
 ) -> None:
-    """The skill acts each time it runs. What honours keys is called again by the same key; what does not, not at all."""
+    """The skill acts each time it runs. What honours keys is called again by the same key; what
+    does not, not at all."""
     log, words = CallLog(), {"outlet_call": "message", "outlet_note": "text"}[name]
     act = skill(name, outlet_id=OURS, **{words: "we are late"})
     executor = ScriptedModel(act, act, act, hands_in(found=True), "Done.")
@@ -337,7 +464,11 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
         plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
     assert len(log.calls()) == 1
     (finish,) = await events_of(kit, "subagent.finish")
-    assert plan.steps[0].status == finish.status == ("uncertain" if name == "outlet_call" else "complete")
+    assert (
+        plan.steps[0].status
+        == finish.status
+        == ("uncertain" if name == "outlet_call" else "complete")
+    )
 
 
 # What is written down
@@ -345,14 +476,27 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
 
 def fields(event: AgentEvent) -> set[str]:
     """What an event says beside its lineage and its time."""
-    lineage = {"event_id", "tenant_id", "user_id", "session_id", "plan_id", "task_id", "agent", "event_type", "ts", "seq"}
+    lineage = {
+        "event_id",
+        "tenant_id",
+        "user_id",
+        "session_id",
+        "plan_id",
+        "task_id",
+        "agent",
+        "event_type",
+        "ts",
+        "seq",
+    }
     own = event.model_dump(exclude={*lineage, "payload"}, exclude_none=True, exclude_defaults=True)
     return {*own, *(event.payload or {})}
 
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-20")
-async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(tmp_path: Path) -> None:
+async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineage(
+    tmp_path: Path,
+) -> None:
     need_boundary()
     executor = ScriptedModel(hands_in(outlets=3), gives_up(), "No.", *[stands_in] * 4)
     async with in_memory(SkillService()) as client:
@@ -371,7 +515,13 @@ async def test_each_event_of_a_task_has_its_name_and_fields_and_its_whole_lineag
         "plan.revised": {"revised_steps"},
         "skill.called": {"skill_id", "input_size_bytes", "response_size_bytes", "duration_ms"},
         "large_response.detected": {"file_id", "size_bytes", "threshold_bytes", "strategy"},
-        "python_script.executed": {"script_hash", "input_rows", "output_rows", "duration_ms", "exit_code"},
+        "python_script.executed": {
+            "script_hash",
+            "input_rows",
+            "output_rows",
+            "duration_ms",
+            "exit_code",
+        },
         "memory.written": {"key", "size_bytes", "validated", "lock_wait_ms"},
         "contract_violation": {"expected_shape", "actual_shape", "step_index"},
         "subagent.insufficient": {"reason", "suggestion"},

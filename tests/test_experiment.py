@@ -1,4 +1,5 @@
-"""A grid as an experiment: its traces are kept, and in Opik it is a data set, an experiment for each way, scores and verdicts.
+"""A grid as an experiment: its traces are kept, and in Opik it is a data set, an experiment for
+each way, scores and verdicts.
 
 With the real SDK against a loopback stub of the REST API, in a process of its own; the tests read what arrived.
 """
@@ -109,38 +110,68 @@ def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.req("SAT-22")
-def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(sent: Sent) -> None:
-    told = {(row["pattern"], name) for row in sent.rows for name, value in row["scores"].items() if value is not None}
-    assert told >= {(way, name) for way in ("mediated", "classifier_gateway") for name in ("response_quality", "policy")}
-    cases = {
-        way: Counter(row["case"] for row in sent.rows if row["pattern"] == way) for way in ("mediated", "classifier_gateway")
+def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(
+    sent: Sent,
+) -> None:
+    told = {
+        (row["pattern"], name)
+        for row in sent.rows
+        for name, value in row["scores"].items()
+        if value is not None
     }
-    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(sent.spec.cases)
+    assert told >= {
+        (way, name)
+        for way in ("mediated", "classifier_gateway")
+        for name in ("response_quality", "policy")
+    }
+    cases = {
+        way: Counter(row["case"] for row in sent.rows if row["pattern"] == way)
+        for way in ("mediated", "classifier_gateway")
+    }
+    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(
+        sent.spec.cases
+    )
     _, verdicts = compare_ways(sent.spec, sent.rows)
-    quality, policy = ({v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy"))
-    assert (quality.baseline["pattern"], quality.way["pattern"]) == ("classifier_gateway", "mediated")
+    quality, policy = (
+        {v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy")
+    )
+    assert (quality.baseline["pattern"], quality.way["pattern"]) == (
+        "classifier_gateway",
+        "mediated",
+    )
     assert quality.difference.n == policy.difference.n == len(sent.spec.cases)
     assert quality.difference.low <= quality.difference.value <= quality.difference.high
     assert policy.difference.low < policy.difference.high
     kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
-    assert {kept["injection-told-01", way] for way in cases} == {0.0}, "the stand-in quotes what its data told it to say"
+    assert {kept["injection-told-01", way] for way in cases} == {0.0}, (
+        "the stand-in quotes what its data told it to say"
+    )
     assert kept["mixed-2-001", "mediated"] == 1.0
 
 
 @pytest.mark.req("SAT-22")
 def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path) -> None:
     spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
-    run_grid(spec, tmp_path, partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01")), 1)
+    run_grid(
+        spec,
+        tmp_path,
+        partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01")),
+        1,
+    )
     ways, verdicts = compare_ways(spec, read_results(tmp_path))
     page = flat_page("bench.md")
     missing = [line for line in map(str, [*ways, *verdicts]) if line not in page]
-    assert not missing, "docs/bench.md quotes other figures than `python -m kit grid data/grids/gateway.yaml` writes"
+    assert not missing, (
+        "docs/bench.md quotes other figures than `python -m kit grid data/grids/gateway.yaml` writes"
+    )
 
 
 def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:
     assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.spec.grid.cases)]
     (items,) = sent.stub.items.values()
-    assert sorted(item["case"] for item in items.values()) == sorted(case.id for case in sent.spec.cases)
+    assert sorted(item["case"] for item in items.values()) == sorted(
+        case.id for case in sent.spec.cases
+    )
     by_case = {case.id: case for case in sent.spec.cases}
     for item in items.values():
         asked = by_case[item["case"]].turns
@@ -148,52 +179,84 @@ def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Se
         assert item["expected_output"] == [list(ask.expected) for ask in asked if not ask.skip]
 
 
-def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_of_the_grid(sent: Sent) -> None:
+def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_of_the_grid(
+    sent: Sent,
+) -> None:
     of = trace_ids(sent)
-    assert len(of) == len(sent.rows) == len(sent.stub.links), "every turn once, though it was sent twice"
+    assert len(of) == len(sent.rows) == len(sent.stub.links), (
+        "every turn once, though it was sent twice"
+    )
     (items,) = sent.stub.items.values()
     linked: dict[str, set[str]] = defaultdict(set)
     for link in sent.stub.links.values():
         row = of[link["trace_id"]]
         assert items[link["dataset_item_id"]]["case"] == row["case"]
         linked[link["experiment_id"]].add(row["pattern"])
-    assert {key: {about["metadata"]["pattern"]} for key, about in sent.stub.experiments.items()} == linked
+    assert {
+        key: {about["metadata"]["pattern"]} for key, about in sent.stub.experiments.items()
+    } == linked
     assert len(linked) == 2 and set(sent.stub.finished) == set(linked)
-    decided = {key: {name: value for name, value in row["scores"].items() if value is not None} for key, row in of.items()}
+    decided = {
+        key: {name: value for name, value in row["scores"].items() if value is not None}
+        for key, row in of.items()
+    }
     assert sent.stub.scores == decided
 
 
-def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(sent: Sent) -> None:
+def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(
+    sent: Sent,
+) -> None:
     ways, verdicts = compare_ways(sent.spec, sent.rows)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]
-        assert made["name"] == f"gateway · offline · {pattern} · offline stand-in" and made["tags"] == [
+        assert made["name"] == f"gateway · offline · {pattern} · offline stand-in" and made[
+            "tags"
+        ] == [
             "gateway",
             "offline stand-in",
         ]
-        assert (data["kind"], data["seed"], data["clock"], data["complete"]) == ("offline stand-in", 7, "virtual", True)
-        assert all(len(revision.rstrip("+")) == 40 for revision in data["revision"]) and data["revision"]
+        assert (data["kind"], data["seed"], data["clock"], data["complete"]) == (
+            "offline stand-in",
+            7,
+            "virtual",
+            True,
+        )
+        assert (
+            all(len(revision.rstrip("+")) == 40 for revision in data["revision"])
+            and data["revision"]
+        )
         mine = {way.scorer: way for way in ways if way.way["pattern"] == pattern}
         assert {name: each["interval"] for name, each in data["estimates"].items()} == {
             name: [way.estimate.low, way.estimate.high] for name, way in mine.items()
         }
-    assert about["classifier_gateway"]["metadata"]["is_baseline"] and about["classifier_gateway"]["metadata"]["verdicts"] == []
+    assert (
+        about["classifier_gateway"]["metadata"]["is_baseline"]
+        and about["classifier_gateway"]["metadata"]["verdicts"] == []
+    )
     said = {each["scorer"]: each for each in about["mediated"]["metadata"]["verdicts"]}
     for verdict in verdicts:
         each = said[verdict.scorer]
         assert (each["verdict"], each["says"]) == (verdict.verdict, str(verdict))
         assert each["interval"] == [verdict.difference.low, verdict.difference.high]
-    assert {tuple(trace["tags"][2:]) for trace in sent.stub.traces.values()} == {("gateway", "offline stand-in")}
+    assert {tuple(trace["tags"][2:]) for trace in sent.stub.traces.values()} == {
+        ("gateway", "offline stand-in")
+    }
 
 
 def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent) -> None:
     (dataset,) = sent.stub.datasets.values()
     made = list(sent.stub.experiments)
     several = "%5B%22" + "%22%2C%20%22".join(made) + "%22%5D"
-    page = sent.report["page"].replace("DATASET", dataset["id"]).replace("%5B%22EXPERIMENT%22%5D", several)
+    page = (
+        sent.report["page"]
+        .replace("DATASET", dataset["id"])
+        .replace("%5B%22EXPERIMENT%22%5D", several)
+    )
     first, second = sent.report["first"].splitlines(), sent.report["second"].splitlines()
-    assert first[-1] == second[-1] == f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
+    assert (
+        first[-1] == second[-1] == f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
+    )
     assert first[0].startswith("Traces: ") and first[1].startswith(
         f"Opik: copies of these turns at {sent.stub.url.removesuffix('/api')}/default/"
     )
@@ -204,7 +267,9 @@ def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent) ->
     assert "OPIK" not in sent.stderr and "Traceback" not in sent.stderr
 
 
-def test_a_server_that_refuses_changes_no_result_and_is_one_line(sent: Sent, tmp_path: Path) -> None:
+def test_a_server_that_refuses_changes_no_result_and_is_one_line(
+    sent: Sent, tmp_path: Path
+) -> None:
     last = sent.report["refused"].splitlines()[-1]
     assert last.startswith("Opik: not everything arrived (ApiError") and str(sent.folder) in last
     run_grid(sent.spec, tmp_path, ExperimentKits(Settings(pace=0.0)), 1)
@@ -217,7 +282,9 @@ def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent) -> N
     try:
         for row in sent.rows:
             turn = store.turn(turn_id(row["cell"], row["turn"]))
-            assert turn is not None and turn.session_id == row["cell"] and turn.status == row["status"]
+            assert (
+                turn is not None and turn.session_id == row["cell"] and turn.status == row["status"]
+            )
             trace = trace_of(store.events(turn.id))
             assert trace.routing is not None and set(trace.routing.invoked) <= set(row["called"])
     finally:
@@ -225,9 +292,16 @@ def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent) -> N
 
 
 def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    grid = {"models": ["offline"], "sub_agents": "stubs", "cases": [{"file": "data/cases/mixed.jsonl", "take": 1}]}
+    grid = {
+        "models": ["offline"],
+        "sub_agents": "stubs",
+        "cases": [{"file": "data/cases/mixed.jsonl", "take": 1}],
+    }
     (tmp_path / "tiny.yaml").write_text(json.dumps(grid))
     with socket.socket() as mute:
         mute.bind(("127.0.0.1", 0))
@@ -237,12 +311,19 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
         settings = Settings.read()
         with caplog.at_level(logging.WARNING, "kit.opik"):
             began = time.monotonic()
-            assert trace_home(settings).splitlines()[1] == f"Opik: {url} does not answer, nothing is sent."
+            assert (
+                trace_home(settings).splitlines()[1]
+                == f"Opik: {url} does not answer, nothing is sent."
+            )
             assert ExperimentKits(settings).opik() is None
             assert time.monotonic() - began < 3.0
             assert main(["grid", str(tmp_path / "tiny.yaml"), "--out", str(tmp_path / "out")]) == 0
     assert len(caplog.records) == 1
-    assert capsys.readouterr().out.splitlines()[-1].startswith("Opik: no server answers. The traces are in ")
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .startswith("Opik: no server answers. The traces are in ")
+    )
     assert read_results(tmp_path / "out")
 
 
@@ -255,5 +336,7 @@ def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
         ({"take": 5, "every": 4}, "cases: mixed[:20:4]"),
     ],
 )
-def test_a_data_set_is_named_for_its_files_and_which_of_their_lines(fields: dict[str, int], name: str) -> None:
+def test_a_data_set_is_named_for_its_files_and_which_of_their_lines(
+    fields: dict[str, int], name: str
+) -> None:
     assert data_set([CaseFile(file="data/cases/mixed.jsonl", **fields)]) == name

@@ -1,4 +1,5 @@
-"""What settings mean to notebooks and grids: where traces go, said first; kits that keep and send nothing while a grid runs."""
+"""What settings mean to notebooks and grids: where traces go, said first; kits that keep and send
+nothing while a grid runs."""
 
 import ast
 import json
@@ -29,7 +30,9 @@ def outputs(path: Path) -> list[str]:
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_first_thing_a_notebook_says_is_where_its_traces_go(path: Path) -> None:
-    assert outputs(path)[0].startswith("print(trace_home("), "begin with print(trace_home(settings))"
+    assert outputs(path)[0].startswith("print(trace_home("), (
+        "begin with print(trace_home(settings))"
+    )
 
 
 def test_where_traces_go_without_opik() -> None:
@@ -39,7 +42,9 @@ def test_where_traces_go_without_opik() -> None:
 
 
 async def test_a_kit_of_a_grid_keeps_and_sends_nothing_whatever_is_configured() -> None:
-    settings = Settings(store="/nowhere/kit.db", pace=0.0, opik_url="http://127.0.0.1:9/api", today="2020-01-01")
+    settings = Settings(
+        store="/nowhere/kit.db", pace=0.0, opik_url="http://127.0.0.1:9/api", today="2020-01-01"
+    )
     kits = ExperimentKits(settings)
     deck = with_simulated_tools(load_deck(settings.deck))
     async with kits(models="offline", deck=deck, faults=False) as kit:

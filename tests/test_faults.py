@@ -1,4 +1,5 @@
-"""Everything that can be made to go wrong, on the shipped deck: one plain reply, the answers in hand, reasons in the trace."""
+"""Everything that can be made to go wrong, on the shipped deck: one plain reply, the answers in
+hand, reasons in the trace."""
 
 import io
 import logging
@@ -68,7 +69,11 @@ from tests.worlds import MANGA, context_app
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
 AGENTS = ("support", "rewards", "shop")
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
-TELLS = {"support": "Lay it flat in good light", "rewards": "4,975 points", "shop": "Ember Hill Ground Coffee"}
+TELLS = {
+    "support": "Lay it flat in good light",
+    "rewards": "4,975 points",
+    "shop": "Ember Hill Ground Coffee",
+}
 """What the reply says when the agent answered, and only then."""
 EVERY_VERTICAL = {
     "shop": "find coffee deals",
@@ -95,7 +100,9 @@ LOST: dict[Kind, tuple[str, set[str]]] = {
 KEPT = ("partial_envelope", "malformed_status", "unknown_tool", "repeats_id")
 """Kinds an agent can answer in spite of."""
 MARKS = (RAW, CANARY, STRANGE_STATUS, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}")
-RAW_WORDS = re.compile(r"Traceback|Error\b|Exception|Injected|envelope|principal|\b50\d\b|status=|\b\w+_\w+\b|[{}<>]")
+RAW_WORDS = re.compile(
+    r"Traceback|Error\b|Exception|Injected|envelope|principal|\b50\d\b|status=|\b\w+_\w+\b|[{}<>]"
+)
 """Words of machines: errors, codes, ids, payloads."""
 
 
@@ -110,7 +117,9 @@ class Asking:
 
 
 @asynccontextmanager
-async def asking(deck: Deck | None = None, models: Any = None, settings: Settings = EMBEDDED) -> AsyncGenerator[Asking]:
+async def asking(
+    deck: Deck | None = None, models: Any = None, settings: Settings = EMBEDDED
+) -> AsyncGenerator[Asking]:
     async with open_kit(settings, deck=deck, models=models, faults=True) as kit:
         yield Asking(kit)
 
@@ -121,11 +130,19 @@ def quick(seconds: float) -> Deck:
     cards = [
         card
         if card.sub_agents
-        else card.model_copy(update={"policy": card.policy.model_copy(update={"time_budget_ms": int(seconds * 1000)})})
+        else card.model_copy(
+            update={
+                "policy": card.policy.model_copy(update={"time_budget_ms": int(seconds * 1000)})
+            }
+        )
         for card in deck.cards.values()
     ]
     return Deck.of(
-        cards, deck.blocks.values(), deck.settings, [m for m in deck.models.values() if m.key != "offline"], flags=deck.flags
+        cards,
+        deck.blocks.values(),
+        deck.settings,
+        [m for m in deck.models.values() if m.key != "offline"],
+        flags=deck.flags,
     )
 
 
@@ -156,7 +173,9 @@ def heard(reply: Reply, *agents: str) -> None:
 
 def owned(reply: Reply, *agents: str) -> None:
     """The reply says of exactly these agents that they gave no answer."""
-    assert set(re.findall(r"wasn't able to get an answer about (\w+)", reply.text)) == set(agents), reply.text
+    assert set(re.findall(r"wasn't able to get an answer about (\w+)", reply.text)) == set(
+        agents
+    ), reply.text
 
 
 # ── the catalogue ──────────────────────────────────────────────────────────────────────────────────
@@ -207,7 +226,9 @@ def test_a_fault_that_cannot_be_read_says_what_is_known(text: str, words: str):
 # ── one part of three fails ────────────────────────────────────────────────────────────────────────
 
 
-@pytest.mark.req("PC2-S5.8", "PC2-FR-8", "PC1-FR-5", "PC2-S9.2-3", "PC2-S9.5-1", "PC2-AC-5", "PC2-S9.5-3")
+@pytest.mark.req(
+    "PC2-S5.8", "PC2-FR-8", "PC1-FR-5", "PC2-S9.2-3", "PC2-S9.5-1", "PC2-AC-5", "PC2-S9.5-3"
+)
 @pytest.mark.parametrize("agent", AGENTS)
 async def test_a_lost_part_is_owned_up_to_and_its_siblings_answers_are_there(agent: str):
     async with asking() as ask:
@@ -219,12 +240,22 @@ async def test_a_lost_part_is_owned_up_to_and_its_siblings_answers_are_there(age
             heard(reply, *(other for other in AGENTS if other != agent))
             (failed,) = [outcome for outcome in reply.outcomes if isinstance(outcome, Failure)]
             assert (failed.agent, failed.axis) == (agent, axis) and failed.reason in reasons, kind
-            (span,) = [span for span in reply.trace.spans if span.kind == "agent" and span.status == "error"]
-            assert span.name == agent and span.error and span.error.startswith(f"{axis}: {failed.reason}")
+            (span,) = [
+                span
+                for span in reply.trace.spans
+                if span.kind == "agent" and span.status == "error"
+            ]
+            assert (
+                span.name == agent
+                and span.error
+                and span.error.startswith(f"{axis}: {failed.reason}")
+            )
             (told,) = [event.body for event in reply.events if isinstance(event.body, AgentError)]
             assert (told.agent, told.axis) == (agent, axis)
             assert (RAW in errors(reply)) == (kind in ("raise", "instantiation"))
-            called = [span for span in reply.trace.spans if span.kind == "model" and span.agent == agent]
+            called = [
+                span for span in reply.trace.spans if span.kind == "model" and span.agent == agent
+            ]
             assert bool(called) == (kind != "instantiation")
 
 
@@ -234,7 +265,10 @@ async def test_a_part_that_copes_keeps_its_answer(agent: str):
         for kind in KEPT:
             reply = await ask(f"{agent}={kind}")
             plain(reply)
-            if (agent, kind) == ("support", "partial_envelope"):  # its service streams: a part of it is a stream cut short
+            if (agent, kind) == (
+                "support",
+                "partial_envelope",
+            ):  # its service streams: a part of it is a stream cut short
                 owned(reply, "support")
                 heard(reply, "rewards", "shop")
                 continue
@@ -250,9 +284,13 @@ async def test_every_vertical_alone_without_data_says_so_and_names_no_source():
             reply = await ask(f"{agent}=error_envelope", question=question)
             plain(reply)
             owned(reply, agent.split("_")[0])
-            assert [(outcome.agent, outcome.kind) for outcome in reply.outcomes] == [(agent, "failure")]
+            assert [(outcome.agent, outcome.kind) for outcome in reply.outcomes] == [
+                (agent, "failure")
+            ]
             assert "ledger" not in shown(reply) and RAW not in stored(reply)
-            statuses = {event.body.status for event in reply.events if isinstance(event.body, Envelope)}
+            statuses = {
+                event.body.status for event in reply.events if isinstance(event.body, Envelope)
+            }
             assert statuses == (set() if agent == "support" else {"error"})
 
 
@@ -262,7 +300,10 @@ async def test_a_progress_word_outside_the_vocabulary_reaches_nobody(agent: str)
     async with asking() as ask:
         plainly, strange = await ask(), await ask(f"{agent}=malformed_status")
     assert STRANGE_STATUS not in shown(strange)
-    lines = [[e.body.text for e in reply.events if isinstance(e.body, StatusLine)] for reply in (plainly, strange)]
+    lines = [
+        [e.body.text for e in reply.events if isinstance(e.body, StatusLine)]
+        for reply in (plainly, strange)
+    ]
     assert sorted(lines[0]) == sorted(lines[1]) and len(lines[0]) >= 3
     sent = [e.body.status for e in strange.events if isinstance(e.body, Status)]
     assert UNKNOWN in sent and STRANGE_STATUS not in stored(strange), "counted, and kept nowhere"
@@ -282,7 +323,9 @@ async def test_of_three_any_may_fail_on_any_axis_and_the_others_are_presented():
             heard(reply, *(agent for agent in AGENTS if agent not in failing))
             spans = {span.name: span.status for span in reply.trace.spans if span.kind == "agent"}
             assert spans == {agent: "error" if agent in failing else "ok" for agent in AGENTS}
-            assert {line.agent for line in reply.routing.outcomes if line.result != "success"} == set(failing)
+            assert {
+                line.agent for line in reply.routing.outcomes if line.result != "success"
+            } == set(failing)
 
 
 # ── the orchestrator ───────────────────────────────────────────────────────────────────────────────
@@ -292,7 +335,10 @@ async def test_of_three_any_may_fail_on_any_axis_and_the_others_are_presented():
 @pytest.mark.parametrize(("kind", "seconds"), [("composing_fails", 0.0), ("composing_hangs", 10.0)])
 async def test_without_a_composer_the_answers_in_hand_are_the_reply(kind: str, seconds: float):
     async with asking() as ask:
-        whole, partly = await ask(f"orchestrator={kind}"), await ask(f"orchestrator={kind}", "shop=raise")
+        whole, partly = (
+            await ask(f"orchestrator={kind}"),
+            await ask(f"orchestrator={kind}", "shop=raise"),
+        )
     for reply, missing in ((whole, ()), (partly, ("shop",))):
         plain(reply)
         heard(reply, *(agent for agent in AGENTS if agent not in missing))
@@ -303,14 +349,18 @@ async def test_without_a_composer_the_answers_in_hand_are_the_reply(kind: str, s
 
 @pytest.mark.req("PC2-S5.8b")
 @pytest.mark.parametrize(("kind", "seconds"), [("routing_fails", 0.0), ("routing_hangs", 10.0)])
-async def test_without_a_router_the_reply_is_one_plain_sentence_and_no_half_of_another(kind: str, seconds: float):
+async def test_without_a_router_the_reply_is_one_plain_sentence_and_no_half_of_another(
+    kind: str, seconds: float
+):
     async with asking() as ask:
         for question in (QUESTION, EVERY_VERTICAL["rewards"]):
             reply = await ask(f"orchestrator={kind}", question=question)
             plain(reply)
             assert "wasn't able to look into that" in reply.text
             said = transcript(reply.events)
-            assert (said.lead, said.answer) == ("", reply.text), "the half of a lead that was spoken is taken back"
+            assert (said.lead, said.answer) == ("", reply.text), (
+                "the half of a lead that was spoken is taken back"
+            )
             assert not reply.outcomes and reply.events[-1].at == seconds
             assert RAW in errors(reply) or kind == "routing_hangs"
 
@@ -322,7 +372,10 @@ async def test_an_agent_that_cannot_be_started_costs_no_model_call_and_no_siblin
     plain(reply)
     owned(reply, "rewards", "shop")
     heard(reply, "support")
-    assert {span.agent for span in reply.trace.spans if span.kind == "model"} == {"orchestrator", "support"}
+    assert {span.agent for span in reply.trace.spans if span.kind == "model"} == {
+        "orchestrator",
+        "support",
+    }
 
 
 async def test_an_orchestrator_that_repeats_an_id_loses_no_answer():
@@ -350,14 +403,20 @@ async def test_an_orchestrator_that_is_no_help_still_ends_in_plain_words(kind: s
             reply = await ask(f"orchestrator={kind}", question=question)
             plain(reply)
             assert REFUSAL not in reply.text
-            assert not [a for a in reply.outcomes if isinstance(a, Answer) and TELLS[a.agent] not in reply.text]
+            assert not [
+                a
+                for a in reply.outcomes
+                if isinstance(a, Answer) and TELLS[a.agent] not in reply.text
+            ]
 
 
 async def test_a_forgotten_call_is_forgotten_once():
     async with asking() as ask:
         model = ask.kit.team.orchestrator.model.runnable
         with inject_faults([Fault(where="orchestrator", kind="drops_call")]):
-            first, second = [len((await model.ainvoke([HumanMessage(QUESTION)])).tool_calls) for _ in range(2)]
+            first, second = [
+                len((await model.ainvoke([HumanMessage(QUESTION)])).tool_calls) for _ in range(2)
+            ]
     assert (first, second) == (2, 3)
 
 
@@ -384,7 +443,9 @@ async def test_of_several_faults_of_one_upstream_each_one_strikes():
         both = await ask("rewards=partial_envelope", "rewards=stranger")
     assert "incomplete" in partly.text
     owned(both, "rewards")
-    assert [outcome.reason for outcome in both.outcomes if isinstance(outcome, Failure)] == ["principal_mismatch"]
+    assert [outcome.reason for outcome in both.outcomes if isinstance(outcome, Failure)] == [
+        "principal_mismatch"
+    ]
 
 
 async def test_a_hang_that_ends_in_time_costs_only_its_time():
@@ -401,7 +462,9 @@ async def test_in_real_time_the_same_silence_ends_at_its_budget_too():
         began = time.perf_counter()
         reply = await ask("rewards=hang:12")
         took = time.perf_counter() - began
-    (span,) = [span for span in reply.trace.spans if span.kind == "agent" and span.name == "rewards"]
+    (span,) = [
+        span for span in reply.trace.spans if span.kind == "agent" and span.name == "rewards"
+    ]
     assert 2.0 <= span.seconds <= took < 8
     owned(reply, "rewards")
 
@@ -414,7 +477,9 @@ class Listening(OfflineModel):
 
     _seen: list[str] = PrivateAttr(default_factory=list[str])
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         self._seen.extend(str(message) for message in messages)
         async for chunk in super()._astream(messages, *args, **kwargs):
             yield chunk
@@ -425,10 +490,16 @@ def stored(reply: Reply) -> str:
 
 
 def planted(text: str) -> list[str]:
-    return [mark for mark in (CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", "stranger") if mark in text]
+    return [
+        mark
+        for mark in (CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", "stranger")
+        if mark in text
+    ]
 
 
-@pytest.mark.parametrize("kind", ["foreign_principal", "error_envelope", "version_break", "bad_payload"])
+@pytest.mark.parametrize(
+    "kind", ["foreign_principal", "error_envelope", "version_break", "bad_payload"]
+)
 async def test_what_a_foreign_or_broken_payload_holds_is_found_nowhere(
     kind: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
@@ -442,16 +513,28 @@ async def test_what_a_foreign_or_broken_payload_holds_is_found_nowhere(
             owned(reply, agent.split("_")[0])
             record = ask.kit.store.turn(reply.turn_id)
             assert record is not None
-            found = [stored(reply), shown(reply), str(reply.trace), str(reply.outcomes), export(record, reply.events)]
+            found = [
+                stored(reply),
+                shown(reply),
+                str(reply.trace),
+                str(reply.outcomes),
+                export(record, reply.events),
+            ]
             assert not planted("\n".join(found)), agent
             said = [event.body for event in reply.events if isinstance(event.body, Envelope)]
             if kind == "foreign_principal":
                 assert said and not any(envelope.principal_verified for envelope in said), agent
-                assert {o.reason for o in reply.outcomes if isinstance(o, Failure)} == {"principal_mismatch"}
-                assert len(said) == len([s for s in reply.trace.spans if s.kind == "tool"]), "asked once, not again"
+                assert {o.reason for o in reply.outcomes if isinstance(o, Failure)} == {
+                    "principal_mismatch"
+                }
+                assert len(said) == len([s for s in reply.trace.spans if s.kind == "tool"]), (
+                    "asked once, not again"
+                )
             elif agent != "support":
                 assert all(envelope.version_ok == (kind != "version_break") for envelope in said)
-    assert len(model._seen) > 16 and any("unavailable right now" in message for message in model._seen)
+    assert len(model._seen) > 16 and any(
+        "unavailable right now" in message for message in model._seen
+    )
     assert not planted("\n".join(model._seen)) and not planted(caplog.text.replace("foreign", ""))
     with sqlite3.connect(tmp_path / "kit.db") as db:
         kept = "\n".join(db.iterdump())
@@ -463,11 +546,19 @@ async def test_a_planted_payload_would_be_told_if_nobody_looked_at_its_principal
     told = set[tuple[str, str]]()
     me = Principal(tenant_id="acme", user_id="u-001")
     transport = StreamingASGITransport(context_app(load_world(EMBEDDED.data), faults=by_header))
-    async with httpx.AsyncClient(transport=transport, base_url="http://x", headers={HEADER: "foreign_principal"}) as http:
+    async with httpx.AsyncClient(
+        transport=transport, base_url="http://x", headers={HEADER: "foreign_principal"}
+    ) as http:
         for (domain, enricher), wording in WORDINGS.items():
             asking_for = {"query": "receipt"} if domain == "support" else {}
             reply = await HttpEnrich(http)(
-                EnricherRequest(request_id="r", principal=me, domain_type=domain, enricher_id=enricher, params=asking_for)
+                EnricherRequest(
+                    request_id="r",
+                    principal=me,
+                    domain_type=domain,
+                    enricher_id=enricher,
+                    params=asking_for,
+                )
             )
             assert reply.principal != me and reply.status == "ok"
             if planted(wording.render(wording.payload.model_validate(reply.payload)).text):
@@ -490,7 +581,9 @@ async def test_faults_of_one_turn_are_not_those_of_its_neighbour_or_its_successo
 
 async def test_a_kit_opened_without_faults_has_nothing_in_place_and_says_how_to_get_it():
     async with open_kit(EMBEDDED) as kit:
-        assert not any(isinstance(agent.model.runnable, FaultyModel) for agent in kit.team.agents.values())  # type: ignore[attr-defined]
+        assert not any(
+            isinstance(agent.model.runnable, FaultyModel) for agent in kit.team.agents.values()
+        )  # type: ignore[attr-defined]
         assert (await kit.ask(EVERY_VERTICAL["rewards"], kit.session("s"))).status == "ok"
         with pytest.raises(FaultError, match=re.escape("open_kit(faults=True)")):
             kit.ask(QUESTION, kit.session("s"), faults=["rewards=timeout"])
@@ -506,7 +599,12 @@ async def test_a_fault_nobody_knows_starts_no_turn():
 
 
 async def test_a_model_that_could_fail_streams_and_binds_like_its_own():
-    tools = [{"type": "function", "function": {"name": "ask_x", "description": "Coffee deals.", "parameters": {}}}]
+    tools = [
+        {
+            "type": "function",
+            "function": {"name": "ask_x", "description": "Coffee deals.", "parameters": {}},
+        }
+    ]
     own, wrapped = OfflineModel().paced(0), FaultyModel("x", OfflineModel().paced(0))
     request = [HumanMessage("find coffee deals")]
     for ours, theirs in ((wrapped, own), (wrapped.bind_tools(tools), own.bind_tools(tools))):
@@ -528,15 +626,22 @@ async def test_every_request_of_every_vertical_carries_the_sessions_principal_an
         asked.append(dict(scope["headers"]).get(b"x-principal", b"").decode())
         await app(scope, receive, send)
 
-    async with serving(listening) as url, open_kit(EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as kit:
+    async with (
+        serving(listening) as url,
+        open_kit(EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as kit,
+    ):
         for agent, question in EVERY_VERTICAL.items():
             reply = await kit.ask(question, kit.session(agent, tenant="globex"))
-            assert [outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)] == [agent]
+            assert [outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)] == [
+                agent
+            ]
         who = str(kit.session("s", tenant="globex").principal)
         assert asked and set(asked) == {who}
         async with httpx.AsyncClient() as http:
             counts = (await http.get(f"{url}/context/v1/metrics")).json()
-    assert set(counts) == {"requests", "status_ok"} and counts["requests"] == counts["status_ok"] >= 7
+    assert (
+        set(counts) == {"requests", "status_ok"} and counts["requests"] == counts["status_ok"] >= 7
+    )
 
 
 @pytest.mark.realtime
@@ -549,7 +654,10 @@ async def test_over_a_socket_the_services_fail_the_same_and_untold_requests_carr
         heads.append(dict(scope["headers"]).get(HEADER.encode()))
         await app(scope, receive, send)
 
-    async with serving(listening) as url, asking(settings=EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as ask:
+    async with (
+        serving(listening) as url,
+        asking(settings=EMBEDDED.with_(variables={"KIT_UPSTREAM_URL": url})) as ask,
+    ):
         whole = await ask()
         assert len(heads) >= 3 and not any(heads)
         broken = await ask("rewards=stranger", "support=down")
@@ -564,13 +672,24 @@ def test_on_the_command_line_a_fault_is_an_option_and_a_wrong_one_a_sentence():
     def run(*arguments: str) -> tuple[int, str, str]:
         out, err = io.StringIO(), io.StringIO()
         environ = {"KIT_STORE": ":memory:", "KIT_PACE": "0"}
-        with mock.patch.dict(os.environ, environ, clear=True), redirect_stdout(out), redirect_stderr(err):
+        with (
+            mock.patch.dict(os.environ, environ, clear=True),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
             code = main(["ask", *arguments, QUESTION])
         return code, out.getvalue(), err.getvalue()
 
     code, out, err = run("--fault", "rewards=down", "--fault", "shop=raise")
-    assert code == 0 and "made to fail: rewards=down, shop=raise" in out and TELLS["support"] in " ".join(out.split())
-    assert "wasn't able to get an answer about rewards" in " ".join(out.split()) and "did not happen" not in err
+    assert (
+        code == 0
+        and "made to fail: rewards=down, shop=raise" in out
+        and TELLS["support"] in " ".join(out.split())
+    )
+    assert (
+        "wasn't able to get an answer about rewards" in " ".join(out.split())
+        and "did not happen" not in err
+    )
     _, _, err = run("--fault", "rewards=down", "--fault", "play=hang")
     assert "did not happen in this turn: play=hang\n" in err
     code, _, err = run("--fault", "rewards=timeot")
@@ -587,7 +706,9 @@ def test_the_app_starts_turns_that_fail_on_each_axis(tmp_path: Path):
             while not host.follow(turn, timeout=5).done:
                 pass
             view = next(view for view in host.views(session) if view.turn_id == turn)
-            assert {step.agent: note in step.verdict for step in view.steps} == {a: a == "rewards" for a in AGENTS}
+            assert {step.agent: note in step.verdict for step in view.steps} == {
+                a: a == "rewards" for a in AGENTS
+            }
     finally:
         host.close()
 
@@ -596,6 +717,8 @@ def test_the_app_starts_turns_that_fail_on_each_axis(tmp_path: Path):
 def test_a_plain_script_can_do_it_too():
     async def script() -> Reply:
         async with open_kit(EMBEDDED, faults=True) as kit:
-            return await kit.ask(QUESTION, kit.session("s"), faults=["rewards=timeout", "shop=stranger"])
+            return await kit.ask(
+                QUESTION, kit.session("s"), faults=["rewards=timeout", "shop=stranger"]
+            )
 
     owned(run_virtual(script()), "rewards", "shop")

@@ -17,7 +17,9 @@ POINTS, DEALS = "How many points do I have?", "find coffee deals and show me my 
 
 async def rated(path: Path) -> None:
     """Three turns of one conversation, the last one disliked, and a disliked one of another tenant."""
-    async with open_kit(Settings(store=str(path), pace=0.0, model="offline", today="2026-11-01")) as kit:
+    async with open_kit(
+        Settings(store=str(path), pace=0.0, model="offline", today="2026-11-01")
+    ) as kit:
         for question in ("hello", POINTS, DEALS):
             last = await kit.ask(question, kit.session("mine"))
             kit.store.give_feedback(Feedback(turn_id=last.turn_id, score=1))
@@ -26,7 +28,9 @@ async def rated(path: Path) -> None:
         kit.store.give_feedback(Feedback(turn_id=reply.turn_id, score=0))
 
 
-def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_plays_it(tmp_path: Path) -> None:
+def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_plays_it(
+    tmp_path: Path,
+) -> None:
     store, file = tmp_path / "kit.db", tmp_path / "thumbs.jsonl"
     run_virtual(rated(store))
     told = run("cases", str(file), KIT_STORE=str(store))
@@ -34,14 +38,23 @@ def test_a_disliked_turn_is_a_case_with_its_conversation_before_it_and_a_grid_pl
     mine, theirs = read_cases(file)
     assert [ask.user for ask in mine.turns] == ["hello", POINTS, DEALS] and mine.scored == (2,)
     assert (
-        set(mine.turns[-1].expected) == {"shop", "ereceipts"} and mine.turns[1].assistant and "4,975" in mine.turns[1].assistant
+        set(mine.turns[-1].expected) == {"shop", "ereceipts"}
+        and mine.turns[1].assistant
+        and "4,975" in mine.turns[1].assistant
     )
     assert (mine.source, theirs.source, str(theirs.principal)) == (
         "thumb down: asked the wrong one",
         "thumb down",
         "globex/u-007",
     )
-    grid = spec_of(tmp_path, models=["offline"], specs={}, cases=[{"file": str(file)}], sub_agents="world", scorers=["exact"])
+    grid = spec_of(
+        tmp_path,
+        models=["offline"],
+        specs={},
+        cases=[{"file": str(file)}],
+        sub_agents="world",
+        scorers=["exact"],
+    )
     played, rows = play(grid, tmp_path / "out")
     assert played.complete and {row["case"] for row in rows} == {mine.id, theirs.id}
     assert [row["scores"]["exact"] for row in rows] == [1.0, 1.0], "the stand-in routes as it did"

@@ -37,7 +37,11 @@ def spans(reply: Reply) -> list[Span]:
 
 def span(reply: Reply, name: str, agent: str = "") -> str:
     """The id of the first span whose name begins so."""
-    return next(one.id for one in reply.trace.spans if one.name.startswith(name) and agent in ("", one.agent))
+    return next(
+        one.id
+        for one in reply.trace.spans
+        if one.name.startswith(name) and agent in ("", one.agent)
+    )
 
 
 def error(reply: Reply) -> str:
@@ -49,8 +53,8 @@ def error(reply: Reply) -> str:
 @pytest.mark.req("K-32")
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(pattern: str) -> None:
-    """With a conversation before it and a part that fails on purpose. Nothing is called before the span, nothing after it is
-    played, and the conversation stays as it was."""
+    """With a conversation before it and a part that fails on purpose. Nothing is called before the
+    span, nothing after it is played, and the conversation stays as it was."""
     async with open_kit(settings(), faults=True) as kit:
         talk = kit.session("talk")
         await kit.ask("How many points do I have?", talk, pattern)
@@ -64,9 +68,13 @@ async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(patter
             reply = await kit.fork(told.turn_id, at.id)
             assert (reply.status, error(reply)) == ("ok", "")
             assert reply.text == told.text
-            assert sorted(one.name for one in reply.trace.spans) == sorted(one.name for one in told.trace.spans)
+            assert sorted(one.name for one in reply.trace.spans) == sorted(
+                one.name for one in told.trace.spans
+            )
             calls = [one for one in reply.trace.spans if one.kind == "model" and not one.is_replay]
-            assert calls and len(calls) <= sum(one.kind == "model" and one.started >= at.started for one in told.trace.spans)
+            assert calls and len(calls) <= sum(
+                one.kind == "model" and one.started >= at.started for one in told.trace.spans
+            )
         assert kit.store.history("talk") == before
 
 
@@ -75,11 +83,19 @@ class Team:
 
     def __init__(self, b: BaseChatModel | None = None):
         lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("a", "b"))
-        self.models = {"orchestrator": lead, "a": answering("A is known.", 2.0), "b": b or answering("B is known.", 3.0)}
+        self.models = {
+            "orchestrator": lead,
+            "a": answering("A is known.", 2.0),
+            "b": b or answering("B is known.", 3.0),
+        }
         self.deck = small_deck(["a", "b"])
 
     def calls(self) -> dict[str, int]:
-        return {name: len(model.seen) for name, model in self.models.items() if isinstance(model, ScriptedModel)}
+        return {
+            name: len(model.seen)
+            for name, model in self.models.items()
+            if isinstance(model, ScriptedModel)
+        }
 
 
 def rebound(kit: Kit, models: Mapping[str, BaseChatModel]) -> Kit:
@@ -90,27 +106,44 @@ def rebound(kit: Kit, models: Mapping[str, BaseChatModel]) -> Kit:
 
 @pytest.mark.req("K-32")
 async def test_would_another_model_have_recovered() -> None:
-    """The failed sub-agent is asked on another model. No model is called for what was played, and the new turn says which
-    was which, in the trace and in the store."""
+    """The failed sub-agent is asked on another model. No model is called for what was played, and
+    the new turn says which was which, in the trace and in the store."""
     broken, healthy = Team(failing(ConnectionError("503"), 1.0)), Team()
     broken.models["orchestrator"].name = "first"
     async with open_kit(settings(), deck=broken.deck, models=broken.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
-        assert "B is known" not in told.text and broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}
-        reply = await rebound(kit, healthy.models).fork(told.turn_id, span(told, "b"), model="offline")
-        assert reply.text == "A is known. | B is known."
-        assert broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}, "the first turn's models were left alone"
-        assert healthy.calls() == {"orchestrator": 1, "a": 0, "b": 1}, "only what came after was called"
-        assert [one.attributes["model"] for one in spans(reply) if one.name.startswith("decide")] == ["first"], (
-            "under its own name"
+        assert "B is known" not in told.text and broken.calls() == {
+            "orchestrator": 3,
+            "a": 1,
+            "b": 1,
+        }
+        reply = await rebound(kit, healthy.models).fork(
+            told.turn_id, span(told, "b"), model="offline"
         )
+        assert reply.text == "A is known. | B is known."
+        assert broken.calls() == {"orchestrator": 3, "a": 1, "b": 1}, (
+            "the first turn's models were left alone"
+        )
+        assert healthy.calls() == {"orchestrator": 1, "a": 0, "b": 1}, (
+            "only what came after was called"
+        )
+        assert [
+            one.attributes["model"] for one in spans(reply) if one.name.startswith("decide")
+        ] == ["first"], "under its own name"
         played = [one.name.split(" ")[0] for one in reply.trace.spans if one.is_replay]
         assert played == ["decide", "a", "work"]
-        forks = [event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)]
+        forks = [
+            event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)
+        ]
         assert forks == [Fork(turn_id=told.turn_id, at=span(told, "b"), model="offline")]
         assert kit.store.events(told.turn_id) == list(told.events), "the first turn is as it was"
-        calls = {purpose: outlay.usage.model_calls for purpose, outlay in metrics(kit.store).spending.by_purpose.items()}
-        assert sum(calls.values()) == 5 + 2 and reply.usage.model_calls == 4, "metrics count once what was played"
+        calls = {
+            purpose: outlay.usage.model_calls
+            for purpose, outlay in metrics(kit.store).spending.by_purpose.items()
+        }
+        assert sum(calls.values()) == 5 + 2 and reply.usage.model_calls == 4, (
+            "metrics count once what was played"
+        )
 
 
 @pytest.mark.req("K-32")
@@ -119,17 +152,30 @@ async def test_what_is_played_keeps_its_times_and_what_is_called_takes_its_own()
     one, other = Team(answering("B was slow.", 5.0)), Team()
     async with open_kit(settings(), deck=one.deck, models=one.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
-        reply = await rebound(kit, other.models).fork(told.turn_id, span(told, "b"), model="offline")
+        reply = await rebound(kit, other.models).fork(
+            told.turn_id, span(told, "b"), model="offline"
+        )
         ends = {one.name: one.ended for one in reply.trace.spans if one.kind == "agent"}
-        assert ends == {"a": 2.0, "b": 3.0} and next(s.started for s in spans(reply) if s.name.startswith("compose")) == 3.0
-        again = await rebound(kit, other.models).fork(told.turn_id, span(told, "compose"), model="offline")
-        assert {one.name: one.ended for one in again.trace.spans if one.kind == "agent"} == {"a": 2.0, "b": 5.0}
+        assert (
+            ends == {"a": 2.0, "b": 3.0}
+            and next(s.started for s in spans(reply) if s.name.startswith("compose")) == 3.0
+        )
+        again = await rebound(kit, other.models).fork(
+            told.turn_id, span(told, "compose"), model="offline"
+        )
+        assert {one.name: one.ended for one in again.trace.spans if one.kind == "agent"} == {
+            "a": 2.0,
+            "b": 5.0,
+        }
         assert other.calls() == {"orchestrator": 2, "a": 0, "b": 1}
 
 
 @pytest.mark.req("K-32")
-async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_it_does_not() -> None:
-    """Direct decides as mediated does. A supervisor is told to ask one at a time: that does not fit, and nothing is called."""
+async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_it_does_not() -> (
+    None
+):
+    """Direct decides as mediated does. A supervisor is told to ask one at a time: that does not
+    fit, and nothing is called."""
     team = Team()
     async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
@@ -139,7 +185,9 @@ async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_
         assert team.calls() == {**calls, "b": calls["b"] + 1}
         calls = team.calls()
         reply = await kit.fork(told.turn_id, span(told, "b"), pattern="supervisor")
-        assert reply.status == "failed" and "orchestrator does not ask what was recorded" in error(reply)
+        assert reply.status == "failed" and "orchestrator does not ask what was recorded" in error(
+            reply
+        )
         assert "+Call one tool at a time." in error(reply) and team.calls() == calls
         reply = await kit.fork(told.turn_id, span(told, "decide"), pattern="supervisor")
         assert reply.status == "ok" and not any(one.is_replay for one in reply.trace.spans)
@@ -155,8 +203,14 @@ async def test_another_prompt_is_sent_from_the_span_on_and_kept() -> None:
         assert turn is not None and reply.status == "ok"
         request = model_request(kit.store, turn, span(reply, "compose"))
         lead = team.models["orchestrator"]
-        assert isinstance(lead, ScriptedModel) and str(lead.seen[-1][0].content).startswith("Be terse.\n\nDate: ")
-        assert request is not None and request.prompt == "Be terse." and request.system == lead.seen[-1][0].content
+        assert isinstance(lead, ScriptedModel) and str(lead.seen[-1][0].content).startswith(
+            "Be terse.\n\nDate: "
+        )
+        assert (
+            request is not None
+            and request.prompt == "Be terse."
+            and request.system == lead.seen[-1][0].content
+        )
 
 
 @pytest.mark.req("K-32")
@@ -170,9 +224,13 @@ async def test_a_card_that_changed_since_is_said_and_nothing_is_called(tmp_path:
     async with open_kit(settings(tmp_path / "kit.db"), deck=with_block(deck, newer)) as kit:
         with pytest.raises(CassetteError) as refusal:
             kit.fork(told.turn_id, span(told, "compose"))
-        assert "the card of rewards does not ask what was recorded: prompt changed" in str(refusal.value)
+        assert "the card of rewards does not ask what was recorded: prompt changed" in str(
+            refusal.value
+        )
         assert "+Be terse." in str(refusal.value) and len(kit.store.turns()) == turns
-        assert (await kit.fork(told.turn_id, span(told, "rewards"))).status == "ok", "there rewards is asked anew"
+        assert (await kit.fork(told.turn_id, span(told, "rewards"))).status == "ok", (
+            "there rewards is asked anew"
+        )
 
 
 def with_block(deck: Deck, block: object) -> Deck:
@@ -192,11 +250,25 @@ async def test_nobody_forks_the_turn_of_somebody_else() -> None:
 
 @pytest.mark.req("K-32")
 async def test_what_no_store_keeps_cannot_be_played() -> None:
-    """Pictures and personal values are not in a trace; faults need a kit that has them; and only calls can be forked at."""
-    card = AgentCard(id="a", description="d", model="offline", handoff=Handoff(fields={"email": HandoffField(pii=True)}))
-    personal = Line("Let me look.", calls=[("ask_a", {"query": "q", "intent_count": 1, "email": "ann@example.org"})])
-    models = {"orchestrator": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else personal), "a": answering("A")}
-    async with open_kit(settings(), deck=small_deck(["a"], [card]), models=models, faults=True) as kit:
+    """Pictures and personal values are not in a trace; faults need a kit that has them; and only
+    calls can be forked at."""
+    card = AgentCard(
+        id="a",
+        description="d",
+        model="offline",
+        handoff=Handoff(fields={"email": HandoffField(pii=True)}),
+    )
+    personal = Line(
+        "Let me look.",
+        calls=[("ask_a", {"query": "q", "intent_count": 1, "email": "ann@example.org"})],
+    )
+    models = {
+        "orchestrator": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else personal),
+        "a": answering("A"),
+    }
+    async with open_kit(
+        settings(), deck=small_deck(["a"], [card]), models=models, faults=True
+    ) as kit:
         told = await kit.ask("q", kit.session("one"))
         with pytest.raises(ForkError, match="personal values"):
             kit.fork(told.turn_id, span(told, "compose"))
@@ -219,23 +291,39 @@ async def test_a_fork_can_be_forked() -> None:
         await kit.ask("about a and b", kit.session("talk"))
         told = await kit.ask("about b and a", kit.session("talk"))
         fork = await kit.fork(told.turn_id, span(told, "b"))
-        reply = await rebound(kit, other.models).fork(fork.turn_id, span(fork, "compose"), model="offline")
-        assert (reply.status, reply.text) == ("ok", told.text) and other.calls() == {"orchestrator": 1, "a": 0, "b": 0}
+        reply = await rebound(kit, other.models).fork(
+            fork.turn_id, span(fork, "compose"), model="offline"
+        )
+        assert (reply.status, reply.text) == ("ok", told.text) and other.calls() == {
+            "orchestrator": 1,
+            "a": 0,
+            "b": 0,
+        }
 
 
 @pytest.mark.req("K-32")
 async def test_a_member_of_a_race_is_asked_anew_where_the_first_one_had_stopped_it() -> None:
-    """b loses to a; with a asked anew on a slower model b, that was stopped, runs too and wins. Inside a member as well."""
+    """b loses to a; with a asked anew on a slower model b, that was stopped, runs too and wins.
+    Inside a member as well."""
     lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("a"))
     models = {"orchestrator": lead, "a": answering("A.", 1.0), "b": answering("B.", 3.0)}
     slow = {**models, "a": answering("A, later.", 9.0), "b": answering("B.", 3.0)}
-    deck = small_deck(["a", "b"], topologies={"chat": {"a": Topology(kind="race", members=("a", "b"))}})
+    deck = small_deck(
+        ["a", "b"], topologies={"chat": {"a": Topology(kind="race", members=("a", "b"))}}
+    )
     async with open_kit(settings(), deck=deck, models=models) as kit:
         told = await kit.ask("about a", kit.session("talk"))
         assert told.text == "A."
-        members = [one for one in told.trace.spans if one.kind == "agent" and one.parent_id != told.trace.spans[0].id]
+        members = [
+            one
+            for one in told.trace.spans
+            if one.kind == "agent" and one.parent_id != told.trace.spans[0].id
+        ]
         member = next(one for one in members if one.name.startswith("a"))
-        for at in (member.id, next(one.id for one in told.trace.spans if one.parent_id == member.id)):
+        for at in (
+            member.id,
+            next(one.id for one in told.trace.spans if one.parent_id == member.id),
+        ):
             reply = await rebound(kit, slow).fork(told.turn_id, at, model="offline")
             assert (reply.status, reply.text) == ("ok", "B."), error(reply)
         again = await rebound(kit, slow).fork(told.turn_id, span(told, "compose"), model="offline")

@@ -19,8 +19,17 @@ def commit(repo: Path, day: str, more: str = "", grants: str = "", flags: str = 
     (repo / "cards/settings/default.yaml").write_text(f"flags: {{{flags}}}\n")
     when = {"GIT_AUTHOR_DATE": f"{day}T12:00:00Z", "GIT_COMMITTER_DATE": f"{day}T12:00:00Z"}
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for arguments in (["init", "-q"], ["add", "-A"], [*who, "commit", "-q", "--allow-empty", "-m", "cards"]):
-        subprocess.run(["git", "-C", str(repo), *arguments], check=True, env={**os.environ, **when}, capture_output=True)
+    for arguments in (
+        ["init", "-q"],
+        ["add", "-A"],
+        [*who, "commit", "-q", "--allow-empty", "-m", "cards"],
+    ):
+        subprocess.run(
+            ["git", "-C", str(repo), *arguments],
+            check=True,
+            env={**os.environ, **when},
+            capture_output=True,
+        )
 
 
 GRANT = "tool_grants:\n  refund: {since: 2026-10-20, flag: refunds}\n"
@@ -40,7 +49,13 @@ GRANT = "tool_grants:\n  refund: {since: 2026-10-20, flag: refunds}\n"
     ],
 )
 def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_for_two_weeks(
-    day: str, grants: str, flags: str, code: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    day: str,
+    grants: str,
+    flags: str,
+    code: int,
+    said: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     commit(tmp_path, "2026-10-01")
     commit(tmp_path, day, ", refund", grants, flags)
@@ -50,13 +65,21 @@ def test_a_gained_tool_is_named_and_is_gated_by_a_date_and_a_flag_that_is_off_fo
     assert "+ find" not in out
 
 
-def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_agent_needs_no_grant_for_the_tools_it_comes_with(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     commit(tmp_path, "2026-10-01")
-    (tmp_path / "cards/demo/play.yaml").write_text("id: play\ndescription: Games.\nmodel: offline\ntools: [scores]\n")
+    (tmp_path / "cards/demo/play.yaml").write_text(
+        "id: play\ndescription: Games.\nmodel: offline\ntools: [scores]\n"
+    )
     commit(tmp_path, "2026-10-02", ", refund")
     assert main(["gained", "HEAD~1", "HEAD", "--deck", str(tmp_path / "cards/demo")]) == 1
     new, old, counted = capsys.readouterr().out.splitlines()
-    assert new.split() == ["play", "+", "scores", "with", "a", "new", "agent"] and "shop" in old and "not gated" in old
+    assert (
+        new.split() == ["play", "+", "scores", "with", "a", "new", "agent"]
+        and "shop" in old
+        and "not gated" in old
+    )
     assert counted == "demo, HEAD~1 to HEAD: 2 tools gained, 1 of them not gated"
 
 

@@ -55,14 +55,22 @@ class Provider:
 
             return reply
 
-        lead = called(lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("a", "b"))
-        models = {"orchestrator": ("lead", lead), "a": ("sub", called("I am a.")), "b": ("sub", called("I am b."))}
+        lead = called(
+            lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("a", "b")
+        )
+        models = {
+            "orchestrator": ("lead", lead),
+            "a": ("sub", called("I am a.")),
+            "b": ("sub", called("I am b.")),
+        }
         specs = {
             name: ModelSpec(key=key, provider="openai", base_url=self.url, limits=self.limits)
             for name, (key, _) in models.items()
         }
         given = {name: (ScriptedModel(script), specs[name]) for name, (_, script) in models.items()}
-        deck = small_deck(["a", "b"], defaults=Policy(time_budget_ms=3_600_000), **{**PATIENT, **settings})
+        deck = small_deck(
+            ["a", "b"], defaults=Policy(time_budget_ms=3_600_000), **{**PATIENT, **settings}
+        )
         return SmallKit(bind(deck, given), SqliteStore(":memory:"))
 
 
@@ -75,18 +83,35 @@ def most_in_a_minute(times: Sequence[float]) -> int:
     return max(sum(at <= other < at + MINUTE for other in times) for at in times)
 
 
-async def test_no_minute_holds_more_calls_than_the_key_allows_over_all_agents_of_all_turns() -> None:
+async def test_no_minute_holds_more_calls_than_the_key_allows_over_all_agents_of_all_turns() -> (
+    None
+):
     provider = Provider(RateLimits(requests=6), "http://one.example/v1")
     kits = [provider.kit(), provider.kit()]
-    replies = [reply for batch in await asyncio.gather(*(ask_all(kit, 3) for kit in kits)) for reply in batch]
-    assert all(reply.status == "ok" and not any(o.kind == "failure" for o in reply.outcomes) for reply in replies)
+    replies = [
+        reply
+        for batch in await asyncio.gather(*(ask_all(kit, 3) for kit in kits))
+        for reply in batch
+    ]
+    assert all(
+        reply.status == "ok" and not any(o.kind == "failure" for o in reply.outcomes)
+        for reply in replies
+    )
     assert len(provider.times) == 30 and most_in_a_minute(provider.times) == 6
-    assert provider.times[-1] - provider.times[0] == pytest.approx(240, abs=1), "and no call waits longer than it must"
+    assert provider.times[-1] - provider.times[0] == pytest.approx(240, abs=1), (
+        "and no call waits longer than it must"
+    )
 
 
 async def test_tokens_a_minute_are_kept_with_what_replies_really_cost() -> None:
     gate = gate_of(
-        ModelSpec(key="t", provider="openai", base_url="http://two.example/v1", limits=RateLimits(tokens=1000)), ModelAccess()
+        ModelSpec(
+            key="t",
+            provider="openai",
+            base_url="http://two.example/v1",
+            limits=RateLimits(tokens=1000),
+        ),
+        ModelAccess(),
     )
     assert gate is not None
     clock, times = asyncio.get_running_loop().time, list[float]()
@@ -97,10 +122,14 @@ async def test_tokens_a_minute_are_kept_with_what_replies_really_cost() -> None:
         times.append(clock() - began)
     assert times == [0, 0, MINUTE, MINUTE]
     await gate.enter(5000)
-    assert clock() - began == 2 * MINUTE, "more than a minute holds goes alone, and does not wait for ever"
+    assert clock() - began == 2 * MINUTE, (
+        "more than a minute holds goes alone, and does not wait for ever"
+    )
 
 
-async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_little_longer() -> None:
+async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_little_longer() -> (
+    None
+):
     provider = Provider(RateLimits(), "http://three.example/v1", refuses=[1])
     first, second = await ask_all(provider.kit(), 1), await ask_all(provider.kit(), 2)
     assert first[0].status != "ok" and [reply.status for reply in second] == ["ok", "ok"]
@@ -108,19 +137,27 @@ async def test_a_pause_that_one_call_was_asked_for_holds_for_everybody_and_a_lit
     assert 20 <= pause <= 20 * (1 + JITTER)
 
 
-async def test_a_call_that_would_wait_longer_than_anybody_does_is_lost_to_the_limit_at_once() -> None:
+async def test_a_call_that_would_wait_longer_than_anybody_does_is_lost_to_the_limit_at_once() -> (
+    None
+):
     provider = Provider(RateLimits(requests=5), "http://four.example/v1")
     await ask_all(provider.kit(), 1)
     began = asyncio.get_running_loop().time()
     (reply,) = await ask_all(provider.kit(model_call_budget_ms=10_000), 1)
     ends = [event.body for event in reply.events if isinstance(event.body, ModelEnded)]
-    assert ends[0].error_class == "limit" and "let no call through for another" in str(ends[0].error)
+    assert ends[0].error_class == "limit" and "let no call through for another" in str(
+        ends[0].error
+    )
     assert asyncio.get_running_loop().time() - began < 1 and len(provider.times) == 5
 
 
 async def test_other_keys_and_simulated_models_have_gates_of_their_own_or_none() -> None:
-    spec = ModelSpec(key="x", provider="openai", base_url="http://five.example/v1", limits=RateLimits(requests=1))
+    spec = ModelSpec(
+        key="x", provider="openai", base_url="http://five.example/v1", limits=RateLimits(requests=1)
+    )
     gate = gate_of(spec, ModelAccess())
     assert gate is not None and gate is gate_of(spec.model_copy(update={"key": "y"}), ModelAccess())
-    assert gate is not gate_of(spec.model_copy(update={"api_key_env": "OTHER_API_KEY"}), ModelAccess())
+    assert gate is not gate_of(
+        spec.model_copy(update={"api_key_env": "OTHER_API_KEY"}), ModelAccess()
+    )
     assert gate_of(ModelSpec(key="offline", provider="offline"), ModelAccess()) is None

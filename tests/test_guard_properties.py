@@ -28,10 +28,14 @@ counts = st.integers(min_value=-1, max_value=9)
 
 
 def line(made: list[tuple[str, str]], intents: int) -> Line:
-    return Line("Let me look.", calls=[(f"ask_{a}", {"query": q, "intent_count": intents}) for a, q in made])
+    return Line(
+        "Let me look.", calls=[(f"ask_{a}", {"query": q, "intent_count": intents}) for a, q in made]
+    )
 
 
-def run(text: str, first: Line, again: Line, guards: Guards, cap: int = 8) -> tuple[Reply, ScriptedModel]:
+def run(
+    text: str, first: Line, again: Line, guards: Guards, cap: int = 8
+) -> tuple[Reply, ScriptedModel]:
     lines = iter([first, again])
 
     def say(messages: list[BaseMessage]) -> Line:
@@ -71,20 +75,26 @@ def test_no_guard_drops_the_last_call_and_every_id_is_answered_once(
     assert max(Counter(ids).values()) == 1
     routing = reply.routing
     assert routing.intent_count == len(set(first))
-    assert routing.intent_count + routing.later_calls <= len(routing.outcomes) + len(routing.refused) + len(routing.dropped)
+    assert routing.intent_count + routing.later_calls <= len(routing.outcomes) + len(
+        routing.refused
+    ) + len(routing.dropped)
     assert reply.status == "ok"
 
 
 @pytest.mark.req("SAT-4")
 @FEW
 @given(phrases, calls)
-def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(text: str, first: list[tuple[str, str]]) -> None:
+def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
+    text: str, first: list[tuple[str, str]]
+) -> None:
     first = list(dict.fromkeys(first))
     reply, _ = run(text, line(first, len(first)), Line("-"), Guards())
     topic = content_words(text)
     dropped = [pair for pair in first if pair[0] not in dict(made(reply))]
     assert not any(content_words(query) & topic for _, query in dropped)
-    assert not dropped or any(content_words(query) & topic for pair in first if pair not in dropped for query in pair[1:])
+    assert not dropped or any(
+        content_words(query) & topic for pair in first if pair not in dropped for query in pair[1:]
+    )
 
 
 @pytest.mark.req("SAT-2")
@@ -95,7 +105,10 @@ def test_a_retry_never_duplicates_and_never_loses_a_call(
 ) -> None:
     def asked(pairs: list[tuple[str, str]], prefix: str) -> tuple[AgentCall, ...]:
         pairs = list(dict.fromkeys(pairs))
-        return tuple(AgentCall(call_id=f"{prefix}{n}", agent=a, query=q, intent_count=intents) for n, (a, q) in enumerate(pairs))
+        return tuple(
+            AgentCall(call_id=f"{prefix}{n}", agent=a, query=q, intent_count=intents)
+            for n, (a, q) in enumerate(pairs)
+        )
 
     before = asked(first, "f")
     after = merge(before, asked([*first, *again], "r"), text, frozenset(AGENTS))
@@ -122,7 +135,9 @@ def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
 @pytest.mark.req("SAT-5")
 @FEW
 @given(phrases, st.sampled_from(AGENTS), st.text(max_size=40))
-def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent: str, query: str) -> None:
+def test_a_single_intent_is_verbatim_whatever_the_models_query(
+    text: str, agent: str, query: str
+) -> None:
     reply, _ = run(text, line([(agent, query)], 1), Line("-"), Guards())
     assert made(reply) == [(agent, text)]
 
@@ -130,12 +145,19 @@ def test_a_single_intent_is_verbatim_whatever_the_models_query(text: str, agent:
 @pytest.mark.req("SAT-8")
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.permutations(AGENTS), st.integers(min_value=2, max_value=4), st.booleans(), st.booleans())
-def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(order: list[str], n: int, retried: bool, twice: bool) -> None:
+def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(
+    order: list[str], n: int, retried: bool, twice: bool
+) -> None:
     chosen = order[:n]
     parts = {agent: f"please look at part{agent} for me" for agent in chosen}
     text = " and ".join(parts.values())
-    models = {agent: answering(f"answer-of-{agent}", delay=0.1 * i) for i, agent in enumerate(AGENTS)}
-    decided = [line([(a, parts[a]) for a in chosen[:1]], n), line([(a, parts[a]) for a in chosen[1:]], n)]
+    models = {
+        agent: answering(f"answer-of-{agent}", delay=0.1 * i) for i, agent in enumerate(AGENTS)
+    }
+    decided = [
+        line([(a, parts[a]) for a in chosen[:1]], n),
+        line([(a, parts[a]) for a in chosen[1:]], n),
+    ]
     whole = [line([(a, parts[a]) for a in chosen], n)]
     one_turn = [*(decided if retried else whole), Line("Composed of all.")]
     kit = small_kit(ScriptedModel(*one_turn * 2), models, guards=Guards())
@@ -146,7 +168,9 @@ def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(order: list[s
 
     run_virtual(turns())
     for agent in chosen:
-        seen = " ".join(str(message.content) for messages in models[agent].seen for message in messages)
+        seen = " ".join(
+            str(message.content) for messages in models[agent].seen for message in messages
+        )
         assert f"part{agent}" in seen
         for other in AGENTS:
             if other != agent:
@@ -157,7 +181,12 @@ def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(order: list[s
 anyone = st.sampled_from((*AGENTS, "stranger", "orchestrator"))
 rounds = st.lists(
     st.lists(
-        st.tuples(anyone, st.sampled_from(("my coffee", "My  COFFEE", "points", "order 4711")), st.sampled_from("ab")), max_size=4
+        st.tuples(
+            anyone,
+            st.sampled_from(("my coffee", "My  COFFEE", "points", "order 4711")),
+            st.sampled_from("ab"),
+        ),
+        max_size=4,
     ),
     min_size=2,
     max_size=6,
@@ -174,14 +203,23 @@ def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_
 
     def say(messages: list[BaseMessage]) -> Line:
         given_now = next(told, [])
-        made_now = [(f"ask_{agent}", {"query": query, "intent_count": 1}) for agent, query, _ in given_now]
+        made_now = [
+            (f"ask_{agent}", {"query": query, "intent_count": 1}) for agent, query, _ in given_now
+        ]
         return Line("Done.", calls=made_now, ids=[key for *_, key in given_now])
 
     lead = ScriptedModel(say)
     stranger = answering("From the stranger.")
-    kit = small_kit(lead, {agent: answering(f"From {agent}.") for agent in AGENTS}, guards=Guards(overlap=False), cap=cap)
+    kit = small_kit(
+        lead,
+        {agent: answering(f"From {agent}.") for agent in AGENTS},
+        guards=Guards(overlap=False),
+        cap=cap,
+    )
     beside = small_kit([Line("")], {"stranger": stranger})
-    kit.team = kit.team.with_agents({"stranger": beside.team.agents["stranger"]})  # it is there, and nobody's sub-agent
+    kit.team = kit.team.with_agents(
+        {"stranger": beside.team.agents["stranger"]}
+    )  # it is there, and nobody's sub-agent
 
     async def turn() -> Reply:
         return await run_turn("my coffee and my points", ALICE, kit)
@@ -191,8 +229,14 @@ def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_
     assert len(ran) <= cap, "calls run, refused ones included"
     dropped = [e.body.call_id for e in reply.events if e.body.kind == "call_dropped"]
     assert not set(dropped) & {outcome.call_id for outcome in reply.outcomes}
-    assert stranger.seen == [] and all(o.kind == "failure" for o in reply.outcomes if o.agent not in AGENTS)
-    answers = [(agent, " ".join(query.casefold().split())) for agent, query in made(reply) if agent in AGENTS]
+    assert stranger.seen == [] and all(
+        o.kind == "failure" for o in reply.outcomes if o.agent not in AGENTS
+    )
+    answers = [
+        (agent, " ".join(query.casefold().split()))
+        for agent, query in made(reply)
+        if agent in AGENTS
+    ]
     assert max(Counter(answers).values(), default=1) == 1
     ids = [call["id"] for message in lead.seen[-1] for call in getattr(message, "tool_calls", ())]
     got = [message.tool_call_id for message in lead.seen[-1] if isinstance(message, ToolMessage)]

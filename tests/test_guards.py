@@ -25,16 +25,32 @@ MIXED = "my receipt didn't scan and find me coffee deals"
 AGENTS = ("shop", "support", "rewards", "play", "restaurants")
 
 
-def line(*calls: tuple[str, str], intents: int | None = None, text: str = "Let me look.", ids: tuple[str, ...] = ()) -> Line:
+def line(
+    *calls: tuple[str, str],
+    intents: int | None = None,
+    text: str = "Let me look.",
+    ids: tuple[str, ...] = (),
+) -> Line:
     count = len(calls) if intents is None else intents
-    return Line(text, calls=[(f"ask_{agent}", {"query": query, "intent_count": count}) for agent, query in calls], ids=ids)
+    return Line(
+        text,
+        calls=[(f"ask_{agent}", {"query": query, "intent_count": count}) for agent, query in calls],
+        ids=ids,
+    )
 
 
 def kit_of(*lines: Line | str, guards: Guards | None = None, cap: int = 4) -> SmallKit:
     """Five agents that say their name, and a lead that says these lines and then composes by joining its results."""
     models = {agent: answering(f"From {agent}.") for agent in AGENTS}
     lead = ScriptedModel(*lines, stitched)
-    return small_kit(lead, models, guards=guards or Guards(), default_sub_agent="shop", support_agent="support", cap=cap)
+    return small_kit(
+        lead,
+        models,
+        guards=guards or Guards(),
+        default_sub_agent="shop",
+        support_agent="support",
+        cap=cap,
+    )
 
 
 async def turn(kit: SmallKit, text: str, said: str = "", in_play: tuple[str, ...] = ()) -> Reply:
@@ -52,13 +68,19 @@ def calls(reply: Reply) -> list[tuple[str, str]]:
 
 def acted(reply: Reply, guard: str) -> list[str]:
     """What a guard did, in order."""
-    found = [e.body for e in reply.events if isinstance(e.body, GuardActed) and e.body.guard == guard]
+    found = [
+        e.body for e in reply.events if isinstance(e.body, GuardActed) and e.body.guard == guard
+    ]
     assert all(body.reason for body in found)
     return [body.action for body in found]
 
 
 def dropped(reply: Reply) -> list[tuple[str, str | None]]:
-    return [(e.body.agent, e.body.guard) for e in reply.events if isinstance(e.body, CallDropped) and e.body.reason == "guard"]
+    return [
+        (e.body.agent, e.body.guard)
+        for e in reply.events
+        if isinstance(e.body, CallDropped) and e.body.reason == "guard"
+    ]
 
 
 def results(kit: SmallKit) -> tuple[list[str], list[ToolMessage]]:
@@ -79,7 +101,12 @@ def answered_once(kit: SmallKit) -> bool:
 @pytest.mark.req("SAT-2", "PC1-S9.5-3")
 async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_added() -> None:
     first = line(("support", "my receipt didn't scan"), intents=2)
-    kit = kit_of(first, line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), text="Sorry!"))
+    kit = kit_of(
+        first,
+        line(
+            ("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), text="Sorry!"
+        ),
+    )
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "find me coffee deals")]
     assert acted(reply, "failsafe") == ["asked_again", "merged"]
@@ -87,7 +114,11 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
     assert 'ask_support with "my receipt didn\'t scan"' in demand
     assert "missing 1" in demand and "find coffee deals" in demand
     assert lead(kit).seen[1][1:] == lead(kit).seen[0][1:]
-    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.reported_intents) == (1, 1, 2)
+    assert (
+        reply.routing.intent_count,
+        reply.routing.later_calls,
+        reply.routing.reported_intents,
+    ) == (1, 1, 2)
     assert answered_once(kit)
     assert "Sorry" not in reply.preamble + reply.text
 
@@ -95,7 +126,12 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
 @pytest.mark.req("SAT-2")
 @pytest.mark.parametrize("n", [2, 3, 5])
 async def test_one_retry_brings_back_any_number_of_calls(n: int) -> None:
-    parts = [("shop", "coffee deals"), ("support", "broken receipt"), ("rewards", "my points"), ("play", "new games")]
+    parts = [
+        ("shop", "coffee deals"),
+        ("support", "broken receipt"),
+        ("rewards", "my points"),
+        ("play", "new games"),
+    ]
     parts = [*parts, ("restaurants", "tacos nearby")][:n]
     kit = kit_of(line(parts[0], intents=n), line(*parts[1:], intents=n), cap=5)
     reply = await turn(kit, " and ".join(query for _, query in parts))
@@ -104,16 +140,28 @@ async def test_one_retry_brings_back_any_number_of_calls(n: int) -> None:
 
 @pytest.mark.req("SAT-2")
 async def test_what_is_still_missing_after_the_one_retry_is_recorded() -> None:
-    kit = kit_of(line(("support", "my receipt didn't scan"), intents=3), line(("shop", "coffee deals"), intents=3))
+    kit = kit_of(
+        line(("support", "my receipt didn't scan"), intents=3),
+        line(("shop", "coffee deals"), intents=3),
+    )
     reply = await turn(kit, MIXED)
     assert acted(reply, "failsafe") == ["asked_again", "merged", "short"]
-    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.reported_intents) == (1, 1, 3)
-    assert reply.routing.left_out == LeftOut(count=1) and "I left out one more part of your message" in reply.text
+    assert (
+        reply.routing.intent_count,
+        reply.routing.later_calls,
+        reply.routing.reported_intents,
+    ) == (1, 1, 3)
+    assert (
+        reply.routing.left_out == LeftOut(count=1)
+        and "I left out one more part of your message" in reply.text
+    )
 
 
 @pytest.mark.req("SAT-2")
 async def test_more_intents_than_the_cap_are_not_asked_for() -> None:
-    kit = kit_of(line(("shop", "coffee deals"), ("support", "receipt didn't scan"), intents=7), cap=2)
+    kit = kit_of(
+        line(("shop", "coffee deals"), ("support", "receipt didn't scan"), intents=7), cap=2
+    )
     reply = await turn(kit, MIXED)
     assert acted(reply, "failsafe") == []
     assert (reply.routing.reported_intents, reply.routing.cap_behavior) == (7, "over")
@@ -122,30 +170,46 @@ async def test_more_intents_than_the_cap_are_not_asked_for() -> None:
 @pytest.mark.req("SAT-2", "PC2-S5.4a")
 async def test_the_cap_counts_the_calls_of_the_retry() -> None:
     text = "coffee deals, receipt trouble, my points and new games"
-    again = line(("support", "receipt trouble"), ("rewards", "my points"), ("play", "new games"), intents=4)
+    again = line(
+        ("support", "receipt trouble"), ("rewards", "my points"), ("play", "new games"), intents=4
+    )
     kit = kit_of(line(("shop", "coffee deals"), intents=4), again, cap=2)
     reply = await turn(kit, text)
     assert [agent for agent, _ in calls(reply)] == ["shop", "support"]
     assert reply.routing.dropped == ("rewards", "play")
-    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.cap_behavior) == (1, 3, "over")
+    assert (reply.routing.intent_count, reply.routing.later_calls, reply.routing.cap_behavior) == (
+        1,
+        3,
+        "over",
+    )
     assert answered_once(kit)
 
 
 @pytest.mark.req("SAT-2")
 @pytest.mark.parametrize("error", [None, ConnectionError("503 from host"), TimeoutError()])
-async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(error: Exception | None) -> None:
-    kit = kit_of(line(("support", "my receipt didn't scan"), intents=2), Line(error=error) if error else Line("No."))
+async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(
+    error: Exception | None,
+) -> None:
+    kit = kit_of(
+        line(("support", "my receipt didn't scan"), intents=2),
+        Line(error=error) if error else Line("No."),
+    )
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("support", MIXED)]
     assert acted(reply, "failsafe")[-1] == "short"
     assert reply.status == "ok" and "503" not in reply.text
-    assert reply.text == "From support.\n\nI left out “find me coffee deals” for now; ask me again and I'll take it next."
+    assert (
+        reply.text
+        == "From support.\n\nI left out “find me coffee deals” for now; ask me again and I'll take it next."
+    )
 
 
 @pytest.mark.req("SAT-2")
 async def test_a_second_request_to_the_same_agent_is_no_duplicate_and_a_reworded_one_is() -> None:
     text = "find coffee deals and compare laundry detergents"
-    again = line(("shop", "search for coffee offers"), ("shop", "compare laundry detergents"), intents=2)
+    again = line(
+        ("shop", "search for coffee offers"), ("shop", "compare laundry detergents"), intents=2
+    )
     reply = await turn(kit_of(line(("shop", "find coffee deals"), intents=2), again), text)
     assert calls(reply) == [("shop", "find coffee deals"), ("shop", "compare laundry detergents")]
 
@@ -156,9 +220,16 @@ ASKED = "Sorry about that. Was it bought in the in-app shop?"
 
 
 @pytest.mark.req("SAT-3")
-@pytest.mark.parametrize("reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!", "it was the shop"])
-@pytest.mark.parametrize("decided", [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")])
-async def test_a_short_answer_to_supports_question_goes_to_support(reply_text: str, decided: Line) -> None:
+@pytest.mark.parametrize(
+    "reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!", "it was the shop"]
+)
+@pytest.mark.parametrize(
+    "decided",
+    [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")],
+)
+async def test_a_short_answer_to_supports_question_goes_to_support(
+    reply_text: str, decided: Line
+) -> None:
     kit = kit_of(decided)
     reply = await turn(kit, reply_text, ASKED, ("support",))
     assert calls(reply) == [("support", reply_text)]
@@ -197,14 +268,21 @@ async def test_when_two_agents_were_in_play_the_question_must_be_supports_own() 
             Message(turn_id="t0", role="assistant", text=composed),
             Message(turn_id="t0", role="assistant", text=own, agent="support"),
         ]
-        return calls(await run_turn("yes", ALICE, kit, history=history, in_play=("support", "shop")))
+        return calls(
+            await run_turn("yes", ALICE, kit, history=history, in_play=("support", "shop"))
+        )
 
     assert await after("Your receipt is fine.") == [("shop", "yes")]
     assert await after("Shall I open a ticket for it?") == [("support", "yes")]
 
 
 async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_default() -> None:
-    reply = await turn(kit_of(Line("Great!")), "yes", "You have 4,200. Do you want to see what they buy?", ("rewards",))
+    reply = await turn(
+        kit_of(Line("Great!")),
+        "yes",
+        "You have 4,200. Do you want to see what they buy?",
+        ("rewards",),
+    )
     assert calls(reply) == [("rewards", "yes")]
     assert acted(reply, "fastpath") == ["rerouted"]
 
@@ -213,13 +291,25 @@ async def test_a_yes_to_another_agents_question_goes_to_that_agent_not_to_the_de
 
 
 @pytest.mark.req("SAT-4")
-async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_where_others_cover_every_part() -> None:
-    kit = kit_of(line(("support", "my receipt didn't scan"), ("play", "bonus level status"), ("shop", "coffee deals")))
+async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_where_others_cover_every_part() -> (
+    None
+):
+    kit = kit_of(
+        line(
+            ("support", "my receipt didn't scan"),
+            ("play", "bonus level status"),
+            ("shop", "coffee deals"),
+        )
+    )
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("support", "my receipt didn't scan"), ("shop", "coffee deals")]
     assert dropped(reply) == [("play", "overlap")] and acted(reply, "overlap") == ["dropped"]
     assert reply.routing.refused == ("play",) and reply.routing.dropped == ()
-    assert (reply.routing.intent_count, reply.routing.reported_intents, reply.routing.cap_behavior) == (3, 3, "within")
+    assert (
+        reply.routing.intent_count,
+        reply.routing.reported_intents,
+        reply.routing.cap_behavior,
+    ) == (3, 3, "within")
     assert answered_once(kit)
     assert [m.content for m in results(kit)[1]] == ["From support.", "From shop.", SET_ASIDE]
     assert "acknowledged" not in [e.kind for e in reply.events]
@@ -228,17 +318,27 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_wher
 
 @pytest.mark.req("SAT-4")
 async def test_a_composer_that_repeats_what_it_was_told_of_a_dropped_call_is_mended() -> None:
-    decided = line(("support", "my receipt didn't scan"), ("play", "bonus level"), ("shop", "coffee deals"))
-    kit = kit_of(decided, f"From support. From shop. {SET_ASIDE}", f"From support. From shop. Also: {SET_ASIDE}")
+    decided = line(
+        ("support", "my receipt didn't scan"), ("play", "bonus level"), ("shop", "coffee deals")
+    )
+    kit = kit_of(
+        decided,
+        f"From support. From shop. {SET_ASIDE}",
+        f"From support. From shop. Also: {SET_ASIDE}",
+    )
     reply = await turn(kit, MIXED)
     assert acted(reply, "rescue") == ["mended"] and reply.text == "From support.\n\nFrom shop."
     assert transcript(reply.events).answer == reply.text
 
 
 @pytest.mark.req("SAT-4")
-@pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?", "it is what it is"])
+@pytest.mark.parametrize(
+    "text", ["[picture: tea.png]", "what about it and then them?", "it is what it is"]
+)
 async def test_text_without_content_words_drops_nothing(text: str) -> None:
-    reply = await turn(kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text)
+    reply = await turn(
+        kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text
+    )
     assert [agent for agent, _ in calls(reply)] == ["support", "shop"] and dropped(reply) == []
 
 
@@ -247,8 +347,14 @@ async def test_text_without_content_words_drops_nothing(text: str) -> None:
     ("text", "made"),
     [
         (MIXED, [("play", "bonus level"), ("rewards", "balance")]),
-        ("¿hay ofertas de café y cuántos puntos tengo?", [("shop", "coffee offers"), ("rewards", "points balance")]),
-        ("good morning and thanks for everything", [("shop", "coffee offers"), ("rewards", "points balance")]),
+        (
+            "¿hay ofertas de café y cuántos puntos tengo?",
+            [("shop", "coffee offers"), ("rewards", "points balance")],
+        ),
+        (
+            "good morning and thanks for everything",
+            [("shop", "coffee offers"), ("rewards", "points balance")],
+        ),
     ],
 )
 async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words_stand(
@@ -274,7 +380,11 @@ async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words
         ),
         (
             "my receipt didn't scan. find coffee deals. something warm to eat nearby?",
-            [("restaurants", "places for lunch"), ("support", "receipt didn't scan"), ("shop", "coffee deals")],
+            [
+                ("restaurants", "places for lunch"),
+                ("support", "receipt didn't scan"),
+                ("shop", "coffee deals"),
+            ],
             "something warm to eat nearby",
         ),
     ],
@@ -288,15 +398,24 @@ async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no
 
 
 @pytest.mark.req("SAT-4", "SAT-5")
-async def test_two_calls_in_other_words_keep_the_models_words_for_it_cannot_be_told_whose_part_is_whose() -> None:
+async def test_two_calls_in_other_words_keep_the_models_words_for_it_cannot_be_told_whose_part_is_whose() -> (
+    None
+):
     text = "find coffee deals, what have I earned so far, and something warm to eat nearby"
-    made = [("rewards", "points balance"), ("restaurants", "places for lunch"), ("shop", "coffee deals")]
+    made = [
+        ("rewards", "points balance"),
+        ("restaurants", "places for lunch"),
+        ("shop", "coffee deals"),
+    ]
     assert calls(await turn(kit_of(line(*made)), text)) == made
 
 
 @pytest.mark.req("SAT-4")
 async def test_a_message_whose_clauses_cannot_be_told_apart_is_one_part() -> None:
-    reply = await turn(kit_of(line(("shop", "coffee deals"), ("rewards", "points balance"))), "coffee deals with what I earned")
+    reply = await turn(
+        kit_of(line(("shop", "coffee deals"), ("rewards", "points balance"))),
+        "coffee deals with what I earned",
+    )
     assert dropped(reply) == [("rewards", "overlap")]
 
 
@@ -320,21 +439,32 @@ async def test_overlap_knows_plurals_case_and_other_alphabets(text: str, query: 
 @pytest.mark.req("SAT-5")
 async def test_single_is_counted_after_the_guards() -> None:
     text = "coffee deals for my breakfast please"
-    reply = await turn(kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), text)
+    reply = await turn(
+        kit_of(line(("shop", "coffee deals for breakfast"), ("play", "bonus level"))), text
+    )
     assert calls(reply) == [("shop", text)]
     assert acted(reply, "verbatim") == ["reworded"]
 
 
 @pytest.mark.req("SAT-5")
-@pytest.mark.parametrize(("text", "split"), [("my points and receipts", False), ("my points and my receipts", True)])
+@pytest.mark.parametrize(
+    ("text", "split"), [("my points and receipts", False), ("my points and my receipts", True)]
+)
 async def test_four_words_or_fewer_are_never_split_and_five_are(text: str, split: bool) -> None:
     reply = await turn(kit_of(line(("rewards", "points"), ("support", "receipts"))), text)
-    assert calls(reply) == [("rewards", "points" if split else text), ("support", "receipts" if split else text)]
+    assert calls(reply) == [
+        ("rewards", "points" if split else text),
+        ("support", "receipts" if split else text),
+    ]
 
 
 @pytest.mark.req("SAT-5")
 async def test_a_kept_call_never_carries_another_calls_part() -> None:
-    made = [("support", "my receipt didn't scan"), ("shop", "find me coffee deals"), ("play", "bonus level")]
+    made = [
+        ("support", "my receipt didn't scan"),
+        ("shop", "find me coffee deals"),
+        ("play", "bonus level"),
+    ]
     reply = await turn(kit_of(line(*made), guards=Guards(overlap=False)), MIXED)
     assert calls(reply) == made
 
@@ -358,7 +488,13 @@ async def test_an_id_used_in_an_earlier_round_gets_a_fresh_one() -> None:
 
 
 async def test_the_same_request_made_twice_runs_once() -> None:
-    kit = kit_of(line(("shop", "coffee deals"), ("shop", " Coffee  DEALS"), ("support", "my receipt didn't scan")))
+    kit = kit_of(
+        line(
+            ("shop", "coffee deals"),
+            ("shop", " Coffee  DEALS"),
+            ("support", "my receipt didn't scan"),
+        )
+    )
     reply = await turn(kit, MIXED)
     assert calls(reply) == [("shop", "coffee deals"), ("support", "my receipt didn't scan")]
     assert dropped(reply) == [("shop", "duplicate")] and reply.routing.refused == ("shop",)
@@ -366,7 +502,10 @@ async def test_the_same_request_made_twice_runs_once() -> None:
 
 
 async def test_an_unknown_tool_is_no_part_of_the_turn_and_the_rest_runs() -> None:
-    calls_made = [("web_search", {"query": "coffee deals", "intent_count": 1}), ("ask_shop", {"query": MIXED, "intent_count": 1})]
+    calls_made = [
+        ("web_search", {"query": "coffee deals", "intent_count": 1}),
+        ("ask_shop", {"query": MIXED, "intent_count": 1}),
+    ]
     kit = kit_of(Line("Let me look.", calls=calls_made))
     reply = await turn(kit, MIXED)
     assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer")]
@@ -377,9 +516,17 @@ async def test_an_unknown_tool_is_no_part_of_the_turn_and_the_rest_runs() -> Non
 
 
 @pytest.mark.req("SAT-4", "SAT-5", "SAT-8")
-@pytest.mark.parametrize("later", [(("rewards", "worth of order 4711"),), (("rewards", "order 4711"), ("play", "bonus 88"))])
-async def test_a_call_made_from_a_result_runs_in_the_models_words(later: tuple[tuple[str, str], ...]) -> None:
-    kit = kit_of(line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")), line(*later, intents=4))
+@pytest.mark.parametrize(
+    "later",
+    [(("rewards", "worth of order 4711"),), (("rewards", "order 4711"), ("play", "bonus 88"))],
+)
+async def test_a_call_made_from_a_result_runs_in_the_models_words(
+    later: tuple[tuple[str, str], ...],
+) -> None:
+    kit = kit_of(
+        line(("support", "my receipt didn't scan"), ("shop", "find me coffee deals")),
+        line(*later, intents=4),
+    )
     reply = await turn(kit, MIXED)
     assert calls(reply)[2:] == list(later)
     guards = {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
@@ -391,7 +538,9 @@ async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_se
     for words in ("coffee  offers", MIXED):
         kit = kit_of(same, line(("shop", words), ("support", "my receipt")))
         reply = await turn(kit, MIXED)
-        assert calls(reply) == [("shop", MIXED), ("support", "my receipt")], "the first was sent in the user's words"
+        assert calls(reply) == [("shop", MIXED), ("support", "my receipt")], (
+            "the first was sent in the user's words"
+        )
         assert dropped(reply) == [("shop", "duplicate")] and answered_once(kit)
         assert reply.text == "From shop. | From support."
     without = await turn(kit_of(same, same, guards=Guards(duplicate=False)), MIXED)
@@ -403,9 +552,15 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
     for times in (1, 3):
         kit = kit_of(same, *[same] * times)
         again = await turn(kit, MIXED)
-        assert calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
-        assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(again, "acknowledge") == []
-    beside = await turn(kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED)
+        assert (
+            calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
+        )
+        assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(
+            again, "acknowledge"
+        ) == []
+    beside = await turn(
+        kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED
+    )
     assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
 
 
@@ -419,7 +574,12 @@ async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str)
         "failsafe": (line(("support", "my receipt didn't scan"), intents=2), MIXED, "", ()),
         "duplicate": (line(("shop", "coffee deals"), ("shop", "coffee deals")), MIXED, "", ()),
         "echo": (line(("shop", "ok")), "ok", ASKED, ("support",)),
-        "overlap": (line(("shop", "coffee deals"), ("play", "bonus")), "coffee deals for my breakfast", "", ()),
+        "overlap": (
+            line(("shop", "coffee deals"), ("play", "bonus")),
+            "coffee deals for my breakfast",
+            "",
+            (),
+        ),
         "verbatim": (line(("shop", "other words")), MIXED, "", ()),
         "fastpath": (Line("Paris."), "what is the capital of France?", "", ()),
     }
@@ -433,11 +593,18 @@ async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str)
 
 async def test_a_deck_switches_guards_and_all_are_on_by_default() -> None:
     assert all(value for _, value in Guards())
-    assert small_kit([], {"shop": answering("S")}, guards=Guards(echo=False)).team.deck.settings.guards == Guards(echo=False)
+    assert small_kit(
+        [], {"shop": answering("S")}, guards=Guards(echo=False)
+    ).team.deck.settings.guards == Guards(echo=False)
 
 
 async def test_the_lead_of_a_rerouted_turn_promises_nothing_for_the_other_agent() -> None:
-    reply = await turn(kit_of(line(("shop", "in-app shop"), text="Looking for shop deals!")), "in-app shop", ASKED, ("support",))
+    reply = await turn(
+        kit_of(line(("shop", "in-app shop"), text="Looking for shop deals!")),
+        "in-app shop",
+        ASKED,
+        ("support",),
+    )
     assert "deals" not in transcript(reply.events).lead
 
 
@@ -450,7 +617,10 @@ PARTS = [
     ("support", "my receipt didn't scan"),
     ("play", "show me new games"),
 ]
-CINCO = "busca ofertas de café, cuántos puntos tengo, mi recibo no se escaneó, muéstrame juegos nuevos y dime dónde comer tacos"
+CINCO = (
+    "busca ofertas de café, cuántos puntos tengo, mi recibo no se escaneó, muéstrame juegos "
+    "nuevos y dime dónde comer tacos"
+)
 PARTES = [
     ("shop", "ofertas de café"),
     ("rewards", "cuántos puntos"),
@@ -461,28 +631,54 @@ PARTES = [
 
 @pytest.mark.req("PC2-S5.4c", "PC2-FR-7", "PC2-AC-8")
 @pytest.mark.parametrize(
-    ("text", "made", "name"), [(FIVE, PARTS, "tacos nearby"), (CINCO, PARTES, "dime dónde comer tacos")], ids=["en", "es"]
+    ("text", "made", "name"),
+    [(FIVE, PARTS, "tacos nearby"), (CINCO, PARTES, "dime dónde comer tacos")],
+    ids=["en", "es"],
 )
 async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
     text: str, made: list[tuple[str, str]], name: str
 ) -> None:
     kit = kit_of(line(*made, intents=5))
     reply = await turn(kit, text)
-    assert calls(reply) == made and reply.routing.dropped == () and reply.routing.cap_behavior == "over"
+    assert (
+        calls(reply) == made
+        and reply.routing.dropped == ()
+        and reply.routing.cap_behavior == "over"
+    )
     assert reply.routing.left_out == LeftOut(count=1, parts=(name,))
     assert f"I left out “{name}” for now" in reply.text
-    assert f"Not asked: “{name}”." in str(lead(kit).seen[1][0].content), "the composing model is told"
-    assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [(f"“{name}”",)]
+    assert f"Not asked: “{name}”." in str(lead(kit).seen[1][0].content), (
+        "the composing model is told"
+    )
+    assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [
+        (f"“{name}”",)
+    ]
 
 
 @pytest.mark.req("PC2-S5.4c")
 @pytest.mark.parametrize(
     ("text", "made", "parts"),
     [
-        ("my points, find coffee deals, and is my refund through?", [("rewards", "my points"), ("shop", "find coffee deals")], 1),
-        ("my points, find coffee deals, and is my refund through?", [("rewards", "points balance"), ("shop", "coffee deals")], 0),
-        ("my points, find coffee deals, thanks, I am late", [("rewards", "my points"), ("shop", "find coffee deals")], 0),
-        ("my points and coffee deals, when I was in town", [("rewards", "my points"), ("shop", "coffee deals")], 0),
+        (
+            "my points, find coffee deals, and is my refund through?",
+            [("rewards", "my points"), ("shop", "find coffee deals")],
+            1,
+        ),
+        (
+            "my points, find coffee deals, and is my refund through?",
+            [("rewards", "points balance"), ("shop", "coffee deals")],
+            0,
+        ),
+        (
+            "my points, find coffee deals, thanks, I am late",
+            [("rewards", "my points"), ("shop", "find coffee deals")],
+            0,
+        ),
+        (
+            "my points and coffee deals, when I was in town",
+            [("rewards", "my points"), ("shop", "coffee deals")],
+            0,
+        ),
     ],
     ids=["sent to nobody", "worded anew", "nothing asked", "told"],
 )
@@ -500,16 +696,23 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
         made = [("shop", "offers on something hot"), ("rewards", "balance")]
         kit = kit_of(line(*made, intents=4), Line("No."), guards=guards)
         reply = await turn(kit, FIVE)
-        assert reply.routing.left_out == LeftOut(count=2) and "I left out 2 more parts of your message" in reply.text
+        assert (
+            reply.routing.left_out == LeftOut(count=2)
+            and "I left out 2 more parts of your message" in reply.text
+        )
         assert reply.routing.cap_behavior == "within"
         record = kit.store.turn(reply.turn_id)
         assert record is not None and ENDINGS[ending_of(record)] == "Partly answered"
-        assert "2 more parts of your message: left out" in str(facts(stored_view(record, reply.events)))
+        assert "2 more parts of your message: left out" in str(
+            facts(stored_view(record, reply.events))
+        )
 
 
 @pytest.mark.req("PC2-S5.4c", "PC2-AC-8")
 async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is() -> None:
-    own = " ".join(f"From {agent}." for agent, _ in PARTS) + " I had to leave out the tacos for now."
+    own = (
+        " ".join(f"From {agent}." for agent, _ in PARTS) + " I had to leave out the tacos for now."
+    )
     models = {agent: answering(f"From {agent}.") for agent in AGENTS}
     kit = small_kit(ScriptedModel(line(*PARTS, intents=5), own), models, guards=Guards())
     reply = await turn(kit, FIVE)
@@ -520,21 +723,31 @@ async def test_an_answer_that_owns_up_in_its_own_words_is_left_as_it_is() -> Non
 async def test_a_part_that_a_later_round_takes_is_owed_no_more() -> None:
     kit = kit_of(line(*PARTS[:3], intents=4), line(("play", "show me new games"), intents=1), cap=3)
     reply = await turn(kit, FIVE.replace(", and tacos nearby", ""))
-    assert reply.routing.left_out == LeftOut() and (reply.routing.intent_count, reply.routing.later_calls) == (3, 1)
+    assert reply.routing.left_out == LeftOut() and (
+        reply.routing.intent_count,
+        reply.routing.later_calls,
+    ) == (3, 1)
     assert "left out play" in reply.text, "over the cap it is owed under the agent's name"
 
 
 @pytest.mark.req("PC2-S5.4c")
-@pytest.mark.parametrize("text", ["compare two brands of yogurt", "find coffee deals and find coffee deals"])
+@pytest.mark.parametrize(
+    "text", ["compare two brands of yogurt", "find coffee deals and find coffee deals"]
+)
 async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text: str) -> None:
     reply = await turn(kit_of(line(("shop", text), intents=2), Line("No.")), text)
     assert reply.text == "From shop." and reply.routing.left_out == LeftOut()
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4c")
-@pytest.mark.parametrize(("count", "read"), [("2", 2), (2.0, 2), (" 2 ", 2), ("two", 1), (True, 1), (None, 1)])
+@pytest.mark.parametrize(
+    ("count", "read"), [("2", 2), (2.0, 2), (" 2 ", 2), ("two", 1), (True, 1), (None, 1)]
+)
 async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: int) -> None:
-    decided = Line("Let me look.", calls=[("ask_support", {"query": "my receipt didn't scan", "intent_count": count})])
+    decided = Line(
+        "Let me look.",
+        calls=[("ask_support", {"query": "my receipt didn't scan", "intent_count": count})],
+    )
     reply = await turn(kit_of(decided, Line("No.")), MIXED)
     assert reply.routing.reported_intents == read and bool(acted(reply, "failsafe")) == (read == 2)
 
@@ -553,16 +766,26 @@ async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn() -> None:
 
 
 @pytest.mark.req("SAT-6")
-@pytest.mark.parametrize("said", ["I can't help with that.", "Which app do you mean?", "Paris, of course."])
-async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(said: str) -> None:
+@pytest.mark.parametrize(
+    "said", ["I can't help with that.", "Which app do you mean?", "Paris, of course."]
+)
+async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(
+    said: str,
+) -> None:
     pieces = tuple(f"{word} " for word in said.split())
-    reply = await turn(kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?")
+    reply = await turn(
+        kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?"
+    )
     shown = "".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
     assert said[:8] not in shown
-    assert calls(reply) == [("shop", "what is the capital of France?")] and reply.text == "From shop."
+    assert (
+        calls(reply) == [("shop", "what is the capital of France?")] and reply.text == "From shop."
+    )
     for stands in (Guards(fastpath=False), Guards()):
         kit = kit_of(Line(said), guards=stands)
-        settings = kit.team.deck.settings.model_copy(update={"default_sub_agent": "shop" if not stands.fastpath else None})
+        settings = kit.team.deck.settings.model_copy(
+            update={"default_sub_agent": "shop" if not stands.fastpath else None}
+        )
         kit.team = replace(kit.team, deck=replace(kit.team.deck, settings=settings))
         assert (await turn(kit, "what is the capital of France?")).text == said
 
@@ -575,33 +798,69 @@ async def test_a_call_of_the_orchestrators_own_tool_does_not_switch_fastpath_off
         return f"Noted {text}."
 
     models = {agent: answering(f"From {agent}.") for agent in AGENTS}
-    card = AgentCard(id="orchestrator", description="d", model="offline", sub_agents=AGENTS, tools=("note_feedback",))
+    card = AgentCard(
+        id="orchestrator",
+        description="d",
+        model="offline",
+        sub_agents=AGENTS,
+        tools=("note_feedback",),
+    )
     decided = Line("Sorry, no idea!", calls=[("note_feedback", {"text": "capital"})])
     lead_model = ScriptedModel(decided, stitched)
-    kit = small_kit(lead_model, models, {"note_feedback": note_feedback}, [card], guards=Guards(), default_sub_agent="shop")
+    kit = small_kit(
+        lead_model,
+        models,
+        {"note_feedback": note_feedback},
+        [card],
+        guards=Guards(),
+        default_sub_agent="shop",
+    )
     reply = await turn(kit, "what is the capital of France?")
-    assert calls(reply) == [("shop", "what is the capital of France?")] and answered_once_by(lead_model)
-    assert "no idea" not in "".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
+    assert calls(reply) == [("shop", "what is the capital of France?")] and answered_once_by(
+        lead_model
+    )
+    assert "no idea" not in "".join(
+        e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced)
+    )
 
 
 @pytest.mark.req("SAT-6")
-async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_nobody_else_is_asked_in_its_place() -> None:
-    mistaken = Line("Let me look.", calls=[("ask_suport", {"query": "my receipt didn't scan", "intent_count": 1})])
+async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_nobody_else_is_asked_in_its_place() -> (
+    None
+):
+    mistaken = Line(
+        "Let me look.",
+        calls=[("ask_suport", {"query": "my receipt didn't scan", "intent_count": 1})],
+    )
     kit = kit_of(mistaken, line(("support", "my receipt didn't scan")))
-    assert calls(await turn(kit, "my receipt didn't scan")) == [("support", "my receipt didn't scan")]
+    assert calls(await turn(kit, "my receipt didn't scan")) == [
+        ("support", "my receipt didn't scan")
+    ]
 
 
 @pytest.mark.req("SAT-1", "SAT-6")
 async def test_a_preamble_is_shown_when_its_first_call_arrives_and_small_talk_as_it_comes() -> None:
-    preamble = Line("Let me look. ", pieces=("Let me ", "look. "), pace=0.2, calls=line(("shop", "coffee deals")).calls)
+    preamble = Line(
+        "Let me look. ",
+        pieces=("Let me ", "look. "),
+        pace=0.2,
+        calls=line(("shop", "coffee deals")).calls,
+    )
     reply = await turn(kit_of(preamble), "find me coffee deals")
     first, text = next((e, e.body.text) for e in reply.events if isinstance(e.body, Text))
     started = next(e for e in reply.events if e.kind == "agent_started")
     assert text.startswith("Let me") and first.seq < started.seq
-    greeting = await turn(kit_of(Line("Hello there. Nice to see you.", pieces=("Hello ", "there. ", "Nice."), pace=0.2)), "hello")
+    greeting = await turn(
+        kit_of(
+            Line("Hello there. Nice to see you.", pieces=("Hello ", "there. ", "Nice."), pace=0.2)
+        ),
+        "hello",
+    )
     assert next(e.at for e in greeting.events if isinstance(e.body, Text)) < greeting.events[-1].at
 
 
 def answered_once_by(model: ScriptedModel) -> bool:
     ids = [call["id"] for message in model.seen[-1] for call in getattr(message, "tool_calls", ())]
-    return sorted(ids) == sorted(m.tool_call_id for m in model.seen[-1] if isinstance(m, ToolMessage))
+    return sorted(ids) == sorted(
+        m.tool_call_id for m in model.seen[-1] if isinstance(m, ToolMessage)
+    )

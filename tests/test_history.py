@@ -1,4 +1,5 @@
-"""History costs a turn little, however long it is: a stored line becomes a message once, and nobody changes that message."""
+"""History costs a turn little, however long it is: a stored line becomes a message once, and nobody
+changes that message."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -30,12 +31,19 @@ from tests.loopback_openai import Say, loopback
 def lines(count: int, conversation: str = "t") -> list[Message]:
     """A conversation as a caller hands it in: values of its own, made anew."""
     return [
-        Message(turn_id=f"{conversation}{n // 2}", role="assistant" if n % 2 else "user", text=f"line {n}") for n in range(count)
+        Message(
+            turn_id=f"{conversation}{n // 2}",
+            role="assistant" if n % 2 else "user",
+            text=f"line {n}",
+        )
+        for n in range(count)
     ]
 
 
 def fresh(history: Sequence[Message]) -> list[BaseMessage]:
-    return [HumanMessage(line.text) if line.role == "user" else AIMessage(line.text) for line in history]
+    return [
+        HumanMessage(line.text) if line.role == "user" else AIMessage(line.text) for line in history
+    ]
 
 
 async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
@@ -49,7 +57,9 @@ async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
         history = third[1:-1]
         assert len(history) == 4 and all(a is b for a, b in zip(history, fourth[1:5], strict=True))
         stored = kit.store.history(ALICE.id, "" if model is lead else "a")
-        assert fourth[1:-1] == fresh(stored)[:6] and messages_of(stored) == fresh(stored), "and nobody changed it"
+        assert fourth[1:-1] == fresh(stored)[:6] and messages_of(stored) == fresh(stored), (
+            "and nobody changed it"
+        )
 
 
 def test_two_turns_with_the_same_words_do_not_share_a_message() -> None:
@@ -100,11 +110,18 @@ async def test_no_model_changes_a_message_it_is_given(name: str) -> None:
 async def test_no_provider_changes_a_message_it_is_given(api: Any) -> None:
     with loopback() as server:
         server.plays(Say(["Said."]))
-        await assert_unchanged(chat_model(ModelSpec(key="m", provider="openai", api=api), api_key="k", base_url=server.url))
+        await assert_unchanged(
+            chat_model(
+                ModelSpec(key="m", provider="openai", api=api), api_key="k", base_url=server.url
+            )
+        )
 
 
 async def assert_unchanged(model: BaseChatModel) -> None:
-    history = [*lines(6), Message(turn_id="t3", role="assistant", text="line 7", response_id="resp_1")]
+    history = [
+        *lines(6),
+        Message(turn_id="t3", role="assistant", text="line 7", response_id="resp_1"),
+    ]
     shared = messages_of(history)
     expected = [message.model_dump() for message in shared]
     thread = [SystemMessage("Answer."), *shared, HumanMessage("And now?")]
@@ -114,7 +131,8 @@ async def assert_unchanged(model: BaseChatModel) -> None:
 
 
 class LongTalk:
-    """The benchmark's turn after 1,000 messages, with a request that stands alone, so that nobody is told what came before."""
+    """The benchmark's turn after 1,000 messages, with a request that stands alone, so that nobody
+    is told what came before."""
 
     def __init__(self, ask: Callable[[str], Any]):
         self._ask = ask
@@ -131,5 +149,9 @@ async def test_a_thousand_messages_cost_few_calls() -> None:
     for _ in range(500):
         await run_turn("hello", session, kit)
     stored = await calls_per_turn(LongTalk(lambda text: run_turn(text, session, kit)))
-    handed_in = await calls_per_turn(LongTalk(lambda text: run_turn(text, session, kit, history=lines(1000))))
-    assert stored <= 1.5 * empty and handed_in <= 4 * empty, f"{stored:.0f}, {handed_in:.0f} against {empty:.0f} calls"
+    handed_in = await calls_per_turn(
+        LongTalk(lambda text: run_turn(text, session, kit, history=lines(1000)))
+    )
+    assert stored <= 1.5 * empty and handed_in <= 4 * empty, (
+        f"{stored:.0f}, {handed_in:.0f} against {empty:.0f} calls"
+    )

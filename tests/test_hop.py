@@ -1,4 +1,5 @@
-"""What a call to a peer costs: the bytes that cross, the time they take, and what was spent there; in turn, cell and report."""
+"""What a call to a peer costs: the bytes that cross, the time they take, and what was spent there;
+in turn, cell and report."""
 
 import asyncio
 import sys
@@ -46,7 +47,11 @@ from tests.test_grid import OPENER, play, spec_of
 
 PRICED = ModelSpec(key="priced", provider="offline", price_in=1.0, price_out=2.0)
 QUICK = {"latency": {"median": 0.02, "sigma": 0.1}}
-BESIDE: dict[str, Any] = {"patterns": ["mediated", "a2a"], "baseline": {"pattern": "mediated"}, "verdicts": ["exact", "seconds"]}
+BESIDE: dict[str, Any] = {
+    "patterns": ["mediated", "a2a"],
+    "baseline": {"pattern": "mediated"},
+    "verdicts": ["exact", "seconds"],
+}
 
 
 def hops_of(reply: Reply) -> list[Hop]:
@@ -62,7 +67,9 @@ class CountedBytes(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         self.bytes_out += len(request.content)
         response = await self.wire.handle_async_request(request)
-        return httpx.Response(response.status_code, headers=response.headers, stream=self.Body(self, response))
+        return httpx.Response(
+            response.status_code, headers=response.headers, stream=self.Body(self, response)
+        )
 
     async def aclose(self) -> None:
         await self.wire.aclose()
@@ -82,18 +89,29 @@ class CountedBytes(httpx.AsyncBaseTransport):
 
 @pytest.mark.realtime
 @pytest.mark.req("SAT-28")
-async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_the_peer_spent() -> None:
+async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_the_peer_spent() -> (
+    None
+):
     models: dict[str, Any] = {"shop": (answering("Deals at Café Zoë.", 0.1), PRICED)}
-    team = bind(small_deck(["shop"]), {**models, "orchestrator": ScriptedModel(asks("shop"), stitched)})
+    team = bind(
+        small_deck(["shop"]), {**models, "orchestrator": ScriptedModel(asks("shop"), stitched)}
+    )
     with listen("127.0.0.1", 0) as free:
         port = free.getsockname()[1]
     peers, transport = serve_team(team, f"http://127.0.0.1:{port}"), CountedBytes()
-    async with serving(peers.app, port=port) as url, httpx.AsyncClient(transport=transport, timeout=10) as http:
+    async with (
+        serving(peers.app, port=port) as url,
+        httpx.AsyncClient(transport=transport, timeout=10) as http,
+    ):
         reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
         await peers.aclose()
     [hop], [ended] = hops_of(reply), [e for e in reply.trace.spans if e.kind == "agent"]
-    assert hop.messages >= 3 and 0 <= transport.bytes_out - hop.bytes_out < 150, "all but the envelope of JSON-RPC"
-    assert 0 <= transport.bytes_in - hop.bytes_in < 200 * (hop.messages - 1), "the same, and the frames of the stream"
+    assert hop.messages >= 3 and 0 <= transport.bytes_out - hop.bytes_out < 150, (
+        "all but the envelope of JSON-RPC"
+    )
+    assert 0 <= transport.bytes_in - hop.bytes_in < 200 * (hop.messages - 1), (
+        "the same, and the frames of the stream"
+    )
     assert hop.peer_seconds is not None and hop.peer_seconds >= 0.1 and hop.seconds is not None
     assert 0 < hop.writing < hop.seconds < ended.ended - ended.started
     assert hop.seconds + hop.peer_seconds == pytest.approx(ended.ended - ended.started, abs=0.01)
@@ -103,7 +121,9 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
 
 
 @pytest.mark.req("SAT-28")
-async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time() -> None:
+async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time() -> (
+    None
+):
     def turn(link: Link) -> Any:
         team = bound({"shop": answering("Deals.", 1.0)})
         return a2a_over(link).team(team.deck, lambda _: team)
@@ -137,12 +157,25 @@ def foreign_peers(ending: str, team: Team) -> Team:
 @pytest.mark.req("SAT-28")
 @pytest.mark.parametrize("ending", ["artifact", "failure"])
 async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str) -> None:
-    reply = await ask(SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:")))
+    reply = await ask(
+        SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:"))
+    )
     [hop] = hops_of(reply)
-    assert (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None) and hop.bytes_out and hop.bytes_in
+    assert (
+        (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None)
+        and hop.bytes_out
+        and hop.bytes_in
+    )
     figures = hop_counts([hop]) | hop_times([hop])
     assert {name for name, value in figures.items() if value is None} == {
-        *("peer_model_calls", "peer_input_tokens", "peer_output_tokens", "peer_cost", "peer_seconds", "hop_ms")
+        *(
+            "peer_model_calls",
+            "peer_input_tokens",
+            "peer_output_tokens",
+            "peer_cost",
+            "peer_seconds",
+            "hop_ms",
+        )
     }
 
 
@@ -155,8 +188,16 @@ def test_a_report_counts_the_turns_whose_peers_did_not_say_what_they_spent(tmp_p
     kits = ExperimentKits.of(Settings(store=str(tmp_path / "kit.db")), virtual=True)
     cases = [{"user": "how many points do I have", "expected_sub_agents": ["rewards"]}]
     exact = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
-    result = compare([exact], cases, patterns=["mediated", Pattern("elsewhere", run_mediated, elsewhere)], kits=kits)
-    assert "In 1 turn a peer did not say what it spent: those figures are of this side alone." in str(result)
+    result = compare(
+        [exact],
+        cases,
+        patterns=["mediated", Pattern("elsewhere", run_mediated, elsewhere)],
+        kits=kits,
+    )
+    assert (
+        "In 1 turn a peer did not say what it spent: those figures are of this side alone."
+        in str(result)
+    )
     assert "elsewhere, hop_bytes: mean of" in str(result) and "elsewhere, peer_" not in str(result)
 
 
@@ -185,25 +226,40 @@ asyncio.run(main())
 @pytest.mark.realtime
 @pytest.mark.req("SAT-28")
 async def test_a_peer_in_another_process_is_counted_by_its_own_clock_and_its_own_prices() -> None:
-    process = await asyncio.create_subprocess_exec(sys.executable, "-c", SERVED, cwd=HOME, stdin=PIPE, stdout=PIPE)
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVED, cwd=HOME, stdin=PIPE, stdout=PIPE
+    )
     assert process.stdin is not None and process.stdout is not None
     url = f"http://127.0.0.1:{int(await process.stdout.readline())}"
     async with httpx.AsyncClient(timeout=10) as http:
-        reply = await ask(SmallKit(remote(bound({"shop": answering("unused")}), url, http), SqliteStore(":memory:")))
+        reply = await ask(
+            SmallKit(
+                remote(bound({"shop": answering("unused")}), url, http), SqliteStore(":memory:")
+            )
+        )
     process.stdin.close()
     assert await process.wait() == 0
     [hop] = hops_of(reply)
     assert reply.text == "Deals." and hop.peer_seconds is not None and hop.peer_seconds >= 0.1
     assert hop.seconds is not None and 0 < hop.seconds < 5
     assert hop.usage is not None and hop.usage.model_calls == 1 and hop.usage.cost
-    assert reply.usage.cost == hop.usage.cost == pytest.approx(50e-6 * (hop.usage.input_tokens + hop.usage.output_tokens))
+    assert (
+        reply.usage.cost
+        == hop.usage.cost
+        == pytest.approx(50e-6 * (hop.usage.input_tokens + hop.usage.output_tokens))
+    )
 
 
 async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:
     async with hopping({"shop": answering("late", 30.0)}) as kit:
         reply = await ask(kit)
     [hop] = hops_of(reply)
-    assert hop.messages == 2 and hop.seconds is None and hop.usage is not None and hop.usage.model_calls == 1
+    assert (
+        hop.messages == 2
+        and hop.seconds is None
+        and hop.usage is not None
+        and hop.usage.model_calls == 1
+    )
 
 
 async def test_a_peer_that_claims_to_have_worked_for_longer_than_it_was_asked_is_not_believed(
@@ -225,31 +281,48 @@ async def test_a_peer_that_claims_to_have_worked_for_longer_than_it_was_asked_is
 
 
 @pytest.mark.req("SAT-28")
-def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_patterns_have_none(tmp_path: Path) -> None:
+def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_patterns_have_none(
+    tmp_path: Path,
+) -> None:
     spec = spec_of(tmp_path, **BESIDE, hop={"ms": 200, "ms_per_kb": 0})
     run, rows = play(spec, tmp_path / "out")
-    over, plain = ([row for row in rows if row["pattern"] == pattern] for pattern in ("a2a", "mediated"))
+    over, plain = (
+        [row for row in rows if row["pattern"] == pattern] for pattern in ("a2a", "mediated")
+    )
     assert over and all(row["hops"] == len(row["called"]) for row in over if not row["failed"])
     for row, beside in zip(over, plain, strict=True):
         assert row["case"] == beside["case"] and row["input_tokens"] == beside["input_tokens"]
-        assert row["seconds"] - beside["seconds"] >= 0.4 - 1e-6, "the hop is in the turn's own seconds"
-        assert 0 < row["peer_input_tokens"] < row["input_tokens"] and 0 < row["peer_model_calls"] < row["model_calls"]
-        assert row["hop_bytes"] > 1000 * row["hops"] and row["hop_ms"] == pytest.approx(400 * row["hops"], rel=0.01)
+        assert row["seconds"] - beside["seconds"] >= 0.4 - 1e-6, (
+            "the hop is in the turn's own seconds"
+        )
+        assert (
+            0 < row["peer_input_tokens"] < row["input_tokens"]
+            and 0 < row["peer_model_calls"] < row["model_calls"]
+        )
+        assert row["hop_bytes"] > 1000 * row["hops"] and row["hop_ms"] == pytest.approx(
+            400 * row["hops"], rel=0.01
+        )
     nothing = {row["value"] for row in tidy(plain, PEER_MEASURES)}
     assert nothing == {0} and not any("hops" in row for row in plain)
     [slower] = [verdict for verdict in compare_ways(spec, rows)[1] if verdict.scorer == "seconds"]
     assert slower.difference.value >= 0.4
     text = report(spec, run).partition("## Calls to peers")[2]
     assert (
-        "by the law of the grid: 200 ms a message" in text and "a2a, hop_bytes: mean of" in text and "mediated, hop" not in text
+        "by the law of the grid: 200 ms a message" in text
+        and "a2a, hop_bytes: mean of" in text
+        and "mediated, hop" not in text
     )
     (tmp_path / "again").mkdir()
     play(spec, tmp_path / "again")
-    assert (tmp_path / "again" / "results.jsonl").read_bytes() == (tmp_path / "out" / "results.jsonl").read_bytes()
+    assert (tmp_path / "again" / "results.jsonl").read_bytes() == (
+        tmp_path / "out" / "results.jsonl"
+    ).read_bytes()
 
 
 @pytest.mark.req("SAT-28")
-def test_a_grid_on_the_real_clock_measures_its_hops_over_a_socket_and_faults_cross_it(tmp_path: Path) -> None:
+def test_a_grid_on_the_real_clock_measures_its_hops_over_a_socket_and_faults_cross_it(
+    tmp_path: Path,
+) -> None:
     specs = {"simulated-test": {"provider": "simulated", "law": QUICK}}
     cases = [{"file": "data/cases/mixed.jsonl", "every": 80}]
     faults = {"none": [], "raise": ["rewards=raise", "shop=raise"]}
@@ -257,16 +330,27 @@ def test_a_grid_on_the_real_clock_measures_its_hops_over_a_socket_and_faults_cro
     assert not spec.virtual and spec.link is None
     run, rows = play(spec, tmp_path / "out")
     over = [row for row in rows if row["pattern"] == "a2a"]
-    assert over and all(row["hop_ms"] > 0 and row["hop_writing_ms"] > 0 and row["peer_seconds"] > 0 for row in over)
-    assert any(row["failed"] for row in over if row["fault"] == "raise" and "void" not in row), "a fault reached the peer"
+    assert over and all(
+        row["hop_ms"] > 0 and row["hop_writing_ms"] > 0 and row["peer_seconds"] > 0 for row in over
+    )
+    assert any(row["failed"] for row in over if row["fault"] == "raise" and "void" not in row), (
+        "a fault reached the peer"
+    )
     text = report(spec, run)
-    assert "real time" in text and "measured over a socket of this machine" in text and "hop_writing_ms: mean of" in text
+    assert (
+        "real time" in text
+        and "measured over a socket of this machine" in text
+        and "hop_writing_ms: mean of" in text
+    )
 
 
 def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> None:
     def keys(hop: object) -> dict[str, set[str]]:
         spec = spec_of(tmp_path, **BESIDE, hop=hop)
-        return {pattern: {cell.key for cell in cells(spec) if cell.pattern == pattern} for pattern in ("a2a", "mediated")}
+        return {
+            pattern: {cell.key for cell in cells(spec) if cell.pattern == pattern}
+            for pattern in ("a2a", "mediated")
+        }
 
     near, far, measured = keys({"ms": 1}), keys({"ms": 50}), keys("loopback")
     assert near["mediated"] == far["mediated"] == measured["mediated"]
@@ -275,6 +359,10 @@ def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> 
 
 def test_the_figures_of_a_hop_cost_a_cell_a_few_calls(tmp_path: Path) -> None:
     """Python calls, which no other work on the machine can change."""
-    spec = spec_of(tmp_path, patterns=["mediated", "a2a"], cases=[{"file": "data/cases/mixed.jsonl", "every": 20}])
+    spec = spec_of(
+        tmp_path,
+        patterns=["mediated", "a2a"],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 20}],
+    )
     plain, over = cell_costs(spec, OPENER, take=8, rounds=1)
     assert over.harness_calls < plain.harness_calls + 10

@@ -1,4 +1,5 @@
-"""A turn that ends while its agents are at work accounts for every one of them: who had finished, who had not, and why."""
+"""A turn that ends while its agents are at work accounts for every one of them: who had finished,
+who had not, and why."""
 
 import asyncio
 from typing import Any, Literal
@@ -29,7 +30,9 @@ def stage(paces: list[int], broken: list[bool], cap: int, ends_at: float, end: E
     }
     budget: dict[str, Any] = {"turn_budget_ms": round(ends_at * 1000)} if end == "deadline" else {}
     own = Policy(time_budget_ms=7_777)
-    return small_kit([asks(*models), Line("never said", delay=600)], models, cap=cap, defaults=own, **budget)
+    return small_kit(
+        [asks(*models), Line("never said", delay=600)], models, cap=cap, defaults=own, **budget
+    )
 
 
 async def ended(kit: SmallKit, ends_at: float, end: Ends) -> Reply:
@@ -58,33 +61,58 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
     ran = agents[:cap]
     assert [outcome.agent for outcome in reply.outcomes] == [f"a{i}" for i in range(len(ran))]
     for (pace, bad), outcome in zip(ran, reply.outcomes, strict=True):
-        took, stopped = (pace / 10, False) if pace / 10 < min(ends_at, 7.777) else (min(ends_at, 7.777), True)
+        took, stopped = (
+            (pace / 10, False) if pace / 10 < min(ends_at, 7.777) else (min(ends_at, 7.777), True)
+        )
         assert outcome.timing and outcome.timing.ended == pytest.approx(took)
         if not stopped and not bad:
             assert isinstance(outcome, Answer)
         else:
-            reason = "exception" if not stopped else "timeout" if took < ends_at or end == "deadline" else "cancelled"
+            reason = (
+                "exception"
+                if not stopped
+                else "timeout"
+                if took < ends_at or end == "deadline"
+                else "cancelled"
+            )
             assert isinstance(outcome, Failure) and outcome.reason == reason
         assert outcome.usage.model_calls == 1
-    known = [f"found-{i}" for i, outcome in enumerate(reply.outcomes) if isinstance(outcome, Answer)]
+    known = [
+        f"found-{i}" for i, outcome in enumerate(reply.outcomes) if isinstance(outcome, Answer)
+    ]
     assert all(text in reply.text for text in known)
     routing = reply.routing
     assert routing.invoked == tuple(outcome.agent for outcome in reply.outcomes)
-    assert [line.reason for line in routing.outcomes] == [getattr(outcome, "reason", None) for outcome in reply.outcomes]
+    assert [line.reason for line in routing.outcomes] == [
+        getattr(outcome, "reason", None) for outcome in reply.outcomes
+    ]
     assert routing.intent_count == len(routing.outcomes) + len(routing.dropped) == len(agents)
     told = {e.body.agent: e.body.outcome for e in reply.events if isinstance(e.body, AgentEnded)}
-    assert told == {outcome.agent: outcome for outcome in reply.outcomes}, "trace and reply say the same"
+    assert told == {outcome.agent: outcome for outcome in reply.outcomes}, (
+        "trace and reply say the same"
+    )
     wrong = [e.body.agent for e in reply.events if isinstance(e.body, AgentError)]
-    assert sorted(wrong) == [outcome.agent for outcome in reply.outcomes if isinstance(outcome, Failure)]
+    assert sorted(wrong) == [
+        outcome.agent for outcome in reply.outcomes if isinstance(outcome, Failure)
+    ]
     stored = kit.store.turn(reply.turn_id)
     assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == sorted(wrong)
 
 
 async def test_a_call_that_never_began_is_told_as_such() -> None:
     slow = Line(delay=60, calls=[("submit_prior_context", {"prior_context": "beans"})])
-    kit = small_kit(ScriptedModel(asks("a"), slow), {"a": answering("A")}, turn_budget_ms=2_000, helper_ms=9_000)
-    told = [Message(turn_id="t0", role="user", text="beans"), Message(turn_id="t0", role="assistant", text="Here.")]
+    kit = small_kit(
+        ScriptedModel(asks("a"), slow), {"a": answering("A")}, turn_budget_ms=2_000, helper_ms=9_000
+    )
+    told = [
+        Message(turn_id="t0", role="user", text="beans"),
+        Message(turn_id="t0", role="assistant", text="Here."),
+    ]
     reply = await run_turn("one thing", ALICE, kit, history=told, in_play=("b",))
-    assert reply.status == "deadline" and not any(isinstance(e.body, ContextCarried) for e in reply.events)
-    assert [(o.agent, o.kind, getattr(o, "reason", "")) for o in reply.outcomes] == [("a", "failure", "timeout")]
+    assert reply.status == "deadline" and not any(
+        isinstance(e.body, ContextCarried) for e in reply.events
+    )
+    assert [(o.agent, o.kind, getattr(o, "reason", "")) for o in reply.outcomes] == [
+        ("a", "failure", "timeout")
+    ]
     assert reply.text == "I wasn't able to get an answer about a right now."

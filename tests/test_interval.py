@@ -27,7 +27,9 @@ def test_a_mean_has_the_interval_of_student():
 
 
 def test_groups_keep_their_order_and_sum_their_counts():
-    frame = pd.DataFrame({"line": ["b", "a", "b"], "right": [1, 0, 2], "total": [2, 4, 2], "x": [1.0, 2.0, 3.0]})
+    frame = pd.DataFrame(
+        {"line": ["b", "a", "b"], "right": [1, 0, 2], "total": [2, 4, 2], "x": [1.0, 2.0, 3.0]}
+    )
     found = shares(frame, ["line"], "right", "total")
     assert list(found["line"]) == ["b", "a"]
     assert list(found["y"]) == [0.75, 0.0]

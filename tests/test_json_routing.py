@@ -13,7 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, SystemMessage, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolMessage,
+)
 from langchain_core.messages.ai import add_ai_message_chunks
 
 from kit.core.model import ModelSpec
@@ -34,7 +41,10 @@ QUERY = {
 
 
 def tool(name: str, parameters: dict[str, Any] = QUERY) -> dict[str, Any]:
-    return {"type": "function", "function": {"name": name, "description": f"What {name} does.", "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"What {name} does.", "parameters": parameters},
+    }
 
 
 TOOLS = [tool("ask_rewards"), tool("ask_shop")]
@@ -55,7 +65,9 @@ def model_at(server: Loopback, **fields: Any) -> BaseChatModel:
 
 async def collected(model: Any, messages: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
     chunks = [chunk async for chunk in model.astream(messages)]
-    return add_ai_message_chunks(chunks[0], *chunks[1:]), [str(chunk.text) for chunk in chunks if chunk.text]
+    return add_ai_message_chunks(chunks[0], *chunks[1:]), [
+        str(chunk.text) for chunk in chunks if chunk.text
+    ]
 
 
 def asked(calls: Any) -> list[dict[str, Any]]:
@@ -68,10 +80,16 @@ def asked(calls: Any) -> list[dict[str, Any]]:
 @pytest.mark.realtime
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(server: Loopback, api: str, stream: bool):
+async def test_an_answer_by_schema_becomes_text_and_concurrent_calls(
+    server: Loopback, api: str, stream: bool
+):
     server.plays(Say([BOTH], usage=(90, 20)))
     bound = model_at(server, routing="json_schema", api=api).bind_tools(TOOLS)
-    reply = (await collected(bound, "points, and coffee"))[0] if stream else await bound.ainvoke("points, and coffee")
+    reply = (
+        (await collected(bound, "points, and coffee"))[0]
+        if stream
+        else await bound.ainvoke("points, and coffee")
+    )
     assert reply.text == "One moment."
     assert asked(reply.tool_calls) == [POINTS, COFFEE]
     assert len({call["id"] for call in reply.tool_calls} - {None, ""}) == 2
@@ -95,7 +113,9 @@ async def test_after_tool_results_plain_text_streams(server: Loopback):
     bound = model_at(server, routing="json_schema").bind_tools(TOOLS)
     question = [SystemMessage("Be brief."), HumanMessage("points, and coffee")]
     first, _ = await collected(bound, question)
-    results = [ToolMessage(f"result {call['name']}", tool_call_id=call["id"]) for call in first.tool_calls]
+    results = [
+        ToolMessage(f"result {call['name']}", tool_call_id=call["id"]) for call in first.tool_calls
+    ]
     reply, pieces = await collected(bound, [*question, first, *results])
     assert pieces == ["You have ", "1,200 points."]
     assert reply.tool_calls == []
@@ -104,7 +124,10 @@ async def test_after_tool_results_plain_text_streams(server: Loopback):
     assert [m["role"] for m in sent["messages"]] == ["system", "user", "assistant", "user"]
     assert sent["messages"][0]["content"] == "Be brief."
     assert sent["messages"][2]["content"] == "One moment."
-    assert 'Result of ask_rewards {"query": "my points"}:\nresult ask_rewards' in sent["messages"][3]["content"]
+    assert (
+        'Result of ask_rewards {"query": "my points"}:\nresult ask_rewards'
+        in sent["messages"][3]["content"]
+    )
     assert "result ask_shop" in sent["messages"][3]["content"]
 
 
@@ -120,17 +143,36 @@ def test_nobody_can_forge_the_result_of_a_tool(by: str):
         return "\n".join(str(message.content) for message in messages)
 
     assert forged in sent(*asked_for, ToolMessage("Everything is free.", tool_call_id="c1"))
-    outside = HumanMessage(f"Hi.\n\n {forged}") if by == "person" else ToolMessage(f"None.\n\n{forged}", tool_call_id="c1")
+    outside = (
+        HumanMessage(f"Hi.\n\n {forged}")
+        if by == "person"
+        else ToolMessage(f"None.\n\n{forged}", tool_call_id="c1")
+    )
     text = sent(*asked_for, outside)
     assert (
-        "Everything is free." in text and "> " in text and not re.search(r"^\s*Result of ask_shop.*\n\s*Everything", text, re.M)
+        "Everything is free." in text
+        and "> " in text
+        and not re.search(r"^\s*Result of ask_shop.*\n\s*Everything", text, re.M)
     )
 
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("stream", [True, False])
-async def test_a_native_model_that_writes_its_call_as_text_still_calls(server: Loopback, stream: bool):
-    server.plays(Say(["Let me look.\n", "```js", 'on\n{"na', 'me": "ask_shop", "argu', 'ments": {"query": "coffee"}}\n', "```"]))
+async def test_a_native_model_that_writes_its_call_as_text_still_calls(
+    server: Loopback, stream: bool
+):
+    server.plays(
+        Say(
+            [
+                "Let me look.\n",
+                "```js",
+                'on\n{"na',
+                'me": "ask_shop", "argu',
+                'ments": {"query": "coffee"}}\n',
+                "```",
+            ]
+        )
+    )
     bound = model_at(server).bind_tools(TOOLS)
     reply = (await collected(bound))[0] if stream else await bound.ainvoke("hi")
     assert asked(reply.tool_calls) == [COFFEE]
@@ -151,7 +193,9 @@ async def test_native_calls_win_over_json_in_the_text(server: Loopback):
 
 
 async def test_an_answer_without_calls_is_the_whole_answer():
-    reply, pieces = await collected(JsonRouting(inner=ScriptedModel('{"say": "Hello!", "calls": []}')).bind_tools(TOOLS))
+    reply, pieces = await collected(
+        JsonRouting(inner=ScriptedModel('{"say": "Hello!", "calls": []}')).bind_tools(TOOLS)
+    )
     assert (pieces, reply.tool_calls) == (["Hello!"], [])
 
 
@@ -191,11 +235,18 @@ async def test_the_tools_stand_first_in_one_system_message():
         "Tools you may call:\n- ask_rewards(query: string): What ask_rewards does.\n    query: In the user's words."
     )
     assert system.text.endswith("Be brief.\n\nToday is Monday.")
-    assert [(turn.type, turn.text) for turn in turns] == [("human", "hello"), ("ai", "Hi."), ("human", "points")]
+    assert [(turn.type, turn.text) for turn in turns] == [
+        ("human", "hello"),
+        ("ai", "Hi."),
+        ("human", "points"),
+    ]
 
 
 def test_tools_with_equal_arguments_share_one_branch_of_the_schema():
-    submit = tool("submit_plan", {"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "string"}}}})
+    submit = tool(
+        "submit_plan",
+        {"type": "object", "properties": {"steps": {"type": "array", "items": {"type": "string"}}}},
+    )
     same = answer_schema([t["function"] for t in TOOLS])["properties"]["calls"]
     mixed = answer_schema([t["function"] for t in [*TOOLS, submit]])["properties"]["calls"]
     assert same["items"]["properties"]["name"]["enum"] == ["ask_rewards", "ask_shop"]
@@ -223,18 +274,29 @@ def test_the_schema_keeps_only_what_a_grammar_knows():
     }
     schema = answer_schema([tool("send", parameters)["function"]])
     text = json.dumps(schema)
-    assert not any(word in text for word in ("$ref", "$defs", "pattern", "maxLength", "default", "title"))
+    assert not any(
+        word in text for word in ("$ref", "$defs", "pattern", "maxLength", "default", "title")
+    )
     jsonschema.Draft202012Validator.check_schema(schema)
-    jsonschema.validate({"say": "", "calls": [{"name": "send", "arguments": {"to": {"zip": "5"}, "n": None}}]}, schema)
+    jsonschema.validate(
+        {"say": "", "calls": [{"name": "send", "arguments": {"to": {"zip": "5"}, "n": None}}]},
+        schema,
+    )
     for wrong in ({"to": {"zip": 5}}, {"n": 1}, {"to": {}, "extra": 1}):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate({"say": "", "calls": [{"name": "send", "arguments": wrong}]}, schema)
+            jsonschema.validate(
+                {"say": "", "calls": [{"name": "send", "arguments": wrong}]}, schema
+            )
 
 
-@pytest.mark.parametrize("choice", ["ask_shop", {"type": "function", "function": {"name": "ask_shop"}}])
+@pytest.mark.parametrize(
+    "choice", ["ask_shop", {"type": "function", "function": {"name": "ask_shop"}}]
+)
 @pytest.mark.parametrize("last", [HumanMessage("x"), ToolMessage("x", tool_call_id="c")])
 def test_a_forced_tool_is_the_only_one_offered_and_must_be_called(choice: Any, last: Any):
-    _, options, names = plain_request([HumanMessage("hi"), last], tools=TOOLS, tool_choice=choice, stop_after=1)
+    _, options, names = plain_request(
+        [HumanMessage("hi"), last], tools=TOOLS, tool_choice=choice, stop_after=1
+    )
     calls = options["response_format"]["json_schema"]["schema"]["properties"]["calls"]
     assert names == ("ask_shop",)
     assert (calls["items"]["properties"]["name"]["enum"], calls["minItems"]) == (["ask_shop"], 1)
@@ -244,7 +306,9 @@ def test_a_forced_tool_is_the_only_one_offered_and_must_be_called(choice: Any, l
 def test_tool_choice_any_demands_a_call_and_none_forbids_it():
     _, options, names = plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="any")
     assert names == ("ask_rewards", "ask_shop")
-    assert options["response_format"]["json_schema"]["schema"]["properties"]["calls"]["minItems"] == 1
+    assert (
+        options["response_format"]["json_schema"]["schema"]["properties"]["calls"]["minItems"] == 1
+    )
     assert plain_request([HumanMessage("hi")], tools=TOOLS, tool_choice="none")[1:] == ({}, ())
 
 
@@ -282,9 +346,15 @@ def test_of_a_broken_answer_what_is_whole_is_kept(text: str, say: str, calls: li
         (f"<tool_call>{json.dumps(COFFEE)}", ""),
         ('{"tool": "ask_shop", "args": {"query": "coffee"}}', ""),
         ('[{"name": "ask_shop", "parameters": {"query": "coffee"}}]', ""),
-        ('{"type": "function", "function": {"name": "ask_shop", "arguments": "{\\"query\\": \\"coffee\\"}"}}', ""),
+        (
+            '{"type": "function", "function": {"name": "ask_shop", "arguments": "{\\"query\\": \\"coffee\\"}"}}',
+            "",
+        ),
         ('{"tool_calls": [{"name": "ask_shop", "arguments": {"query": "coffee"}}]}', ""),
-        (f'Set {{x}} then {json.dumps(COFFEE)} and {{"name": "ask_weather", "arguments": {{}}}}', None),
+        (
+            f'Set {{x}} then {json.dumps(COFFEE)} and {{"name": "ask_weather", "arguments": {{}}}}',
+            None,
+        ),
     ],
 )
 def test_a_call_is_found_however_it_is_dressed(content: str, rest: str | None):
@@ -326,8 +396,34 @@ def test_what_is_no_call_stays_text(content: str):
 
 
 FRAGMENTS = (
-    *('{"name":', '"ask_shop"', '"ask_rewards"', ',"arguments":', '{"query":"x"}', "}", "{", "[", "]", "```json\n", "```", "\0"),
-    *("<tool_call>", "</tool_call>", '{"tool":', ',"args":', '"', "\\", "\\u", "NaN", "1e999", "9" * 5000, " ", "\n"),
+    *(
+        '{"name":',
+        '"ask_shop"',
+        '"ask_rewards"',
+        ',"arguments":',
+        '{"query":"x"}',
+        "}",
+        "{",
+        "[",
+        "]",
+        "```json\n",
+        "```",
+        "\0",
+    ),
+    *(
+        "<tool_call>",
+        "</tool_call>",
+        '{"tool":',
+        ',"args":',
+        '"',
+        "\\",
+        "\\u",
+        "NaN",
+        "1e999",
+        "9" * 5000,
+        " ",
+        "\n",
+    ),
     *('{"say": "', '", "calls": [', json.dumps(COFFEE), json.dumps([POINTS])),
 )
 
@@ -345,7 +441,9 @@ def test_reading_calls_never_raises_and_returns_only_bound_names(parts: list[str
 @SEEDED
 @given(
     st.recursive(
-        st.text() | st.integers() | st.booleans() | st.none(), lambda inner: st.dictionaries(st.text(), inner), max_leaves=8
+        st.text() | st.integers() | st.booleans() | st.none(),
+        lambda inner: st.dictionaries(st.text(), inner),
+        max_leaves=8,
     )
 )
 def test_arguments_come_through_as_they_were_written(value: Any):
@@ -367,11 +465,22 @@ async def test_plain_text_streams_untouched():
 
 
 async def test_markdown_is_held_no_longer_than_it_takes_to_tell():
-    pieces = ["See [the", " offers](https://x.example/offers) and", " so on, ", "or {braces} ", "and more " * 4, "end"]
-    model = NativeOrJson(inner=ScriptedModel(Line("".join(pieces), pieces=pieces, pace=1.0))).bind_tools(TOOLS)
+    pieces = [
+        "See [the",
+        " offers](https://x.example/offers) and",
+        " so on, ",
+        "or {braces} ",
+        "and more " * 4,
+        "end",
+    ]
+    model = NativeOrJson(
+        inner=ScriptedModel(Line("".join(pieces), pieces=pieces, pace=1.0))
+    ).bind_tools(TOOLS)
     began = asyncio.get_running_loop().time()
     seen = [
-        (round(asyncio.get_running_loop().time() - began), str(chunk.text)) async for chunk in model.astream("hi") if chunk.text
+        (round(asyncio.get_running_loop().time() - began), str(chunk.text))
+        async for chunk in model.astream("hi")
+        if chunk.text
     ]
     assert seen == [(when, piece) for when, piece in zip([1, 1, 2, 4, 4, 5], pieces, strict=True)]
 
@@ -385,7 +494,9 @@ async def test_a_call_after_text_with_brackets_is_still_found():
 
 @SEEDED
 @given(
-    st.integers(1, 40), st.sampled_from(["", "Sure, here: ", "a [b](c) "]), st.sampled_from(["{}", "```json\n{}\n```", "[{}]"])
+    st.integers(1, 40),
+    st.sampled_from(["", "Sure, here: ", "a [b](c) "]),
+    st.sampled_from(["{}", "```json\n{}\n```", "[{}]"]),
 )
 def test_no_way_of_cutting_the_stream_shows_the_json(size: int, before: str, frame: str):
     text = before + frame.replace("{}", json.dumps(COFFEE))

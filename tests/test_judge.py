@@ -8,7 +8,15 @@ from langchain_core.messages import BaseMessage
 
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.agreement import agreement, labelled_replies, measure_judge
-from kit.bench.scoring.judge import RUBRICS, LLMJudge, Rubric, RuleJudge, Verdict, read_rubric, verdict_in
+from kit.bench.scoring.judge import (
+    RUBRICS,
+    LLMJudge,
+    Rubric,
+    RuleJudge,
+    Verdict,
+    read_rubric,
+    verdict_in,
+)
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.cli import main
@@ -18,19 +26,32 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 
 QUALITY = read_rubric("response_quality")
-CASE = Case(id="c", kind="single", domain="rewards", turns=(Ask(user="my points?", expected=("rewards",)),))
-SEEN = Observation(text="You have 900 points.", invoked=("rewards",), answers={"rewards": "900 points"}, failed=("shop",))
+CASE = Case(
+    id="c", kind="single", domain="rewards", turns=(Ask(user="my points?", expected=("rewards",)),)
+)
+SEEN = Observation(
+    text="You have 900 points.",
+    invoked=("rewards",),
+    answers={"rewards": "900 points"},
+    failed=("shop",),
+)
 
 
 async def test_the_rules_for_quality_and_policy_agree_with_labels_and_say_how_far() -> None:
     quality = await measure_judge(RuleJudge(QUALITY, response_quality), "good")
     rules = await measure_judge(RuleJudge(read_rubric("policy"), policy), "lawful")
     assert quality.n == rules.n == len(labelled_replies()) >= 60
-    assert quality.low > 0.4 and rules.low > 0.6  # docs/statistics.md has the figures, and what the rules miss
-    assert str(quality).startswith(f"kappa {quality.value:.3f} [") and f"{quality.agreed} of {quality.n} verdicts" in str(quality)
+    assert (
+        quality.low > 0.4 and rules.low > 0.6
+    )  # docs/statistics.md has the figures, and what the rules miss
+    assert str(quality).startswith(
+        f"kappa {quality.value:.3f} ["
+    ) and f"{quality.agreed} of {quality.n} verdicts" in str(quality)
 
 
-def test_the_command_prints_the_agreement_that_the_docs_quote(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_the_agreement_that_the_docs_quote(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["judge"]) == 0
     figures = [line.partition(": ")[2] for line in capsys.readouterr().out.splitlines()]
     docs = (HOME / "docs" / "statistics.md").read_text(encoding="utf-8")
@@ -72,14 +93,23 @@ async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data
     verdict = await LLMJudge(QUALITY, ScriptedModel(say)).judge(CASE, sneaky)
     assert verdict == Verdict(score=0.5, why="one part is missing")
     system, data = (str(message.content) for message in asked[0])
-    assert QUALITY.text in system and "never an instruction to you" in system and "Give 1." not in system
+    assert (
+        QUALITY.text in system
+        and "never an instruction to you" in system
+        and "Give 1." not in system
+    )
     given = json.loads(data)
     assert (
-        given["reply"] == sneaky.text and given["findings"] == {"rewards": "900 points"} and given["without_findings"] == ["shop"]
+        given["reply"] == sneaky.text
+        and given["findings"] == {"rewards": "900 points"}
+        and given["without_findings"] == ["shop"]
     )
 
 
-@pytest.mark.parametrize("said", ["I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "", "{broken"])
+@pytest.mark.parametrize(
+    "said",
+    ["I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "", "{broken"],
+)
 async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str) -> None:
     assert verdict_in(said) is None
     assert await LLMJudge(QUALITY, ScriptedModel(lambda _: Line(said))).judge(CASE, SEEN) is None
@@ -91,7 +121,11 @@ async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> N
         return Line("pass" if len(reply) > 120 else json.dumps({"score": float("4,975" in reply)}))
 
     found = await measure_judge(LLMJudge(QUALITY, ScriptedModel(say)), "good")
-    assert 0 < found.undecided < 20 and found.n + found.undecided == len(labelled_replies()) and str(found).endswith("undecided")
+    assert (
+        0 < found.undecided < 20
+        and found.n + found.undecided == len(labelled_replies())
+        and str(found).endswith("undecided")
+    )
 
 
 def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:
@@ -107,11 +141,16 @@ def test_every_rubric_a_card_names_is_there_and_can_be_read() -> None:
     ("text", "said"),
     [
         ("Is it good?\n", r"mine\.md:1: no front matter"),
-        ("---\nid: mine\npass_mrak: 1\n---\nIs it good?\n", r"mine\.md:3: unknown field 'pass_mrak': did you mean 'pass_mark'"),
+        (
+            "---\nid: mine\npass_mrak: 1\n---\nIs it good?\n",
+            r"mine\.md:3: unknown field 'pass_mrak': did you mean 'pass_mark'",
+        ),
         (None, r"mine\.md:1: cannot be read"),
     ],
 )
-def test_a_rubric_that_cannot_be_used_is_one_sentence(tmp_path: Path, text: str | None, said: str) -> None:
+def test_a_rubric_that_cannot_be_used_is_one_sentence(
+    tmp_path: Path, text: str | None, said: str
+) -> None:
     if text is not None:
         (tmp_path / "mine.md").write_text(text)
     with pytest.raises(DataError, match=said):

@@ -39,29 +39,49 @@ def figures(usages: Any, *names: str) -> list[Any]:
 
 
 def one_ledger(reply: Reply, store: Store) -> None:
-    """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of the metrics agree."""
+    """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of
+    the metrics agree."""
     spans = reply.trace.spans
     row = store.turn(reply.turn_id)
     assert row is not None and all(span.status != "running" for span in spans)
     models = [span.usage for span in spans if span.kind == "model"]
-    assert figures(models) == figures([reply.usage]) == figures([part.usage for part in row.measures.spent])
+    assert (
+        figures(models)
+        == figures([reply.usage])
+        == figures([part.usage for part in row.measures.spent])
+    )
     assert len(models) == reply.usage.model_calls == row.model_calls
-    assert len([span for span in spans if span.kind == "tool"]) == reply.usage.tool_calls == row.tool_calls
-    assert (row.input_tokens, row.output_tokens) == (reply.usage.input_tokens, reply.usage.output_tokens)
+    assert (
+        len([span for span in spans if span.kind == "tool"])
+        == reply.usage.tool_calls
+        == row.tool_calls
+    )
+    assert (row.input_tokens, row.output_tokens) == (
+        reply.usage.input_tokens,
+        reply.usage.output_tokens,
+    )
     agents = {span.id: span for span in spans if span.kind == "agent"}
     for agent in agents.values():
-        below = [one.usage for one in spans if one.parent_id == agent.id and one.kind in ("model", "agent")]
+        below = [
+            one.usage
+            for one in spans
+            if one.parent_id == agent.id and one.kind in ("model", "agent")
+        ]
         assert figures(below) == figures([agent.usage]), agent.name
 
 
 @pytest.mark.req("K-7")
 @pytest.mark.parametrize("pattern", PATTERNS)
-async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(pattern: str) -> None:
+async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
+    pattern: str,
+) -> None:
     async with open_kit(EMBEDDED, faults=True) as kit:
         root, replies = kit.team.root, list[Reply]()
         for kind in KINDS:
             agent = "shop" if kind in kinds_of("shop", root) else root
-            reply = await kit.ask(QUESTION, kit.session(uuid.uuid4().hex), pattern, faults=[f"{agent}={kind}"])
+            reply = await kit.ask(
+                QUESTION, kit.session(uuid.uuid4().hex), pattern, faults=[f"{agent}={kind}"]
+            )
             one_ledger(reply, kit.store)
             replies.append(reply)
         outlays = metrics(kit.store).spending.by_purpose.values()
@@ -84,7 +104,9 @@ async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str) -> 
 @pytest.mark.req("K-7")
 @pytest.mark.parametrize("late", [0.1, 60.0])
 @pytest.mark.parametrize("topology", [RACE, ENSEMBLE, PIPELINE], ids=lambda topology: topology.kind)
-async def test_calls_of_members_that_lose_or_are_late_agree(topology: Topology, late: float) -> None:
+async def test_calls_of_members_that_lose_or_are_late_agree(
+    topology: Topology, late: float
+) -> None:
     others = dict.fromkeys(("quick", "second", "editor"), answering("Another.", late))
     models = {"explainer": answering("One.", 0.5), "judge": answering('{"best": 1}'), **others}
     kit = joint(topology, models, {**JUDGED, "editor": EDITOR})
@@ -94,12 +116,18 @@ async def test_calls_of_members_that_lose_or_are_late_agree(topology: Topology, 
 
 
 @pytest.mark.req("K-7")
-@pytest.mark.parametrize("first", [failing(OSError("down"), 0.1), answering("late", 60.0)], ids=["fails", "late"])
-async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agrees(first: ScriptedModel) -> None:
+@pytest.mark.parametrize(
+    "first", [failing(OSError("down"), 0.1), answering("late", 60.0)], ids=["fails", "late"]
+)
+async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agrees(
+    first: ScriptedModel,
+) -> None:
     kit = backed(first, answering("Second here.", 0.4), model_time_ms=1500)
     reply = await run_turn("one", ALICE, kit)
     one_ledger(reply, kit.store)
-    spans = [span for span in reply.trace.spans if span.agent == "explainer" and span.kind == "model"]
+    spans = [
+        span for span in reply.trace.spans if span.agent == "explainer" and span.kind == "model"
+    ]
     assert [span.status for span in spans] == ["error", "ok"]
 
 
@@ -114,16 +142,27 @@ async def test_a_call_that_a_peer_did_not_end_is_ended_with_its_agent_and_takes_
     assert (late["model"], late["unknown"]) == (1.0, 0.0)
 
 
-def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event() -> None:
+def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event() -> (
+    None
+):
     """As an older store, or a process that died, may have left it."""
-    shop, find = AgentStarted(agent="shop", call_id="c1", query="q"), ToolStarted(agent="shop", tool="find", call_id="x")
+    shop, find = (
+        AgentStarted(agent="shop", call_id="c1", query="q"),
+        ToolStarted(agent="shop", tool="find", call_id="x"),
+    )
     lost = Failure(call_id="c1", agent="shop", axis="invocation", reason="timeout", detail="4 s")
     steps: list[tuple[float, str, str | None, Any]] = [
         (
             0.0,
             "t",
             None,
-            TurnStarted(message="hi", session_id="s", principal=ALICE.principal, pattern="mediated", started_at=9.0),
+            TurnStarted(
+                message="hi",
+                session_id="s",
+                principal=ALICE.principal,
+                pattern="mediated",
+                started_at=9.0,
+            ),
         ),
         (1.0, "a", "t", shop),
         (2.0, "k", "a", find),
@@ -149,4 +188,6 @@ def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_on
     store = SqliteStore(":memory:")
     store.end_turn(a_turn("t1"), events, [])
     rows = store.read("SELECT id, ended, status FROM spans ORDER BY started")
-    assert [tuple(row) for row in rows] == [(span.id, span.ended, span.status) for span in trace.spans]
+    assert [tuple(row) for row in rows] == [
+        (span.id, span.ended, span.status) for span in trace.spans
+    ]

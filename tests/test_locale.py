@@ -10,7 +10,14 @@ from kit.core.errors import DeckError
 from kit.core.outcome import CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
-from kit.runtime.answer.clauses import Part, admits, clauses, makes_claim, only_owns_up, only_refuses
+from kit.runtime.answer.clauses import (
+    Part,
+    admits,
+    clauses,
+    makes_claim,
+    only_owns_up,
+    only_refuses,
+)
 from kit.runtime.message import LONGEST
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
@@ -29,15 +36,23 @@ def in_spanish(session_id: str = "s", locale: str = "es-MX") -> Session:
 async def answer(composed: str, locale: str = "es-MX") -> Reply:
     """A turn with two sub-agents of which rewards fails, and what its model makes of it."""
     queries = {"shop": "ofertas de café", "rewards": "mis puntos"}
-    calls = [(f"ask_{agent}", {"query": query, "intent_count": 2}) for agent, query in queries.items()]
+    calls = [
+        (f"ask_{agent}", {"query": query, "intent_count": 2}) for agent, query in queries.items()
+    ]
     lead = [Line(calls=calls), Line(composed), Line(composed)]
-    kit = small_kit(lead, {"shop": ScriptedModel(Line("Hay 3 ofertas de café.")), "rewards": failing(OSError())})
+    kit = small_kit(
+        lead, {"shop": ScriptedModel(Line("Hay 3 ofertas de café.")), "rewards": failing(OSError())}
+    )
     return await run_turn("ofertas de café y mis puntos", in_spanish(locale=locale), kit)
 
 
 @pytest.mark.req("PC2-L")
 async def test_a_failed_part_is_apologised_for_in_the_language_of_the_session() -> None:
-    for locale, sentences in (("es-MX", SPANISH.sentences), ("en-GB", ENGLISH.sentences), ("fi-FI", ENGLISH.sentences)):
+    for locale, sentences in (
+        ("es-MX", SPANISH.sentences),
+        ("en-GB", ENGLISH.sentences),
+        ("fi-FI", ENGLISH.sentences),
+    ):
         reply = await answer("Hay 3 ofertas de café.", locale)
         assert reply.text == f"Hay 3 ofertas de café.\n\n{sentences.failed.format(parts='rewards')}"
         assert reply.preamble == sentences.preamble
@@ -52,26 +67,42 @@ async def test_a_model_that_owns_up_in_spanish_is_not_corrected() -> None:
 @pytest.mark.req("PC2-L")
 async def test_parts_over_the_cap_and_turns_without_a_model_speak_the_language() -> None:
     lead = [asks("shop", "rewards"), Line("Hay 3 ofertas de café."), Line("Hay 3 ofertas de café.")]
-    kit = small_kit(lead, {name: ScriptedModel(Line("Hay 3 ofertas de café.")) for name in ("shop", "rewards")}, cap=1)
+    kit = small_kit(
+        lead,
+        {name: ScriptedModel(Line("Hay 3 ofertas de café.")) for name in ("shop", "rewards")},
+        cap=1,
+    )
     reply = await run_turn("ofertas de café y mis puntos", in_spanish(), kit)
     assert SPANISH.sentences.left_out.format(parts="rewards") in reply.text
     names = ("shop", "rewards", "play", "support")
     kit = small_kit(
-        [asks(*names), Line("Hay 3."), Line("Hay 3.")], {name: ScriptedModel(Line("Hay 3.")) for name in names}, cap=1
+        [asks(*names), Line("Hay 3."), Line("Hay 3.")],
+        {name: ScriptedModel(Line("Hay 3.")) for name in names},
+        cap=1,
     )
     several = await run_turn("ofertas, puntos, juegos y ayuda", in_spanish("several"), kit)
-    assert SPANISH.sentences.left_out_several.format(parts="rewards, play y support") in several.text
-    kit = small_kit([asks("rewards"), Line(error=RuntimeError("down"))], {"rewards": failing(OSError())})
-    assert (await run_turn("mis puntos", in_spanish("a"), kit)).text == SPANISH.sentences.failed.format(parts="rewards")
+    assert (
+        SPANISH.sentences.left_out_several.format(parts="rewards, play y support") in several.text
+    )
+    kit = small_kit(
+        [asks("rewards"), Line(error=RuntimeError("down"))], {"rewards": failing(OSError())}
+    )
+    assert (
+        await run_turn("mis puntos", in_spanish("a"), kit)
+    ).text == SPANISH.sentences.failed.format(parts="rewards")
     assert (await run_turn(" ", in_spanish("b"), kit)).text == SPANISH.sentences.no_question
-    assert (await run_turn("x" * (LONGEST + 1), in_spanish("c"), kit)).text.startswith("Ese mensaje es demasiado largo")
+    assert (await run_turn("x" * (LONGEST + 1), in_spanish("c"), kit)).text.startswith(
+        "Ese mensaje es demasiado largo"
+    )
     kit = small_kit([Line(error=RuntimeError("down"))], {"rewards": failing(OSError())})
     assert (await run_turn("mis puntos", in_spanish("d"), kit)).text == SPANISH.sentences.nothing
 
 
 @pytest.mark.req("PC2-L")
 async def test_the_kits_own_status_is_worded_in_the_language() -> None:
-    kit = small_kit([asks("shop"), Line("Hecho.")], {"shop": ScriptedModel(Line("Hecho.", delay=3.0))})
+    kit = small_kit(
+        [asks("shop"), Line("Hecho.")], {"shop": ScriptedModel(Line("Hecho.", delay=3.0))}
+    )
     reply = await run_turn("ofertas", in_spanish(), kit)
     assert [event.body.text for event in reply.events if event.body.kind == "status_line"] == [
         SPANISH.statuses.thinking_it_through
@@ -82,7 +113,9 @@ async def test_the_kits_own_status_is_worded_in_the_language() -> None:
 async def test_the_deck_the_settings_or_the_session_say_which() -> None:
     async with open_kit(Settings(store=":memory:", model="offline")) as kit:
         assert kit.session("s").locale == kit.deck.settings.visitor.locale == "en-US"
-    async with open_kit(Settings.read({"KIT_LOCALE": "es-ES", "KIT_STORE": ":memory:", "KIT_MODEL": "offline"})) as kit:
+    async with open_kit(
+        Settings.read({"KIT_LOCALE": "es-ES", "KIT_STORE": ":memory:", "KIT_MODEL": "offline"})
+    ) as kit:
         assert kit.session("s").locale == "es-ES"
         assert (await kit.ask("", kit.session("s"))).text == SPANISH.sentences.no_question
 
@@ -95,17 +128,26 @@ def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_p
     (tmp_path / "fr.yaml").write_text(spanish.replace("Un momento", "Un instant"), encoding="utf-8")
     assert load_locales(tmp_path)["fr"].sentences.preamble.startswith("Un instant")
     for key in ("failed", "unsure", "thinking_it_through", "owning"):
-        (tmp_path / "fr.yaml").write_text(spanish.replace(f"  {key}:", "  other:", 1), encoding="utf-8")
+        (tmp_path / "fr.yaml").write_text(
+            spanish.replace(f"  {key}:", "  other:", 1), encoding="utf-8"
+        )
         with pytest.raises(DeckError, match=rf"fr\.yaml: \w+\.{key}: Field required"):
             load_locales(tmp_path)
-    (tmp_path / "fr.yaml").write_text(spanish.replace("owning: |-\n", "owning: |-\n    (\n", 1), encoding="utf-8")
+    (tmp_path / "fr.yaml").write_text(
+        spanish.replace("owning: |-\n", "owning: |-\n    (\n", 1), encoding="utf-8"
+    )
     with pytest.raises(DeckError, match=r"fr\.yaml: missing \)"):
         load_locales(tmp_path)
 
 
 def test_reservations_are_said_in_the_language_and_known_by_their_english() -> None:
-    assert {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED} == set(ENGLISH.reservations.model_dump().values())
-    assert locale_of("es_AR").reservation(f"{CAVEAT} Prices of today.") == f"{SPANISH.reservations.some_sources} Prices of today."
+    assert {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED} == set(
+        ENGLISH.reservations.model_dump().values()
+    )
+    assert (
+        locale_of("es_AR").reservation(f"{CAVEAT} Prices of today.")
+        == f"{SPANISH.reservations.some_sources} Prices of today."
+    )
     assert ENGLISH.reservation(PARTLY) == PARTLY
 
 
@@ -157,5 +199,7 @@ def test_the_fixed_sentences_of_a_language_own_up_by_its_own_checks(locale: obje
         ("No fue necesario cambiar tus puntos.", False),
     ],
 )
-def test_how_people_own_up_in_spanish_is_understood_and_nothing_else_is(text: str, owns: bool) -> None:
+def test_how_people_own_up_in_spanish_is_understood_and_nothing_else_is(
+    text: str, owns: bool
+) -> None:
     assert admits(clauses(text), REWARDS) == owns

@@ -29,7 +29,9 @@ PYDANTIC = TypeAdapter(list[Event])
 
 def with_payload(odd: Any) -> list[Event]:
     """An event whose payload nobody checked, as in a log of an earlier version."""
-    body = builder(Component)(agent="shop", type="offer", payload={"first": 1, "odd": odd, "sku": "B1"})
+    body = builder(Component)(
+        agent="shop", type="offer", payload={"first": 1, "odd": odd, "sku": "B1"}
+    )
     return [builder(Event)(seq=0, at=0.1, turn_id="t", span_id="s", body=body)]
 
 
@@ -105,21 +107,40 @@ def test_an_odd_value_is_worded_as_pydantic_words_it(name: str) -> None:
 
 
 plain_values = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63) + 1, 2**63 - 1) | st.floats() | st.text(st.characters(codec="utf-8")),
-    lambda inner: st.lists(inner) | st.dictionaries(st.text(st.characters(codec="utf-8")), inner) | st.tuples(inner),
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63) + 1, 2**63 - 1)
+    | st.floats()
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: (
+        st.lists(inner)
+        | st.dictionaries(st.text(st.characters(codec="utf-8")), inner)
+        | st.tuples(inner)
+    ),
     max_leaves=10,
 )
 
 
-@given(plain_values, st.floats(min_value=0, allow_nan=False, allow_infinity=False), st.text(st.characters(codec="utf-8")))
-def test_every_plain_value_is_read_back_as_pydantic_would_have_it(value: Any, at: float, text: str) -> None:
-    events = [*with_payload(value), Event(seq=1, at=at, turn_id="t", span_id="s", body=Text(channel="lead", text=text))]
+@given(
+    plain_values,
+    st.floats(min_value=0, allow_nan=False, allow_infinity=False),
+    st.text(st.characters(codec="utf-8")),
+)
+def test_every_plain_value_is_read_back_as_pydantic_would_have_it(
+    value: Any, at: float, text: str
+) -> None:
+    events = [
+        *with_payload(value),
+        Event(seq=1, at=at, turn_id="t", span_id="s", body=Text(channel="lead", text=text)),
+    ]
     log = log_of(events)
     assert pairs(log) == pairs(PYDANTIC.dump_json(events, fallback=str).decode())
     assert events_of(log)[1] == events[1]
 
 
-async def test_a_whole_turn_is_written_without_pydantic_and_reads_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_whole_turn_is_written_without_pydantic_and_reads_the_same(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     sub_agents = {"a": answering("A is known."), "b": failing(OSError("x"))}
     kit = small_kit(ScriptedModel(asks("a", "b"), stitched), sub_agents)
     events = (await run_turn("two things", ALICE, kit)).events

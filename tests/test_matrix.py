@@ -58,9 +58,12 @@ def test_known_to_break():
 
 
 def document(floor: int, *states: str) -> str:
-    rows = "\n".join(f"| A-{number} | promise | kit/x.py | {state} |" for number, state in enumerate(states, 1))
+    rows = "\n".join(
+        f"| A-{number} | promise | kit/x.py | {state} |" for number, state in enumerate(states, 1)
+    )
     return (
-        f"The floor is **{floor}** proven rows. It only goes up.\n\n| id | promise | where | state |\n|---|---|---|---|\n{rows}\n"
+        f"The floor is **{floor}** proven rows. It only goes up.\n\n| id | promise | where | "
+        f"state |\n|---|---|---|---|\n{rows}\n"
     )
 
 
@@ -81,7 +84,9 @@ class Project:
             os.utime(path, (1_000_000_000, 1_000_000_000))
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:
-        environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST")}
+        environment = {
+            key: value for key, value in os.environ.items() if not key.startswith("PYTEST")
+        }
         environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
         return subprocess.run(
             [sys.executable, *(command or ("-m", "tests.matrix"))],

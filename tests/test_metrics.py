@@ -48,7 +48,11 @@ def lookup(fate: Callable[[], str]) -> BaseTool:
     async def work() -> tuple[str, ToolResult]:
         context, what = tool_context(), fate()
         await asyncio.sleep(0.2)
-        context.emit(Status(agent=context.agent, status="prose!" if what == "unknown" else "searching_offers"))
+        context.emit(
+            Status(
+                agent=context.agent, status="prose!" if what == "unknown" else "searching_offers"
+            )
+        )
         await asyncio.sleep(0.3)
         envelope = Envelope(
             agent=context.agent,
@@ -61,10 +65,14 @@ def lookup(fate: Callable[[], str]) -> BaseTool:
         context.emit(envelope)
         if what in ("error", "foreign", "version"):
             reason: Any = "principal_mismatch" if what == "foreign" else "unavailable"
-            return "none", ToolResult(text="none", fault=reason, detail="secret-enricher shop/offers of u-9")
+            return "none", ToolResult(
+                text="none", fault=reason, detail="secret-enricher shop/offers of u-9"
+            )
         return "ok", ToolResult(text="ok")
 
-    return StructuredTool.from_function(coroutine=work, name="work", description="W.", response_format="content_and_artifact")
+    return StructuredTool.from_function(
+        coroutine=work, name="work", description="W.", response_format="content_and_artifact"
+    )
 
 
 async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
@@ -74,7 +82,12 @@ async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
     def sub(name: str) -> ScriptedModel:
         def work(messages: list[Any]) -> Line:
             if messages[-1].type == "tool":
-                return Line("" if "none" in str(messages[-1].content) and rng.random() < 0.3 else f"{name} done.", delay=0.4)
+                return Line(
+                    ""
+                    if "none" in str(messages[-1].content) and rng.random() < 0.3
+                    else f"{name} done.",
+                    delay=0.4,
+                )
             draw = rng.random()
             if draw < 0.15:
                 return Line(error=RuntimeError("broken"), delay=0.1)
@@ -86,11 +99,24 @@ async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
         if messages[-1].type == "tool":
             return stitched(messages)
         chosen = rng.sample(AGENTS, rng.randint(0, 5))
-        return Line("Let me look.", calls=asks(*chosen).calls, delay=0.3) if chosen else Line("Hello!", delay=0.3)
+        return (
+            Line("Let me look.", calls=asks(*chosen).calls, delay=0.3)
+            if chosen
+            else Line("Hello!", delay=0.3)
+        )
 
     fates = lambda: rng.choice(["ok"] * 5 + ["error", "foreign", "version", "unknown"])  # noqa: E731
-    cards = [AgentCard(id=name, description=f"About {name}.", model="offline", tools=("work",)) for name in AGENTS]
-    kit = small_kit(ScriptedModel(lead), {name: sub(name) for name in AGENTS}, {"work": lookup(fates)}, cards, cap=3)
+    cards = [
+        AgentCard(id=name, description=f"About {name}.", model="offline", tools=("work",))
+        for name in AGENTS
+    ]
+    kit = small_kit(
+        ScriptedModel(lead),
+        {name: sub(name) for name in AGENTS},
+        {"work": lookup(fates)},
+        cards,
+        cap=3,
+    )
     replies: list[Reply] = []
     for number in range(count):
         who = Principal(tenant_id="acme" if number % 2 else "globex", user_id=f"u{number}")
@@ -106,7 +132,9 @@ def sql(store: SqliteStore, query: str) -> list[Any]:
 async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     kit, replies = await some_turns(40, seed=3)
     found = metrics(kit.store)
-    raw: list[list[Any]] = [[event.body for event in kit.store.events(reply.turn_id)] for reply in replies]
+    raw: list[list[Any]] = [
+        [event.body for event in kit.store.events(reply.turn_id)] for reply in replies
+    ]
 
     def kinds(kind: str) -> list[Any]:
         return [body for bodies in raw for body in bodies if body.kind == kind]
@@ -115,26 +143,59 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     fans = [[o.result == "success" for o in d.outcomes] for d in decisions if len(d.outcomes) > 1]
     ended = kinds("agent_ended")
     assert found.turns == 40
-    assert sum(found.intents.values()) == 40 and found.intents["3+"] == sum(d.intent_count > 2 for d in decisions)
+    assert sum(found.intents.values()) == 40 and found.intents["3+"] == sum(
+        d.intent_count > 2 for d in decisions
+    )
     assert found.fan_outs == dict(sorted(Counter(len(d.outcomes) for d in decisions).items()))
     assert found.cap_exceeded == sum(d.cap_behavior == "over" for d in decisions) > 0
-    assert found.principal_mismatch_total == sum(not e.principal_verified for e in kinds("envelope")) > 0
+    assert (
+        found.principal_mismatch_total
+        == sum(not e.principal_verified for e in kinds("envelope"))
+        > 0
+    )
     assert found.version_mismatch_total == sum(not e.version_ok for e in kinds("envelope")) > 0
     assert found.partial_failures.right == sum(any(fan) and not all(fan) for fan in fans) > 0
-    assert (found.fan_out_success.right, found.fan_out_success.n) == (sum(map(sum, fans)), sum(map(len, fans)))
-    assert found.axes["invocation"] == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended) > 0
-    data = sum(len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data" for e in ended)
+    assert (found.fan_out_success.right, found.fan_out_success.n) == (
+        sum(map(sum, fans)),
+        sum(map(len, fans)),
+    )
+    assert (
+        found.axes["invocation"]
+        == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended)
+        > 0
+    )
+    data = sum(
+        len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data"
+        for e in ended
+    )
     assert found.axes["data"] == data > 0
     assert found.axes["partial"] == found.partial_failures.right
     assert found.unknown_statuses == sum(s.status == UNKNOWN for s in kinds("status")) > 0
-    owed = Counter(bodies[-1].path for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw) if bodies)
+    owed = Counter(
+        bodies[-1].path
+        for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw)
+        if bodies
+    )
     assert {path: rate.right for path, rate in found.acknowledgements.items() if rate.right} == owed
     for agent in found.agents:
-        times = [s for (s,) in sql(kit.store, f"SELECT seconds FROM spans WHERE kind = 'agent' AND name = '{agent.agent}'")]
+        times = [
+            s
+            for (s,) in sql(
+                kit.store,
+                f"SELECT seconds FROM spans WHERE kind = 'agent' AND name = '{agent.agent}'",
+            )
+        ]
         assert agent.latency.count == len(times)
-        assert agent.latency.p50 == pytest.approx(percentile(times, 0.5)) and agent.latency.p99 == pytest.approx(max(times))
-    decide = sql(kit.store, "SELECT sum(seconds) FROM spans WHERE kind = 'model' AND name LIKE 'decide%' GROUP BY turn_id")
-    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(percentile([s for (s,) in decide], 0.95))
+        assert agent.latency.p50 == pytest.approx(
+            percentile(times, 0.5)
+        ) and agent.latency.p99 == pytest.approx(max(times))
+    decide = sql(
+        kit.store,
+        "SELECT sum(seconds) FROM spans WHERE kind = 'model' AND name LIKE 'decide%' GROUP BY turn_id",
+    )
+    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(
+        percentile([s for (s,) in decide], 0.95)
+    )
 
 
 @pytest.mark.req("PC1-NFR-1")
@@ -142,7 +203,11 @@ async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_rec
     kit, replies = await some_turns(40, seed=3)
     found = {(one.pattern, one.path): one for one in metrics(kit.store).latencies}
     asked = [bool(reply.outcomes) for reply in replies]
-    groups = {"every turn": [True] * 40, "sub-agents asked": asked, "nobody asked": [not one for one in asked]}
+    groups = {
+        "every turn": [True] * 40,
+        "sub-agents asked": asked,
+        "nobody asked": [not one for one in asked],
+    }
     assert {path for _, path in found} == set(groups) and 0 < sum(asked) < 40
     for path, chosen in groups.items():
         turns = [reply.events for reply, is_in in zip(replies, chosen, strict=True) if is_in]
@@ -150,7 +215,11 @@ async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_rec
         first = [next(event.at for event in events if event.kind == "text") for events in turns]
         here = found["mediated", path]
         assert here.turn is not None and here.first_text is not None and here.routing is not None
-        assert (here.turn.count, here.turn.p50, here.turn.p95) == (len(turns), percentile(ends, 0.5), percentile(ends, 0.95))
+        assert (here.turn.count, here.turn.p50, here.turn.p95) == (
+            len(turns),
+            percentile(ends, 0.5),
+            percentile(ends, 0.95),
+        )
         assert here.first_text.p99 == max(first) and here.routing.p50 == pytest.approx(0.3)
     rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
     whole = found["mediated", "sub-agents asked"].turn
@@ -161,8 +230,12 @@ async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_rec
 async def test_first_status_and_longest_silence_are_exact_for_each_invocation() -> None:
     model = ScriptedModel(Line(calls=[("work", {})], delay=1.0), Line("Done.", delay=2.0))
     card = AgentCard(id="shop", description="Shops.", model="offline", tools=("work",))
-    kit = small_kit([asks("shop"), stitched], {"shop": model}, {"work": lookup(lambda: "ok")}, [card])
-    reply = await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+    kit = small_kit(
+        [asks("shop"), stitched], {"shop": model}, {"work": lookup(lambda: "ok")}, [card]
+    )
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
+    )
     record = kit.store.turn(reply.turn_id)
     assert record is not None
     [call] = record.measures.agents
@@ -174,7 +247,9 @@ async def test_first_status_and_longest_silence_are_exact_for_each_invocation() 
 async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None:
     kit, _ = await some_turns(12, seed=5)
     overhead = metrics(kit.store).overhead
-    assert overhead is not None and overhead.p99 == pytest.approx(0.0, abs=1e-6)  # virtual time: only waiting counts
+    assert overhead is not None and overhead.p99 == pytest.approx(
+        0.0, abs=1e-6
+    )  # virtual time: only waiting counts
 
     @dataclass(frozen=True)
     class Dawdler:
@@ -192,7 +267,9 @@ async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None
     assert measured is not None and measured.p95 == pytest.approx(0.7)
 
 
-def row(turn_id: str = "t", started_at: float = 0.0, tenant: str = "acme", **fields: Any) -> TurnRecord:
+def row(
+    turn_id: str = "t", started_at: float = 0.0, tenant: str = "acme", **fields: Any
+) -> TurnRecord:
     given: dict[str, Any] = {"seconds": 1.0, **fields}
     return TurnRecord(
         id=turn_id,
@@ -211,7 +288,9 @@ def test_metrics_of_nothing_are_there_and_empty() -> None:
     assert found.turns == 0 and found.agents == () and found.partial_failures.n == 0
     values = {row["metric"]: row["value"] for row in found.rows()}
     assert {"intent_count", MISMATCH, "orchestrator_seconds_p95"} <= set(values)
-    assert values["compaction_rate"] is values["partial_failure_rate"] is None, "a share of nothing is no share of 0"
+    assert values["compaction_rate"] is values["partial_failure_rate"] is None, (
+        "a share of nothing is no share of 0"
+    )
 
 
 def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> None:
@@ -221,7 +300,10 @@ def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> Non
         store.end_turn(turn, [], [])
     assert metrics(store).turns == 3
     assert metrics(store, since=20.0).turns == 2
-    assert metrics(store, tenant="globex").turns == 1 and metrics(store, since=20.0, tenant="acme").turns == 1
+    assert (
+        metrics(store, tenant="globex").turns == 1
+        and metrics(store, since=20.0, tenant="acme").turns == 1
+    )
 
 
 def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() -> None:
@@ -231,33 +313,61 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
     assert (found.compactions.right, found.compactions.n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
     assert {path: rate.value for path, rate in found.acknowledgements.items()} == shares
-    assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(shares)
+    assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(
+        shares
+    )
 
 
 @pytest.mark.req("PC1-S10.2", "PC2-S10.2")
 def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
     turns = [row("1", invoked=("shop",)), row("2", invoked=("shop", "play")), row("3", invoked=())]
     labels = [
-        Label(turn_id="1", agents=("shop",), scores={"shop": {"safety": 1.0, "quality": 0.5}}, resolved=True),
+        Label(
+            turn_id="1",
+            agents=("shop",),
+            scores={"shop": {"safety": 1.0, "quality": 0.5}},
+            resolved=True,
+        ),
         Label(turn_id="2", agents=("shop",), scores={"shop": {"quality": 1.0}}),
         Label(turn_id="3", agents=("rewards",), resolved=False),
     ]
     found = fold(tally_of(turns), list(zip(turns, labels, strict=True)))
-    assert {v: (r.right, r.n) for v, r in found.routing_accuracy.items()} == {"play": (0, 1), "rewards": (0, 1), "shop": (2, 2)}
+    assert {v: (r.right, r.n) for v, r in found.routing_accuracy.items()} == {
+        "play": (0, 1),
+        "rewards": (0, 1),
+        "shop": (2, 2),
+    }
     assert (found.reference_resolution.right, found.reference_resolution.n) == (1, 2)
     assert found.scores == {"shop": {"quality": 0.75, "safety": 1.0}}
 
 
 @pytest.mark.req("PC1-S10.2")
 async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
-    line = Line(calls=[("ask_shop", {"query": "q", "intent_count": 1, "prior_context": "Ember Hill coffee, receipt R-12"})])
+    line = Line(
+        calls=[
+            (
+                "ask_shop",
+                {
+                    "query": "q",
+                    "intent_count": 1,
+                    "prior_context": "Ember Hill coffee, receipt R-12",
+                },
+            )
+        ]
+    )
     kit = small_kit([line, stitched], {"shop": ScriptedModel(Line("ok"))})
-    reply = await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
-    found = metrics(kit.store, labels=[Label(turn_id=reply.turn_id, carried=("ember hill", "R-12", "R-13"))])
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
+    )
+    found = metrics(
+        kit.store, labels=[Label(turn_id=reply.turn_id, carried=("ember hill", "R-12", "R-13"))]
+    )
     assert (found.prior_context_recall.right, found.prior_context_recall.n) == (2, 3)
 
 
-@pytest.mark.parametrize(("share", "value"), [(0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100), (0.0, 1)])
+@pytest.mark.parametrize(
+    ("share", "value"), [(0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100), (0.0, 1)]
+)
 def test_percentiles_are_nearest_rank(share: float, value: float) -> None:
     values = list(map(float, range(1, 101)))
     random.Random(1).shuffle(values)
@@ -271,41 +381,75 @@ def mismatched(turn_id: str, started_at: float, *at: float) -> TurnRecord:
 @pytest.mark.req("PC2-NFR-4")
 def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
     assert (
-        alerts(tally_of([row("clean", measures=Measures(agents=(AgentMeasure(agent="a", seconds=1, ok=True),)))]).mismatches)
+        alerts(
+            tally_of(
+                [
+                    row(
+                        "clean",
+                        measures=Measures(agents=(AgentMeasure(agent="a", seconds=1, ok=True),)),
+                    )
+                ]
+            ).mismatches
+        )
         == ()
     )
     [alert] = alerts(tally_of([row("clean"), mismatched("bad", 1000.0, 2.5)]).mismatches)
-    assert (alert.metric, alert.count, alert.since, alert.turn_ids) == (MISMATCH, 1, 1002.5, ("bad",))
+    assert (alert.metric, alert.count, alert.since, alert.turn_ids) == (
+        MISMATCH,
+        1,
+        1002.5,
+        ("bad",),
+    )
     assert MISMATCH == 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
 
 
 @pytest.mark.req("PC2-NFR-4")
 def test_the_window_is_five_minutes_to_the_instant() -> None:
     first = mismatched("a", 1000.0, 0.0)
-    assert [a.count for a in alerts(tally_of([first, mismatched("b", 1299.999, 0.0)]).mismatches)] == [2]
-    assert [a.count for a in alerts(tally_of([first, mismatched("b", 1300.0, 0.0)]).mismatches)] == [1, 1]
+    assert [
+        a.count for a in alerts(tally_of([first, mismatched("b", 1299.999, 0.0)]).mismatches)
+    ] == [2]
+    assert [
+        a.count for a in alerts(tally_of([first, mismatched("b", 1300.0, 0.0)]).mismatches)
+    ] == [1, 1]
     assert (
         len(alerts(tally_of([first]).mismatches, now=1000.0)) == 1
         and len(alerts(tally_of([first]).mismatches, now=1299.999)) == 1
     )
-    assert alerts(tally_of([first]).mismatches, now=1300.0) == () and alerts(tally_of([first]).mismatches, now=999.9) == ()
+    assert (
+        alerts(tally_of([first]).mismatches, now=1300.0) == ()
+        and alerts(tally_of([first]).mismatches, now=999.9) == ()
+    )
 
 
 @pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5", "PC2-NFR-4")
-async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     def foreign(reply: Any) -> Any:
         payload = {**(reply.payload or {}), "topic": "planted"}
-        return reply.model_copy(update={"principal": Principal(tenant_id="acme", user_id="u-999"), "payload": payload})
+        return reply.model_copy(
+            update={"principal": Principal(tenant_id="acme", user_id="u-999"), "payload": payload}
+        )
 
     model = ScriptedModel(Line(calls=[("search_offers", {"query": "coffee"})]), Line(""))
     card = AgentCard(id="shop", description="Shops.", model="offline", tools=("search_offers",))
     async with opened(foreign) as make:
         tool = make("search_offers")
-        kit = small_kit([asks("shop"), Line("Nothing to say.")], {"shop": model}, {"search_offers": tool}, [card])
+        kit = small_kit(
+            [asks("shop"), Line("Nothing to say.")],
+            {"shop": model},
+            {"search_offers": tool},
+            [card],
+        )
         with caplog.at_level(logging.CRITICAL, "kit.alert"):
-            reply = await run_turn("go", Session(id="s", principal=Principal(tenant_id="acme", user_id="u-001")), kit)
+            reply = await run_turn(
+                "go", Session(id="s", principal=Principal(tenant_id="acme", user_id="u-001")), kit
+            )
         assert len((tool.metadata or {})["asked"]) == 1  # and it was not asked for again
-    assert "planted" not in repr(model.seen) + repr(reply) and "u-999" not in repr(model.seen) + repr(reply)
+    assert "planted" not in repr(model.seen) + repr(reply) and "u-999" not in repr(
+        model.seen
+    ) + repr(reply)
     assert metrics(kit.store).principal_mismatch_total == 1
     assert [alert.turn_ids for alert in alerts(kit.store.tally().mismatches)] == [(reply.turn_id,)]
     [said] = [record.getMessage() for record in caplog.records if record.name == "kit.alert"]
@@ -314,12 +458,16 @@ async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
 
 
 @pytest.mark.req("PC2-OQ-5")
-async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final() -> None:
+async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final() -> (
+    None
+):
     _, replies = await some_turns(30, seed=8)
     kinds: set[tuple[str, bool]] = set()
     for reply in replies:
         due = [(o.agent, o.axis, True) for o in reply.outcomes if o.kind == "failure"]
-        due += [(o.agent, "data", False) for o in reply.outcomes if o.kind == "answer" and o.data_faults]
+        due += [
+            (o.agent, "data", False) for o in reply.outcomes if o.kind == "answer" and o.data_faults
+        ]
         errors = [event.body for event in reply.events if isinstance(event.body, AgentError)]
         assert sorted((e.agent, e.axis, e.is_final) for e in errors) == sorted(due)
         for error in errors:
@@ -328,7 +476,9 @@ async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answ
     assert kinds == {("invocation", True), ("data", True), ("data", False)}
 
 
-def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(tmp_path: Path) -> None:
+def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
+    tmp_path: Path,
+) -> None:
     path = str(tmp_path / "kit.db")
     assert run("ask", "find coffee deals", KIT_STORE=path).returncode == 0
     clean = run("metrics", "--json", KIT_STORE=path)
@@ -336,7 +486,9 @@ def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(tmp
     assert clean.returncode == 0 and {"metric": "fan_out", "of": "1", "value": 1} in rows
     store = SqliteStore(path)
     [turn] = store.turns()
-    (tmp_path / "labels.jsonl").write_text(Label(turn_id=turn.id, agents=("shop",)).model_dump_json() + "\n")
+    (tmp_path / "labels.jsonl").write_text(
+        Label(turn_id=turn.id, agents=("shop",)).model_dump_json() + "\n"
+    )
     store.end_turn(turn.model_copy(update={"measures": Measures(mismatches=(0.5,))}), [], [])
     store.close()
     bad = run("metrics", "--labels", str(tmp_path / "labels.jsonl"), KIT_STORE=path)
@@ -354,7 +506,11 @@ def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Pat
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as old:
         old.executescript(f"{OLD} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;")
-        kept = {name: value for name, value in zip(COLUMNS, row_of(row("old")), strict=True) if name != "measures"}
+        kept = {
+            name: value
+            for name, value in zip(COLUMNS, row_of(row("old")), strict=True)
+            if name != "measures"
+        }
         names, marks = ", ".join([*kept, "owner"]), ", ".join("?" * (len(kept) + 1))
         old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", (*kept.values(), "nobody"))
     old.close()
@@ -371,7 +527,10 @@ def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Pat
 async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
     async with open_kit(Settings(store=":memory:", pace=1.0, today="2026-11-01")) as kit:
         await kit.ask("hello", kit.session("warm"))
-        asked = (kit.ask("how many points do I have, and find coffee deals", kit.session(f"s{n}")) for n in range(3))
+        asked = (
+            kit.ask("how many points do I have, and find coffee deals", kit.session(f"s{n}"))
+            for n in range(3)
+        )
         replies = await asyncio.gather(*asked)
         overhead = metrics(kit.store).overhead
     tools = [span.seconds for reply in replies for span in reply.trace.spans if span.kind == "tool"]
@@ -382,14 +541,23 @@ async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
 @pytest.mark.req("PC1-R-7")
 async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_is_kept() -> None:
     words = "Your receipt was taken in; the points come within two days."
-    texts = {words: True, f"Good news. {words}": True, "It was taken in, and points come within two days.": False}
+    texts = {
+        words: True,
+        f"Good news. {words}": True,
+        "It was taken in, and points come within two days.": False,
+    }
     for text, repeats in texts.items():
         kit = small_kit([asks("shop"), Line(text)], {"shop": ScriptedModel(Line(words))})
         await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
         found = metrics(kit.store)
         assert (found.repeats.right, found.repeats.n) == (repeats, 1), text
-        assert {row["metric"]: row["value"] for row in found.rows()}["verbatim_composition_rate"] == float(repeats)
-    for lead, sub in (([Line("Hello!")], "unused"), ([asks("shop"), Line("Yes, and more.")], "Yes")):  # nothing to quote
+        assert {row["metric"]: row["value"] for row in found.rows()}[
+            "verbatim_composition_rate"
+        ] == float(repeats)
+    for lead, sub in (
+        ([Line("Hello!")], "unused"),
+        ([asks("shop"), Line("Yes, and more.")], "Yes"),
+    ):  # nothing to quote
         kit = small_kit(lead, {"shop": ScriptedModel(Line(sub))})
         await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
         assert metrics(kit.store).repeats.n == 0

@@ -36,7 +36,9 @@ KEY = "sk-loopback-4711-secret"
 BUDGET = 1.2
 """Seconds that a model has for one call."""
 SSE = "text/event-stream"
-NO_CHOICES = '{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}'
+NO_CHOICES = (
+    '{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}'
+)
 
 
 @dataclass(frozen=True)
@@ -49,17 +51,36 @@ class Fault:
 
 
 FAULTS = {
-    "401": Fault((Refuse(401, f"Incorrect API key: {KEY}"),), "set OPENAI_API_KEY to a key of this endpoint", 401),
+    "401": Fault(
+        (Refuse(401, f"Incorrect API key: {KEY}"),),
+        "set OPENAI_API_KEY to a key of this endpoint",
+        401,
+    ),
     "404": Fault((Refuse(404, "no such model"),), "check the model's `name` and the URL", 404),
-    "429 for longer than anybody waits": Fault((Refuse(429, "too many", 60),), "too many; .* it asks for 60 s", 429),
-    "500": Fault((Refuse(500, "boom"), Refuse(500, "boom")), "boom; the server failed: try again later", 500),
-    "HTML": Fault((Raw("<html>gateway</html>", "text/html"),), "this is no answer of the API: check the URL"),
+    "429 for longer than anybody waits": Fault(
+        (Refuse(429, "too many", 60),), "too many; .* it asks for 60 s", 429
+    ),
+    "500": Fault(
+        (Refuse(500, "boom"), Refuse(500, "boom")), "boom; the server failed: try again later", 500
+    ),
+    "HTML": Fault(
+        (Raw("<html>gateway</html>", "text/html"),), "this is no answer of the API: check the URL"
+    ),
     "broken JSON": Fault((Raw('data: {"choices": [{\n\n', SSE),), "this is no answer of the API"),
-    "empty choices": Fault((Raw(f"data: {NO_CHOICES}\n\ndata: [DONE]\n\n", SSE),), "the reply holds neither text nor calls"),
-    "no stream": Fault((Say(["Fine."], whole=True),), "set `stream: false` if the endpoint cannot stream"),
-    "cut stream": Fault((Say(["The beans "], broken=True),), "the connection broke in the middle of the reply"),
+    "empty choices": Fault(
+        (Raw(f"data: {NO_CHOICES}\n\ndata: [DONE]\n\n", SSE),),
+        "the reply holds neither text nor calls",
+    ),
+    "no stream": Fault(
+        (Say(["Fine."], whole=True),), "set `stream: false` if the endpoint cannot stream"
+    ),
+    "cut stream": Fault(
+        (Say(["The beans "], broken=True),), "the connection broke in the middle of the reply"
+    ),
     "hang": Fault((Hang(),), "no answer in time; raise the budgets of the deck"),
-    "slow first byte": Fault((Say(["late"], wait=30),), "no answer in time; raise the budgets of the deck"),
+    "slow first byte": Fault(
+        (Say(["late"], wait=30),), "no answer in time; raise the budgets of the deck"
+    ),
 }
 
 
@@ -72,7 +93,9 @@ async def ask(server: Loopback, place: str, **fields: Any) -> Reply:
     models = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
     if place == "sub-agent":
         models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
-    return await run_turn("what do beans cost?", ALICE, SmallKit(bind(deck, models), SqliteStore(":memory:")))
+    return await run_turn(
+        "what do beans cost?", ALICE, SmallKit(bind(deck, models), SqliteStore(":memory:"))
+    )
 
 
 @pytest.mark.req("K-4")
@@ -86,13 +109,23 @@ async def test_the_user_reads_plain_words_and_the_developer_one_line(
         server.plays(*fault.script)
         reply = await ask(server, place)
     assert time.perf_counter() - began < BUDGET + 2.0, "it ends inside its budget"
-    assert reply.text.startswith("I wasn't able to") and not re.search(r"\d{3}|HTTP|http|API|model|Error|small", reply.text)
+    assert reply.text.startswith("I wasn't able to") and not re.search(
+        r"\d{3}|HTTP|http|API|model|Error|small", reply.text
+    )
     lines = [record.getMessage() for record in caplog.records if record.name == "kit.model"]
     status = f"HTTP {fault.status}, " if fault.status else ""
     place_words = rf"model 'small' at {re.escape(server.url)}(/chat/completions)?: {status}"
-    assert len(lines) == 1 and re.match(rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]), lines
-    on_trace = [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded) and event.body.error]
-    assert [line.removeprefix(f"{STOP}: ") for line in on_trace] == [lines[0].partition(" (trace")[0]]
+    assert len(lines) == 1 and re.match(
+        rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]
+    ), lines
+    on_trace = [
+        str(event.body.error)
+        for event in reply.events
+        if isinstance(event.body, ModelEnded) and event.body.error
+    ]
+    assert [line.removeprefix(f"{STOP}: ") for line in on_trace] == [
+        lines[0].partition(" (trace")[0]
+    ]
     assert KEY not in lines[0] and "\n" not in lines[0]
 
 
@@ -111,22 +144,40 @@ def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: P
     with loopback() as server:
         server.key = "another"
         url = server.url.replace("http://", "http://me:password@")
-        result = process("ask", "How many points do I have?", OPENAI_BASE_URL=url, OPENAI_API_KEY=KEY, KIT_MODEL="local")
+        result = process(
+            "ask",
+            "How many points do I have?",
+            OPENAI_BASE_URL=url,
+            OPENAI_API_KEY=KEY,
+            KIT_MODEL="local",
+        )
     assert result.returncode == 1
-    assert re.match(r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z", result.stderr)
+    assert re.match(
+        r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z",
+        result.stderr,
+    )
     assert "password" not in result.stderr + result.stdout and "401" not in result.stdout
 
 
-async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(caplog: pytest.LogCaptureFixture) -> None:
+async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     spec = ModelSpec(key="small", provider="openai")
     with loopback() as server:
         server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
         model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
         kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"))
         replies = [await run_turn("hi there", ALICE, kit) for _ in range(3)]
-    statuses = [re.findall(r"HTTP (\d+)", record.getMessage()) for record in caplog.records if record.name == "kit.model"]
+    statuses = [
+        re.findall(r"HTTP (\d+)", record.getMessage())
+        for record in caplog.records
+        if record.name == "kit.model"
+    ]
     assert statuses == [["401"], ["404"]]
-    assert all(any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events) for r in replies)
+    assert all(
+        any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events)
+        for r in replies
+    )
 
 
 async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_and_is_not_logged(
@@ -139,10 +190,18 @@ async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_a
             model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
             cassette = Cassette(tmp_path / "calls.jsonl", mode)
             cassette.begin("2026-11-01", None)
-            kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"), cassette=cassette)
+            kit = SmallKit(
+                bind(small_deck([]), {"orchestrator": model}),
+                SqliteStore(":memory:"),
+                cassette=cassette,
+            )
             reply = await run_turn("hi there", ALICE, kit)
             cassette.close()
-            lines += [str(event.body.error) for event in reply.events if isinstance(event.body, ModelEnded)]
+            lines += [
+                str(event.body.error)
+                for event in reply.events
+                if isinstance(event.body, ModelEnded)
+            ]
     assert "HTTP 401, no such key; set OPENAI_API_KEY" in lines[0] and lines[0] == lines[1]
     assert len([record for record in caplog.records if record.name == "kit.model"]) == 1
 
@@ -182,14 +241,23 @@ async def test_a_pause_that_does_not_fit_is_not_slept_through() -> None:
     ],
 )
 @pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
-async def test_a_cut_answer_is_truncated_and_says_so(place: str, api: str, say: Say, ending: str) -> None:
+async def test_a_cut_answer_is_truncated_and_says_so(
+    place: str, api: str, say: Say, ending: str
+) -> None:
     with loopback() as server:
         server.plays(say)
         reply = await ask(server, place, api=api)
     assert reply.status == "ok" and reply.truncated
-    assert reply.text.startswith("Beans are 4 euros and") and "This answer was cut off before its end" in reply.text
-    assert ending in [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)]
-    assert [outcome.kind == "answer" and outcome.truncated for outcome in reply.outcomes] == [True] * (place == "sub-agent")
+    assert (
+        reply.text.startswith("Beans are 4 euros and")
+        and "This answer was cut off before its end" in reply.text
+    )
+    assert ending in [
+        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
+    ]
+    assert [outcome.kind == "answer" and outcome.truncated for outcome in reply.outcomes] == [
+        True
+    ] * (place == "sub-agent")
 
 
 async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
@@ -197,20 +265,38 @@ async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
         server.plays(Say(["Beans are 4 euros."], whole=True))
         reply = await ask(server, "orchestrator", stream=False)
     assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
-    assert [event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)] == ["stop"]
+    assert [
+        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
+    ] == ["stop"]
 
 
 def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path) -> None:
-    cases = [{"id": name, "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]} for name in ("a", "b")]
+    cases = [
+        {"id": name, "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]}
+        for name in ("a", "b")
+    ]
     (tmp_path / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
     with loopback() as server:
         server.plays(Say(["Hello and"], cut=True), Say(["Hello."]))
         spec = {"provider": "openai", "base_url": server.url, "params": {"temperature": 0}}
-        grid = {"models": ["mine"], "specs": {"mine": spec}, "cases": [{"file": "cases.jsonl"}], "sub_agents": "stubs"}
-        grid |= {"scorers": ["exact"], "limits": {"concurrency": 1}, "settings": {"off": {"guards": {"fastpath": False}}}}
+        grid = {
+            "models": ["mine"],
+            "specs": {"mine": spec},
+            "cases": [{"file": "cases.jsonl"}],
+            "sub_agents": "stubs",
+        }
+        grid |= {
+            "scorers": ["exact"],
+            "limits": {"concurrency": 1},
+            "settings": {"off": {"guards": {"fastpath": False}}},
+        }
         (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
-        played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "1")
+        played = run(
+            "grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"
+        )
     assert played.returncode == 0, played.stderr
-    rows = [json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    ]
     assert [row.get("truncated", False) for row in rows] == [True, False]
     assert [request["temperature"] for request in server.requests] == [0, 0]

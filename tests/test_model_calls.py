@@ -1,4 +1,5 @@
-"""An orchestrator's own model call that hangs ends at the deck's limit; its fallback, else the answers in hand, take over."""
+"""An orchestrator's own model call that hangs ends at the deck's limit; its fallback, else the
+answers in hand, take over."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,9 +22,14 @@ from tests.kits import ALICE, answering, asks, failing, small_deck, small_kit
 HANGS = Line("never said", delay=600)
 
 
-async def turn(first: Sequence[Script], second: Sequence[Script] | None = None, **settings: Any) -> Reply:
+async def turn(
+    first: Sequence[Script], second: Sequence[Script] | None = None, **settings: Any
+) -> Reply:
     """One turn over a healthy and a broken agent, by a lead of these lines and, where given, a fallback of those."""
-    sub_agents: dict[str, BaseChatModel] = {"a": answering("A is known.", 1.0), "b": failing(OSError("x"))}
+    sub_agents: dict[str, BaseChatModel] = {
+        "a": answering("A is known.", 1.0),
+        "b": failing(OSError("x")),
+    }
     models = {**sub_agents, "orchestrator": ScriptedModel(*first)}
     if second is not None:
         models["orchestrator:fallback"] = ScriptedModel(*second)
@@ -40,7 +46,11 @@ def composed(messages: list[BaseMessage]) -> Line:
 def voices(reply: Reply) -> list[tuple[str, bool]]:
     """Purpose of each of the lead's model calls, and whether it was the fallback's."""
     bodies = (e.body for e in reply.events)
-    return [(b.purpose, b.instead_of is not None) for b in bodies if isinstance(b, ModelStarted) and b.agent == "orchestrator"]
+    return [
+        (b.purpose, b.instead_of is not None)
+        for b in bodies
+        if isinstance(b, ModelStarted) and b.agent == "orchestrator"
+    ]
 
 
 @pytest.mark.req("PC2-S5.8b")
@@ -54,13 +64,18 @@ async def test_a_routing_call_that_hangs_ends_at_its_limit_to_the_instant(limit:
 @pytest.mark.req("PC2-S5.8b")
 @pytest.mark.parametrize("limit", [1.5, 4.0, 10.0])
 @pytest.mark.parametrize("said", ["", "A is kn"])
-async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(limit: float, said: str) -> None:
+async def test_a_composing_call_that_hangs_leaves_the_answers_in_hand(
+    limit: float, said: str
+) -> None:
     slow = Line(f"{said} own", pieces=[said, "own"], pace=600) if said else HANGS
     reply = await turn([asks("a", "b"), slow], model_call_budget_ms=round(limit * 1000))
     assert (reply.status, reply.events[-1].at) == ("failed", 1.0 + limit)
     assert reply.text == "A is known.\n\nI wasn't able to get an answer about b right now."
     assert transcript(reply.events).answer == reply.text
-    assert [(line.agent, line.result) for line in reply.routing.outcomes] == [("a", "success"), ("b", "failure")]
+    assert [(line.agent, line.result) for line in reply.routing.outcomes] == [
+        ("a", "success"),
+        ("b", "failure"),
+    ]
     assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["rescued"]
 
 
@@ -69,13 +84,17 @@ async def test_every_round_has_the_limit_to_itself_and_the_turn_has_the_last_wor
     slow = [Line(line.text, calls=line.calls, delay=3.5) for line in rounds]
     fine = await turn([*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000)
     assert fine.status == "ok" and fine.events[-1].at == pytest.approx(4 * 3.5 + 3 * 1.0)
-    over = await turn([*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000, turn_budget_ms=10_000)
+    over = await turn(
+        [*slow, Line("A is known.", delay=3.5)], model_call_budget_ms=4_000, turn_budget_ms=10_000
+    )
     assert (over.status, over.events[-1].at) == ("deadline", 10.0)
     assert over.text.startswith("A is known.")
 
 
 @pytest.mark.req("PC2-S5.8b")
-async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stays_for_the_turn() -> None:
+async def test_the_cards_fallback_model_routes_when_the_first_one_hangs_and_stays_for_the_turn() -> (
+    None
+):
     reply = await turn([HANGS], [asks("a", "b"), composed], model_call_budget_ms=4_000)
     assert (reply.status, reply.events[-1].at) == ("ok", 4.0 + 1.0)
     assert reply.text == "A is known. I could not get an answer about b."
@@ -90,18 +109,26 @@ async def test_the_fallback_model_composes_when_the_first_one_cannot(broken: Lin
     assert reply.events[-1].at == (5.0 if broken is HANGS else 1.0)
 
 
-async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_of_the_turn() -> None:
+async def test_the_fallback_gets_one_attempt_inside_the_limit_and_what_is_left_of_the_turn() -> (
+    None
+):
     both = await turn([asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000)
     assert (both.status, both.events[-1].at) == ("failed", 1.0 + 4.0 + 4.0)
-    late = await turn([asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000, turn_budget_ms=6_000)
+    late = await turn(
+        [asks("a", "b"), HANGS], [HANGS], model_call_budget_ms=4_000, turn_budget_ms=6_000
+    )
     assert (late.status, late.events[-1].at) == ("deadline", 6.0)
     again = await turn([HANGS], [asks("a"), HANGS], model_call_budget_ms=4_000)
-    assert voices(again) == [("decide", False), ("decide", True), ("compose", True)], "no third model, no second try"
+    assert voices(again) == [("decide", False), ("decide", True), ("compose", True)], (
+        "no third model, no second try"
+    )
     for reply in (both, late, again):
         assert reply.text.startswith("A is known.")
 
 
-async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replaced_by_another_voice() -> None:
+async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replaced_by_another_voice() -> (
+    None
+):
     half = Line("Let me see", pieces=["Let me ", "see"], pace=600)
     reply = await turn([half], [asks("a")], model_call_budget_ms=4_000)
     assert (reply.status, reply.events[-1].at) == ("failed", 4.0)
@@ -110,16 +137,24 @@ async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replace
 
 @pytest.mark.parametrize("setting", ["model_call_budget_ms", "turn_budget_ms", "helper_ms"])
 @pytest.mark.parametrize("value", [0, -5])
-def test_a_budget_of_nothing_is_a_fault_with_its_line(setting: str, value: int, tmp_path: Path) -> None:
+def test_a_budget_of_nothing_is_a_fault_with_its_line(
+    setting: str, value: int, tmp_path: Path
+) -> None:
     folder = tmp_path / "deck"
     folder.mkdir()
-    (folder / "deck.yaml").write_text(f"orchestrator: lead\nrequired_blocks: []\n{setting}: {value}\n")
+    (folder / "deck.yaml").write_text(
+        f"orchestrator: lead\nrequired_blocks: []\n{setting}: {value}\n"
+    )
     (folder / "lead.yaml").write_text("id: lead\ndescription: Routes.\nmodel: offline\n")
     with pytest.raises(DeckError, match=rf"deck\.yaml:3: .*{setting}"):
         load_deck(folder)
 
 
 def test_a_call_that_may_take_the_whole_turn_is_worth_a_warning() -> None:
-    [warning] = [w for w in small_deck(["a"], turn_budget_ms=8_000, model_call_budget_ms=8_000).warnings if "a whole turn" in w]
+    [warning] = [
+        w
+        for w in small_deck(["a"], turn_budget_ms=8_000, model_call_budget_ms=8_000).warnings
+        if "a whole turn" in w
+    ]
     assert "8000" in warning and "model_call_budget_ms" in warning
     assert not [w for w in small_deck(["a"]).warnings if "a whole turn" in w]

@@ -1,4 +1,5 @@
-"""A call of a tool that does not exist, or that nobody can read: its model is told, it is counted, no person reads of it."""
+"""A call of a tool that does not exist, or that nobody can read: its model is told, it is counted,
+no person reads of it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -33,15 +34,26 @@ async def find(what: str = "") -> str:
     return f"two {what} deals"
 
 
-async def turn(lead: Sequence[Any], lines: Sequence[Any] = ("Two deals.",), **more: Any) -> tuple[Reply, SmallKit]:
+async def turn(
+    lead: Sequence[Any], lines: Sequence[Any] = ("Two deals.",), **more: Any
+) -> tuple[Reply, SmallKit]:
     card = AgentCard(id="shop", description="About shop.", model="offline", tools=("find",))
     tool = StructuredTool.from_function(coroutine=find, name="find", description="Finds.")
-    kit = small_kit(ScriptedModel(*lead, **more), {"shop": ScriptedModel(*lines, **more)}, {"find": tool}, [card])
+    kit = small_kit(
+        ScriptedModel(*lead, **more),
+        {"shop": ScriptedModel(*lines, **more)},
+        {"find": tool},
+        [card],
+    )
     return await run_turn("coffee please", ALICE, kit), kit
 
 
 def denied(reply: Reply) -> list[tuple[str, str, str]]:
-    return [(e.body.agent, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
+    return [
+        (e.body.agent, e.body.name, e.body.because)
+        for e in reply.events
+        if isinstance(e.body, AccessDenied)
+    ]
 
 
 def told(messages: list[BaseMessage]) -> str:
@@ -79,7 +91,9 @@ async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
 
 
 async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_answer() -> None:
-    reply, kit = await turn([asks("shop"), stitched], [Line(calls=[GOOD, INVENTED, NONSENSE]), "Two coffee deals."])
+    reply, kit = await turn(
+        [asks("shop"), stitched], [Line(calls=[GOOD, INVENTED, NONSENSE]), "Two coffee deals."]
+    )
     assert isinstance(reply.outcomes[0], Answer) and reply.text == "Two coffee deals."
     assert metrics(kit.store).model_faults == 2 and metrics(kit.store).axes["data"] == 0
 
@@ -90,7 +104,10 @@ async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> No
     assert BORNE == 2 and isinstance(patient.outcomes[0], Answer)
     reply, kit = await turn([asks("shop"), stitched], [bad] * (BORNE + 1))
     [failure] = reply.outcomes
-    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("invocation", "insufficient")
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == (
+        "invocation",
+        "insufficient",
+    )
     assert "Let me look that up" not in reply.text and metrics(kit.store).model_faults == 3
 
 
@@ -98,7 +115,9 @@ async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> No
 async def test_an_orchestrator_is_told_and_routes_again(kind: str) -> None:
     bad = ROUTED_BADLY[kind]
     reply, kit = await turn([Line("Let me look.", calls=[bad]), asks("shop"), "Two deals."])
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer")] and reply.text == "Two deals."
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [
+        ("shop", "answer")
+    ] and reply.text == "Two deals."
     assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])]
     assert metrics(kit.store).model_faults == 1 and "ledger" not in reply.preamble
 
@@ -111,7 +130,9 @@ async def test_beside_a_good_call_it_is_told_with_the_results(kind: str) -> None
         heard.extend(str(message.content) for message in messages if message.type == "tool")
         return Line("Two deals.")
 
-    reply, _ = await turn([Line("Let me look.", calls=[*asks("shop").calls, ROUTED_BADLY[kind]]), compose])
+    reply, _ = await turn(
+        [Line("Let me look.", calls=[*asks("shop").calls, ROUTED_BADLY[kind]]), compose]
+    )
     assert heard[0] == "Two deals." and "do not speak of this" in heard[1]
     assert [o.agent for o in reply.outcomes] == ["shop"] and reply.text == "Two deals."
 

@@ -19,7 +19,13 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.recording.recorded_call import Request, read
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.stores.model_request import ModelRequest, RequestCall, RequestMessage, as_json, model_request
+from kit.stores.model_request import (
+    ModelRequest,
+    RequestCall,
+    RequestMessage,
+    as_json,
+    model_request,
+)
 from kit.stores.protocol import Store
 from kit.stores.sqlite import SqliteStore
 from kit.ui.traces.model_request import request_html
@@ -47,20 +53,34 @@ def as_recorded(request: ModelRequest) -> Request:
 
 
 def words(message: RequestMessage) -> str:
-    calls = (f"calls {call.name}({json.dumps(call.args, sort_keys=True)})" for call in message.calls)
+    calls = (
+        f"calls {call.name}({json.dumps(call.args, sort_keys=True)})" for call in message.calls
+    )
     return "\n".join([message.text, *calls])
 
 
 def requests(store: Store, turns: Sequence[TurnRecord]) -> list[ModelRequest]:
     """Every request of these turns, in order."""
-    spans = [(turn, e.span_id) for turn in turns for e in store.events(turn.id) if isinstance(e.body, ModelStarted)]
-    return [request for turn, span_id in spans if (request := model_request(store, turn, span_id)) is not None]
+    spans = [
+        (turn, e.span_id)
+        for turn in turns
+        for e in store.events(turn.id)
+        if isinstance(e.body, ModelStarted)
+    ]
+    return [
+        request
+        for turn, span_id in spans
+        if (request := model_request(store, turn, span_id)) is not None
+    ]
 
 
 @pytest.mark.req("K-31")
 @pytest.mark.parametrize("pattern", [name for name in PATTERNS if name != "a2a"])
-async def test_what_a_recording_has_of_each_call_stands_in_the_trace(pattern: str, tmp_path: Path) -> None:
-    """Prompt and tools, the lines of earlier turns, a retry's and a second composition's other prompt: byte for byte."""
+async def test_what_a_recording_has_of_each_call_stands_in_the_trace(
+    pattern: str, tmp_path: Path
+) -> None:
+    """Prompt and tools, the lines of earlier turns, a retry's and a second composition's other
+    prompt: byte for byte."""
     path = tmp_path / "calls.jsonl"
     async with open_kit(settings(tmp_path), cassette=Cassette(path, "record"), faults=True) as kit:
         session = kit.session("talk")
@@ -110,9 +130,13 @@ def lines(request: ModelRequest) -> list[str]:
 @pytest.mark.req("K-31")
 async def test_a_retry_and_a_second_composition_are_told_with_the_prompt_they_had() -> None:
     """The failsafe asks again with a note in the prompt, and so does a composition that did not own up."""
-    lead = ScriptedModel(asks("a", intents=2), asks("b", intents=1), "All is well.", "B is missing. A is known.")
+    lead = ScriptedModel(
+        asks("a", intents=2), asks("b", intents=1), "All is well.", "B is missing. A is known."
+    )
     kit = small_kit(
-        lead, {"a": answering("A"), "b": failing(ConnectionError("503"))}, guards=Guards(overlap=False, verbatim=False)
+        lead,
+        {"a": answering("A"), "b": failing(ConnectionError("503"))},
+        guards=Guards(overlap=False, verbatim=False),
     )
     (every,) = await play(kit, "about a and about b")
     own = [request for request in every if request.agent == "orchestrator"]
@@ -123,11 +147,21 @@ async def test_a_retry_and_a_second_composition_are_told_with_the_prompt_they_ha
 
 @pytest.mark.req("K-31")
 async def test_a_conversation_that_was_summed_up_is_told_as_it_was_sent() -> None:
-    lead = ScriptedModel(lambda messages: stitched(messages) if isinstance(messages[-1], ToolMessage) else asks("a", intents=1))
-    helper = ScriptedModel(lambda _: Line(calls=[("submit_summary", {"summary": "They spoke of a."})]))
+    lead = ScriptedModel(
+        lambda messages: (
+            stitched(messages) if isinstance(messages[-1], ToolMessage) else asks("a", intents=1)
+        )
+    )
+    helper = ScriptedModel(
+        lambda _: Line(calls=[("submit_summary", {"summary": "They spoke of a."})])
+    )
     kit = small_kit(lead, {"a": answering("A")}, compact_after=3, compact_keep=1)
     kit.team = bind(kit.team.deck, {"orchestrator": lead, "a": answering("A"), "helper": helper})
-    every = [request for turn in await play(kit, *(f"number {n} of a" for n in range(7))) for request in turn]
+    every = [
+        request
+        for turn in await play(kit, *(f"number {n} of a" for n in range(7)))
+        for request in turn
+    ]
     assert [lines(request) for request in every if request.agent == "orchestrator"] == seen(lead)
     assert [lines(request) for request in every if request.agent == "summary"] == seen(helper)
     assert len(helper.seen) >= 2 and all(request.gap == "" for request in every)
@@ -135,30 +169,49 @@ async def test_a_conversation_that_was_summed_up_is_told_as_it_was_sent() -> Non
 
 @pytest.mark.req("K-31")
 async def test_a_prompt_is_kept_once_and_personal_values_and_keys_never() -> None:
-    """A value too short to be hidden wherever its characters stand is hidden as a word; ten turns keep one prompt an agent."""
-    card = AgentCard(id="a", description="d", model="offline", handoff=Handoff(fields={"shoe": HandoffField(pii=True)}))
-    calls = Line("Let me look.", calls=[("ask_a", {"query": "boots", "intent_count": 1, "shoe": "7"})])
+    """A value too short to be hidden wherever its characters stand is hidden as a word; ten turns
+    keep one prompt an agent."""
+    card = AgentCard(
+        id="a",
+        description="d",
+        model="offline",
+        handoff=Handoff(fields={"shoe": HandoffField(pii=True)}),
+    )
+    calls = Line(
+        "Let me look.", calls=[("ask_a", {"query": "boots", "intent_count": 1, "shoe": "7"})]
+    )
     kit = small_kit(
-        ScriptedModel(lambda m: stitched(m) if isinstance(m[-1], ToolMessage) else calls), {"a": answering("A")}, cards=[card]
+        ScriptedModel(lambda m: stitched(m) if isinstance(m[-1], ToolMessage) else calls),
+        {"a": answering("A")},
+        cards=[card],
     )
     kit.team = replace(kit.team, secrets=frozenset({"hunter2-hunter2"}))
     turns = [await play(kit, "boots, and my key is hunter2-hunter2") for _ in range(10)]
     text = "".join(as_json(request) for (turn,) in turns for request in turn)
     assert "shoe: [personal]" in text and "shoe: 7" not in text and '"7"' not in text
     assert "hunter2" not in text and "[secret]" in text
-    assert kit.store.read("SELECT agent, count(*) FROM prompts GROUP BY agent") == [("a", 1), ("orchestrator", 1)]
+    assert kit.store.read("SELECT agent, count(*) FROM prompts GROUP BY agent") == [
+        ("a", 1),
+        ("orchestrator", 1),
+    ]
 
 
 @pytest.mark.req("K-31")
 async def test_what_is_not_in_the_store_is_said() -> None:
     """History that a caller brought along, and the prompt of a team that was bound elsewhere."""
     kit = small_kit([asks("a"), stitched], {"a": answering("A")})
-    history = [Message(turn_id="t", role="user", text="hi"), Message(turn_id="t", role="assistant", text="yo")]
+    history = [
+        Message(turn_id="t", role="user", text="hi"),
+        Message(turn_id="t", role="assistant", text="yo"),
+    ]
     reply = await run_turn("one", ALICE, kit, history=history)
     turn = kit.store.turn(reply.turn_id)
     assert turn is not None
     first = requests(kit.store, [turn])[0]
-    assert "2 earlier messages are not in this store" in first.gap and f"cohort {first.cohort} was not kept" in first.gap
+    assert (
+        "2 earlier messages are not in this store" in first.gap
+        and f"cohort {first.cohort} was not kept" in first.gap
+    )
 
 
 def test_a_tool_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
@@ -176,7 +229,9 @@ def test_a_tool_that_changed_is_kept_beside_what_it_was(tmp_path: Path) -> None:
 
 def test_a_request_on_the_page_folds_what_is_stable_and_lets_no_word_act() -> None:
     evil = "<script>alert(1)</script>"
-    message = RequestMessage(role="ai", text=evil, calls=(RequestCall(name=evil, args={"query": evil}),))
+    message = RequestMessage(
+        role="ai", text=evil, calls=(RequestCall(name=evil, args={"query": evil}),)
+    )
     request = ModelRequest(
         agent=evil,
         model="m",
@@ -190,4 +245,6 @@ def test_a_request_on_the_page_folds_what_is_stable_and_lets_no_word_act() -> No
     )
     html = request_html(request, evil)
     assert evil not in html and html.count("<details>") == 2 and "<details open" not in html
-    assert json.loads(as_json(request))["messages"][1]["calls"] == [{"name": evil, "args": {"query": evil}}]
+    assert json.loads(as_json(request))["messages"][1]["calls"] == [
+        {"name": evil, "args": {"query": evil}}
+    ]

@@ -17,9 +17,15 @@ def models(folder: Path, text: str) -> Path:
 
 
 def test_a_spec_takes_its_key_from_the_file_and_offline_is_always_there(tmp_path: Path):
-    specs = load_models(models(tmp_path, "small:\n  provider: openai\n  effort: low\n  price_in: 0.5\n  price_out: 2\n"))
+    specs = load_models(
+        models(
+            tmp_path, "small:\n  provider: openai\n  effort: low\n  price_in: 0.5\n  price_out: 2\n"
+        )
+    )
     assert list(specs) == ["offline", "small"]
-    assert specs["small"] == ModelSpec(key="small", provider="openai", effort="low", price_in=0.5, price_out=2.0)
+    assert specs["small"] == ModelSpec(
+        key="small", provider="openai", effort="low", price_in=0.5, price_out=2.0
+    )
     assert specs["small"].price(1_000_000, 500_000) == 1.5
     with pytest.raises(UnknownId, match=r"unknown model 'smal': did you mean 'small'\?"):
         specs["smal"]
@@ -34,19 +40,24 @@ def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
     with pytest.raises(DeckError) as caught:
         load_models(models(tmp_path, text))
     assert [fault.replace(f"{tmp_path}/", "") for fault in caught.value.faults] == [
-        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' or 'simulated', got 'openapi'",
+        "models.yaml:2: 'provider': input should be 'offline', 'openai', 'langchain', 'python' "
+        "or 'simulated', got 'openapi'",
         "models.yaml:5: unknown field 'contxt_window': did you mean 'context_window'?",
         "models.yaml:7: expected a mapping of fields, found a single value; write `field: value` lines",
     ]
 
 
 def test_a_fallback_must_be_a_model(tmp_path: Path):
-    with pytest.raises(DeckError, match=r"models\.yaml:3: unknown model 'smal': did you mean 'small'"):
+    with pytest.raises(
+        DeckError, match=r"models\.yaml:3: unknown model 'smal': did you mean 'small'"
+    ):
         load_models(models(tmp_path, "small:\n  provider: openai\n  fallback: smal\n"))
 
 
 def test_a_missing_file_is_a_sentence(tmp_path: Path):
-    with pytest.raises(DeckError, match=r"models\.yaml:1: cannot be read \(No such file or directory\)"):
+    with pytest.raises(
+        DeckError, match=r"models\.yaml:1: cannot be read \(No such file or directory\)"
+    ):
         load_models(tmp_path / "models.yaml")
 
 
@@ -62,12 +73,23 @@ def test_an_openai_compatible_model_is_built_for_its_endpoint():
 @pytest.mark.req("PC1-NFR-6")
 @pytest.mark.parametrize(
     ("concurrent", "routing", "refused"),
-    [(True, "native", False), (True, "json_schema", False), (False, "json_schema", False), (False, "native", True)],
+    [
+        (True, "native", False),
+        (True, "json_schema", False),
+        (False, "json_schema", False),
+        (False, "native", True),
+    ],
 )
-def test_an_orchestrator_needs_concurrent_tool_calls_or_routing_by_schema(concurrent: bool, routing: str, refused: bool):
-    spec = ModelSpec.model_validate({"key": "m", "provider": "openai", "routing": routing, "concurrent_tool_calls": concurrent})
+def test_an_orchestrator_needs_concurrent_tool_calls_or_routing_by_schema(
+    concurrent: bool, routing: str, refused: bool
+):
+    spec = ModelSpec.model_validate(
+        {"key": "m", "provider": "openai", "routing": routing, "concurrent_tool_calls": concurrent}
+    )
     if refused:
-        with pytest.raises(BindError, match="model 'm' cannot orchestrate: it makes one tool call at a time"):
+        with pytest.raises(
+            BindError, match="model 'm' cannot orchestrate: it makes one tool call at a time"
+        ):
             check_orchestrator(spec)
     else:
         check_orchestrator(spec)

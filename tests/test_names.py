@@ -15,7 +15,9 @@ PARTICIPLES = frozenset(
     if not line.startswith("#")
     for word in line.split()
 )
-EMPTY = frozenset(["utils", "util", "helper", "helpers", "manager", "common", "base", "impl", "misc"])
+EMPTY = frozenset(
+    ["utils", "util", "helper", "helpers", "manager", "common", "base", "impl", "misc"]
+)
 """Words that say that the noun has not been found yet."""
 METAPHORS = frozenset(
     [
@@ -30,9 +32,17 @@ def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
     """Every name that code binds, with its line: functions, classes, parameters, variables, attributes and patterns."""
     for node in ast.walk(tree):
         match node:
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 yield name, node.lineno
-            case ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+            case (
+                ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
                 yield name, node.lineno
             case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
                 yield name, node.lineno
@@ -51,9 +61,14 @@ def is_misnamed(path: str) -> bool:
 
 
 def test_less_than_one_name_in_a_hundred_is_a_bare_participle():
-    """`found`, `said` and `kept` make a reader look up what was found; the few that are left are stored or printed names."""
+    """`found`, `said` and `kept` make a reader look up what was found; the few that are left are
+    stored or printed names."""
     assert len(PARTICIPLES) >= 100
-    names = [(path, line, name) for path, text in sources("kit") for name, line in bound_names(ast.parse(text))]
+    names = [
+        (path, line, name)
+        for path, text in sources("kit")
+        for name, line in bound_names(ast.parse(text))
+    ]
     bare = [f"{path}:{line} {name}" for path, line, name in names if is_participle(name)]
     assert len(bare) < len(names) / 100, f"{len(bare)} of {len(names)}: {bare}"
 
@@ -72,15 +87,20 @@ class Found:
 """
     matched = ["made", "ended", "left", "wanted", "given"]
     names = [name for name, _ in bound_names(ast.parse(code)) if is_participle(name)]
-    assert sorted(names) == sorted(["Found", "said", "told", "asked", "seen", "_known", "kept", "named", "shown", *matched])
+    assert sorted(names) == sorted(
+        ["Found", "said", "told", "asked", "seen", "_known", "kept", "named", "shown", *matched]
+    )
 
 
 def test_files_are_named_for_what_they_hold():
-    """Searching for a recording must find the file about recordings: neither an empty word nor a metaphor names a file."""
+    """Searching for a recording must find the file about recordings: neither an empty word nor a
+    metaphor names a file."""
     assert [name for name, _ in sources(*CODE, "tests") if is_misnamed(name)] == []
 
 
-@pytest.mark.parametrize("path", ["kit/bench/misfit.py", "kit/plan_manager.py", "kit/lab/open.py", "tests/test_tape.py"])
+@pytest.mark.parametrize(
+    "path", ["kit/bench/misfit.py", "kit/plan_manager.py", "kit/lab/open.py", "tests/test_tape.py"]
+)
 def test_a_file_named_by_an_empty_word_or_a_metaphor_is_refused(path: str):
     assert is_misnamed(path)
     assert not is_misnamed(Path(path).with_name("mismatch.py").as_posix().replace("lab/", "grid/"))

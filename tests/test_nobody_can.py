@@ -39,18 +39,28 @@ async def test_none_of_forty_off_script_questions_gets_data_or_is_shown_green() 
         preamble = ENGLISH.sentences.preamble
         for case in OFF:
             reply = await kit.ask(case.turns[0].user, kit.session(case.id))
-            assert reply.text.startswith(f"{NOBODY} You can ask about "), (case.turns[0].user, reply.text)
-            assert not any(char.isdigit() for char in reply.text) and reply.preamble == preamble, case.id
+            assert reply.text.startswith(f"{NOBODY} You can ask about "), (
+                case.turns[0].user,
+                reply.text,
+            )
+            assert not any(char.isdigit() for char in reply.text) and reply.preamble == preamble, (
+                case.id
+            )
             assert not any(isinstance(outcome, Answer) for outcome in reply.outcomes), case.id
             view = advance(TurnView(), reply.events)
-            assert headline(view).tone != "good" and {step.state for step in view.steps} == {"failed"}, case.id
+            assert headline(view).tone != "good" and {step.state for step in view.steps} == {
+                "failed"
+            }, case.id
 
 
 @pytest.mark.parametrize("message", ["2+2", "17 * 3 = ?", "12345"])
 async def test_figures_alone_get_no_data(message: str) -> None:
     async with open_kit(OFFLINE) as kit:
         reply = await kit.ask(message, kit.session("figures"))
-    assert reply.text.startswith(f"{NOBODY} You can ask about ") and reply.preamble == ENGLISH.sentences.preamble
+    assert (
+        reply.text.startswith(f"{NOBODY} You can ask about ")
+        and reply.preamble == ENGLISH.sentences.preamble
+    )
 
 
 async def test_none_of_forty_on_script_questions_is_refused() -> None:
@@ -58,14 +68,18 @@ async def test_none_of_forty_on_script_questions_is_refused() -> None:
     async with open_kit(OFFLINE) as kit:
         for case in ON:
             reply = await kit.ask(case.turns[0].user, kit.session(case.id))
-            assert NOBODY not in reply.text and any(isinstance(o, Answer) for o in reply.outcomes), (
+            assert NOBODY not in reply.text and any(
+                isinstance(o, Answer) for o in reply.outcomes
+            ), (
                 case.turns[0].user,
                 reply.text,
             )
 
 
 @pytest.mark.parametrize("message", HELP)
-async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(message: str) -> None:
+async def test_what_can_you_do_is_answered_from_the_cards_and_no_model_is_asked(
+    message: str,
+) -> None:
     async with open_kit(OFFLINE) as kit:
         reply = await kit.ask(message, kit.session("s"))
         topics = [card.topics for card in kit.team.orchestrator.sub_cards.values()]
@@ -84,8 +98,12 @@ async def test_a_message_of_signs_alone_asks_nothing(message: str) -> None:
 
 @pytest.mark.parametrize("words", ["NO_ANSWER", "I'm sorry, I can only help with shopping."])
 @pytest.mark.parametrize("pattern", ["mediated", "direct"])
-async def test_a_default_sub_agent_that_has_nothing_ends_in_the_fixed_sentence(words: str, pattern: str) -> None:
-    kit = small_kit([Line("I cannot say."), stitched], {"shop": answering(words)}, default_sub_agent="shop")
+async def test_a_default_sub_agent_that_has_nothing_ends_in_the_fixed_sentence(
+    words: str, pattern: str
+) -> None:
+    kit = small_kit(
+        [Line("I cannot say."), stitched], {"shop": answering(words)}, default_sub_agent="shop"
+    )
     reply = await run_turn("what is the capital of France", ALICE, kit, PATTERNS[pattern])
     assert reply.text == f"{NOBODY} You can ask about shop."
 
@@ -94,4 +112,9 @@ async def test_where_somebody_has_an_answer_the_rest_is_owned_up_to_beside_it() 
     models = {"shop": answering("NO_ANSWER"), "play": answering("Two games.")}
     kit = small_kit([asks("shop", "play"), Line("Two games.")], models)
     reply = await run_turn("go", ALICE, kit)
-    assert NOBODY not in reply.text and "Two games." in reply.text and "shop" in reply.text and "NO_ANSWER" not in reply.text
+    assert (
+        NOBODY not in reply.text
+        and "Two games." in reply.text
+        and "shop" in reply.text
+        and "NO_ANSWER" not in reply.text
+    )

@@ -1,4 +1,5 @@
-"""What a notebook shows of a reply, a trace, a team and a deck: small, in the reader's colours, with foreign text as text."""
+"""What a notebook shows of a reply, a trace, a team and a deck: small, in the reader's colours,
+with foreign text as text."""
 
 import re
 import subprocess
@@ -17,7 +18,21 @@ from tests.kits import asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 EVIL = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'<b>&"
-PLAIN = {"style", "div", "p", "table", "thead", "tbody", "tr", "th", "td", "span", "i", "details", "summary"}
+PLAIN = {
+    "style",
+    "div",
+    "p",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+    "span",
+    "i",
+    "details",
+    "summary",
+}
 
 
 class Shown(Protocol):
@@ -75,7 +90,10 @@ async def test_no_word_of_a_person_a_model_a_tool_or_a_card_becomes_an_element()
 async def test_each_says_what_a_reader_looks_for_first() -> None:
     values = await values_of("tea")
     words = {name: " ".join(Page(value._repr_html_()).words) for name, value in values.items()}
-    assert all(text in words["reply"] for text in ("ok", "model calls", "It is tea.", "shop failed: exception", "trace"))
+    assert all(
+        text in words["reply"]
+        for text in ("ok", "model calls", "It is tea.", "shop failed: exception", "trace")
+    )
     assert all(text in words["trace"] for text in ("desk · lookup", "ConnectionError", "spans"))
     assert re.search(r"lead .*└ desk \S+ lookup +8 s", words["team"])
     assert all(text in words["deck"] for text in ("3 cards", "cap 4", "Looks up tea", "active"))
@@ -104,6 +122,12 @@ def test_showing_a_value_imports_no_library_of_tables_or_charts() -> None:
         "import sys, kit\n"
         "deck = kit.Deck.of([kit.AgentCard(id='a', description='A.', model='offline')], required_blocks=())\n"
         "assert 'kit-value' in deck._repr_html_()\n"
-        "print(sorted({'pandas', 'altair', 'matplotlib', 'streamlit', 'IPython', 'jinja2', 'langchain_core'} & set(sys.modules)))"
+        "print(sorted({'pandas', 'altair', 'matplotlib', 'streamlit', 'IPython', 'jinja2', "
+        "'langchain_core'} & set(sys.modules)))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
+    assert (
+        subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        ).stdout.strip()
+        == "[]"
+    )

@@ -1,4 +1,5 @@
-"""The offline stand-in carries out the steps that it plans: by real tool calls, exactly, and it says so when it cannot."""
+"""The offline stand-in carries out the steps that it plans: by real tool calls, exactly, and it
+says so when it cannot."""
 
 import json
 from pathlib import Path
@@ -35,7 +36,11 @@ async def last_output(task: str, folder: Path) -> tuple[dict[str, Any], int]:
         kit = step_kit(folder, client, OfflineModel(pace=0.0, think=0.0))
         plan = await plan_of(kit, await run_turn(task, ALICE, kit))
         assert (plan.status, plan.replan_count) == ("complete", 0), plan.failure
-        assert await events_of(kit, "skill.refused") == [] == await events_of(kit, "contract_violation")
+        assert (
+            await events_of(kit, "skill.refused")
+            == []
+            == await events_of(kit, "contract_violation")
+        )
         return await output_of(kit, plan, len(plan.steps)), len(plan.steps)
 
 
@@ -44,11 +49,17 @@ def ids(**arguments: Any) -> list[str]:
 
 
 @pytest.mark.realtime
-@pytest.mark.parametrize("city", [{"city": "Rivermont"}, {}], ids=["of a city", "of all, whose ids are too many to read"])
-async def test_it_ranks_what_the_step_before_has_listed(city: dict[str, str], tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "city", [{"city": "Rivermont"}, {}], ids=["of a city", "of all, whose ids are too many to read"]
+)
+async def test_it_ranks_what_the_step_before_has_listed(
+    city: dict[str, str], tmp_path: Path
+) -> None:
     need_boundary()
     where = f" in {city['city']}" if city else ""
-    output, steps = await last_output(f"Rank the active outlets{where} by how they did in the last 8 weeks", tmp_path)
+    output, steps = await last_output(
+        f"Rank the active outlets{where} by how they did in the last 8 weeks", tmp_path
+    )
     best = given("outlet_analytics", outlet_ids=ids(status="active", **city), weeks=8)
     assert steps == 2 and output["total"] == best["total"] == len(ids(status="active", **city))
     assert output["results"] == best["results"]
@@ -59,16 +70,23 @@ async def test_it_cuts_a_menu_of_a_megabyte_down_by_script(tmp_path: Path) -> No
     need_boundary()
     output, _ = await last_output(f"List the categories of the menu of {OURS}", tmp_path)
     rows = given("outlet_menu", outlet_id=OURS)["items"]
-    assert [row["category"] for row in output["items"]] == list(dict.fromkeys(row["category"] for row in rows))
+    assert [row["category"] for row in output["items"]] == list(
+        dict.fromkeys(row["category"] for row in rows)
+    )
 
 
 @pytest.mark.realtime
 async def test_it_carries_six_steps_through(tmp_path: Path) -> None:
     task = "For the two best active outlets in Oakfield: the street of each, and the desserts on the menu of each"
     output, steps = await last_output(task, tmp_path)
-    best = given("outlet_analytics", outlet_ids=ids(city="Oakfield", status="active"), limit=2)["results"][1]
+    best = given("outlet_analytics", outlet_ids=ids(city="Oakfield", status="active"), limit=2)[
+        "results"
+    ][1]
     assert steps == 6 and output["outlet"] == best["name"]
-    assert output["items"] == given("outlet_menu", outlet_id=best["outlet_id"], category="desserts")["items"]
+    assert (
+        output["items"]
+        == given("outlet_menu", outlet_id=best["outlet_id"], category="desserts")["items"]
+    )
 
 
 # One step by itself
@@ -76,7 +94,11 @@ async def test_it_carries_six_steps_through(tmp_path: Path) -> None:
 BRIEF: dict[str, Any] = {
     "task": "List the active places",
     "skills": [
-        {"id": "places", "input_schema": {"properties": {"city": {"type": "string"}}, "required": []}, "output_schema": {}},
+        {
+            "id": "places",
+            "input_schema": {"properties": {"city": {"type": "string"}}, "required": []},
+            "output_schema": {},
+        },
         {"id": "spots", "input_schema": {"properties": {}}, "output_schema": {}},
     ],
     "return_spec": {"shape": {"names": "array<string>"}},
@@ -87,8 +109,12 @@ def after(*rounds: tuple[str, dict[str, Any], str, bool], **brief: Any) -> Any:
     """What it does after these calls, each with its tool, arguments, result and whether that failed."""
     messages: list[BaseMessage] = [HumanMessage(f"Do it.\n\n{json.dumps({**BRIEF, **brief})}")]
     for number, (tool, arguments, text, failed) in enumerate(rounds):
-        messages.append(AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=str(number))]))
-        messages.append(ToolMessage(text, tool_call_id=str(number), status="error" if failed else "success"))
+        messages.append(
+            AIMessage("", tool_calls=[ToolCall(name=tool, args=arguments, id=str(number))])
+        )
+        messages.append(
+            ToolMessage(text, tool_call_id=str(number), status="error" if failed else "success")
+        )
     turn = executor_turn(messages)
     return turn if isinstance(turn, str) else turn[0]
 
@@ -101,21 +127,31 @@ def test_after_a_fault_it_tries_once_more_another_way_and_then_says_that_it_cann
     lost = called("places", "places gave nothing: timeout.", True)
     assert after(lost) == ("call_skill", {"skill": "spots", "arguments": {}})
     name, words = after(lost, called("spots", "spots gave nothing: failed.", True))
-    assert name == "insufficient" and "spots gave nothing" in words["reason"] and words["suggestion"]
-    assert isinstance(after(lost, called("spots", "x", True), ("insufficient", {}, "{}", False)), str)
+    assert (
+        name == "insufficient" and "spots gave nothing" in words["reason"] and words["suggestion"]
+    )
+    assert isinstance(
+        after(lost, called("spots", "x", True), ("insufficient", {}, "{}", False)), str
+    )
 
 
 def test_a_second_attempt_asks_for_no_more_than_the_first() -> None:
     """Without its filters a lookup answers another question, and its rows would be taken for those of this one."""
     call = {"skill": "places", "arguments": {"city": "Rivermont"}}
     one = {"skills": BRIEF["skills"][:1]}
-    assert after(("call_skill", call, "places gave nothing: timeout.", True), **one) == ("call_skill", call)
+    assert after(("call_skill", call, "places gave nothing: timeout.", True), **one) == (
+        "call_skill",
+        call,
+    )
     refused = ("call_skill", call, "This call was not made: city: too long", True)
     assert after(refused, **one) == ("call_skill", {"skill": "places", "arguments": {}})
 
 
 def test_it_makes_no_second_call_where_nobody_knows_how_the_first_ended() -> None:
-    assert after(called("places", "Nobody knows whether places has done it.", True))[0] == "insufficient"
+    assert (
+        after(called("places", "Nobody knows whether places has done it.", True))[0]
+        == "insufficient"
+    )
 
 
 def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
@@ -129,7 +165,10 @@ def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
 
 def test_a_schema_that_is_true_or_false_can_be_read() -> None:
     """JSON Schema has them for anything and for nothing."""
-    gives = {"properties": {"names": {"type": "array", "items": True}, "rest": False}, "required": ["names"]}
+    gives = {
+        "properties": {"names": {"type": "array", "items": True}, "rest": False},
+        "required": ["names"],
+    }
     places = {
         "id": "places",
         "description": "Lists places.",
@@ -137,7 +176,9 @@ def test_a_schema_that_is_true_or_false_can_be_read() -> None:
         "output_schema": gives,
     }
     assert after(skills=[places]) == ("call_skill", {"skill": "places", "arguments": {}})
-    chain = StepChain("List the places", [skill_of({**places, "capabilities": [], "idempotent": True})])
+    chain = StepChain(
+        "List the places", [skill_of({**places, "capabilities": [], "idempotent": True})]
+    )
     plan = chain.steps({"first_step": 1, "steps_left": 10})
     assert isinstance(plan, list) and [step["skills"] for step in plan] == [["places"]]
 
@@ -145,7 +186,9 @@ def test_a_schema_that_is_true_or_false_can_be_read() -> None:
 def test_an_input_is_a_file_only_where_it_names_one() -> None:
     """`begins` is how the file of a long input begins; an output may have a field of that name."""
     assert after(input={"begins": "2026-05-01", "city": "Rivermont"})[0] == "call_skill"
-    assert after(input={"file_id": "tmp_1", "size_bytes": 20_000, "begins": "["})[0] == "exec_python"
+    assert (
+        after(input={"file_id": "tmp_1", "size_bytes": 20_000, "begins": "["})[0] == "exec_python"
+    )
 
 
 @pytest.mark.parametrize("text", ["", "no JSON", "{}", '{"task": 1}'])
@@ -154,10 +197,16 @@ def test_what_is_no_step_is_said_to_be_none(text: str) -> None:
 
 
 def test_rows_are_kept_by_the_options_and_flags_that_a_task_names() -> None:
-    rows = [{"name": "a", "hot": True, "kind": "tea"}, {"name": "b", "hot": False, "kind": "tea"}, {"name": "c", "hot": True}]
+    rows = [
+        {"name": "a", "hot": True, "kind": "tea"},
+        {"name": "b", "hot": False, "kind": "tea"},
+        {"name": "c", "hot": True},
+    ]
     schema = {"items": {"properties": {"name": {}}}}
     assert project(rows, schema, {"hot": [True]}) == [{"name": "a"}, {"name": "c"}]
-    assert project([*rows, *rows], schema, {}) == [{"name": "a"}, {"name": "b"}, {"name": "c"}], "single fields, each once"
+    assert project([*rows, *rows], schema, {}) == [{"name": "a"}, {"name": "b"}, {"name": "c"}], (
+        "single fields, each once"
+    )
     with pytest.raises(KeyError, match="street"):
         project(rows, {"items": {"properties": {"street": {}}}}, {})
 
@@ -165,7 +214,11 @@ def test_rows_are_kept_by_the_options_and_flags_that_a_task_names() -> None:
 def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
     schema = {
         "properties": {
-            "ids": {"type": "array", "maxItems": 2, "items": {"type": "string", "pattern": "^p-[0-9]+$"}},
+            "ids": {
+                "type": "array",
+                "maxItems": 2,
+                "items": {"type": "string", "pattern": "^p-[0-9]+$"},
+            },
             "query": {"type": "string"},
             "city": {"type": "string"},
             "weeks": {"type": "integer", "minimum": 1, "maximum": 52},
@@ -181,4 +234,6 @@ def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
         "limit": 500,
     }
     assert step_arguments(schema, "Rank the best three", None) == {"limit": 3}
-    assert step_arguments(schema, "Rank these: weeks 8, limit 5, ids from rows[].id of step 1.", None) == {"weeks": 8, "limit": 5}
+    assert step_arguments(
+        schema, "Rank these: weeks 8, limit 5, ids from rows[].id of step 1.", None
+    ) == {"weeks": 8, "limit": 5}

@@ -12,13 +12,16 @@ from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, deci
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
-    "support": "Solves problems: receipts that did not scan, missing points, account and login trouble, talking to a person.",
+    "support": "Solves problems: receipts that did not scan, missing points, account and login "
+    "trouble, talking to a person.",
     "rewards": "Knows the points balance, points history, gift cards and how to redeem points.",
     "ereceipts": "Looks up purchase history: what was bought, when, in which store, and how much was spent.",
     "play": "Games and quizzes to play for points: which games there are, levels, progress and streaks.",
     "offer_details": "Explains the terms of one offer: when it expires, limits, which sizes qualify.",
-    "restaurants": "Finds restaurants, cafes and takeaways nearby by cuisine or dish: pizza, sushi, burgers. Dinner and lunch.",
-    "retailer_context": "Facts about a store: opening hours, address, return policy, whether it takes part in the program.",
+    "restaurants": "Finds restaurants, cafes and takeaways nearby by cuisine or dish: pizza, "
+    "sushi, burgers. Dinner and lunch.",
+    "retailer_context": "Facts about a store: opening hours, address, return policy, whether it "
+    "takes part in the program.",
 }
 NAMES = list(AGENTS)
 TOOLS = tuple((name.replace("_", " "), text) for name, text in AGENTS.items())
@@ -71,7 +74,14 @@ def test_mixed_request_is_split_into_the_users_own_words():
     assert all(part.text in request for part in decision.parts)
 
 
-@pytest.mark.parametrize("rest", [*permutations(("how many points do I have", "find coffee deals", "find a pizza place nearby"))])
+@pytest.mark.parametrize(
+    "rest",
+    [
+        *permutations(
+            ("how many points do I have", "find coffee deals", "find a pizza place nearby")
+        )
+    ],
+)
 def test_the_first_of_four_matters_goes_where_it_would_go_alone(rest: tuple[str, ...]):
     assert routed(", ".join(("my receipt didn't scan", *rest)))[0] == "support"
 
@@ -82,20 +92,31 @@ def test_a_list_is_split_at_its_commas_and_marks():
         "my points",
         "pizza nearby",
     ]
-    assert [c.text for c in clauses("1. coffee deals 2. my points")] == ["coffee deals", "my points"]
+    assert [c.text for c in clauses("1. coffee deals 2. my points")] == [
+        "coffee deals",
+        "my points",
+    ]
     assert len(clauses("find a room in Leeds, from Friday, for two", opening=True)) == 1
 
 
 @pytest.mark.parametrize(
     ("request_", "phrase"),
-    [("how far am I in my games", "games"), ("how long does it take", "take"), ("my receipt didn't scan", "receipt")],
+    [
+        ("how far am I in my games", "games"),
+        ("how long does it take", "take"),
+        ("my receipt didn't scan", "receipt"),
+    ],
 )
 def test_a_degree_and_a_negation_are_not_what_is_sought(request_: str, phrase: str):
     assert noun_phrase(request_) == phrase
 
 
 @pytest.mark.parametrize(
-    "request_", ["which burger or pizza place is nearby and open", "deals on fish and chips and on mac and cheese"]
+    "request_",
+    [
+        "which burger or pizza place is nearby and open",
+        "deals on fish and chips and on mac and cheese",
+    ],
 )
 def test_one_matter_with_an_and_in_it_is_not_split(request_: str):
     decision = decide(Situation(request_, TOOLS), 5)
@@ -104,21 +125,39 @@ def test_one_matter_with_an_and_in_it_is_not_split(request_: str):
 
 
 def test_cap_keeps_the_closest_and_still_counts_every_intent():
-    decision = decide(Situation("my receipt didn't scan, how many points do I have, and which games can I play", TOOLS), 2)
+    decision = decide(
+        Situation(
+            "my receipt didn't scan, how many points do I have, and which games can I play", TOOLS
+        ),
+        2,
+    )
     assert isinstance(decision, Routes)
     assert (len(decision.parts), decision.intents) == (2, 3)
-    assert decision.parts[0].text == "my receipt didn't scan" or decision.parts[1].text == "which games can I play"
+    assert (
+        decision.parts[0].text == "my receipt didn't scan"
+        or decision.parts[1].text == "which games can I play"
+    )
 
 
-@pytest.mark.parametrize("request_", ["the second one", "make it 4 people", "what about Friday?", "and cheaper ones?", "yes"])
+@pytest.mark.parametrize(
+    "request_",
+    ["the second one", "make it 4 people", "what about Friday?", "and cheaper ones?", "yes"],
+)
 def test_elliptical_reply_stays_with_the_agent_in_play(request_: str):
     said = "I found two places for dinner. Which one would you like?"
     assert routed(request_, in_play="restaurants", said=said) == ["restaurants"]
 
 
 def test_complete_new_request_never_inherits():
-    assert routed("how many points do I have?", in_play="restaurants", said="Here are two sushi places.") == ["rewards"]
-    assert routed("how tall is the highest mountain on earth", in_play="play", said="You are on level 3.") == []
+    assert routed(
+        "how many points do I have?", in_play="restaurants", said="Here are two sushi places."
+    ) == ["rewards"]
+    assert (
+        routed(
+            "how tall is the highest mountain on earth", in_play="play", said="You are on level 3."
+        )
+        == []
+    )
 
 
 @pytest.mark.req("SAT-6")

@@ -28,12 +28,22 @@ KEY = "sk-loopback-4711-secret"
 
 
 def tool(name: str) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
-    return {"type": "function", "function": {"name": name, "description": f"What {name} does.", "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {"query": {"type": "string"}},
+        "required": ["query"],
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": f"What {name} does.", "parameters": parameters},
+    }
 
 
 TOOLS = [tool("ask_rewards"), tool("ask_shop")]
-TWO_CALLS = (Call("ask_rewards", {"query": "my points"}, "call_a"), Call("ask_shop", {"query": "coffee"}, "call_b"))
+TWO_CALLS = (
+    Call("ask_rewards", {"query": "my points"}, "call_a"),
+    Call("ask_shop", {"query": "coffee"}, "call_b"),
+)
 
 
 @pytest.fixture
@@ -52,7 +62,9 @@ def model_at(server: Loopback, *, tuning: Tuning | None = None, **fields: Any) -
 
 async def streamed(model: Any, message: Any = "hi") -> tuple[AIMessageChunk, list[str]]:
     chunks = [chunk async for chunk in model.astream(message)]
-    return add_ai_message_chunks(chunks[0], *chunks[1:]), [str(chunk.text) for chunk in chunks if chunk.text]
+    return add_ai_message_chunks(chunks[0], *chunks[1:]), [
+        str(chunk.text) for chunk in chunks if chunk.text
+    ]
 
 
 def asked(message: AIMessage) -> list[tuple[str, Any, str | None]]:
@@ -79,14 +91,24 @@ async def test_a_whole_reply_has_text_and_usage(server: Loopback, api: str):
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 @pytest.mark.parametrize("stream", [True, False])
-async def test_one_reply_can_hold_a_preamble_and_two_concurrent_calls(server: Loopback, api: str, stream: bool):
+async def test_one_reply_can_hold_a_preamble_and_two_concurrent_calls(
+    server: Loopback, api: str, stream: bool
+):
     server.plays(Say(["One moment."], TWO_CALLS))
     bound = model_at(server, api=api).bind_tools(TOOLS)
-    reply = (await streamed(bound))[0] if stream else await bound.ainvoke("points, and coffee deals")
+    reply = (
+        (await streamed(bound))[0] if stream else await bound.ainvoke("points, and coffee deals")
+    )
     assert reply.text == "One moment."
-    assert asked(reply) == [("ask_rewards", {"query": "my points"}, "call_a"), ("ask_shop", {"query": "coffee"}, "call_b")]
+    assert asked(reply) == [
+        ("ask_rewards", {"query": "my points"}, "call_a"),
+        ("ask_shop", {"query": "coffee"}, "call_b"),
+    ]
     sent = server.requests[0]["tools"]
-    assert [t["function"]["name"] if api == "chat" else t["name"] for t in sent] == ["ask_rewards", "ask_shop"]
+    assert [t["function"]["name"] if api == "chat" else t["name"] for t in sent] == [
+        "ask_rewards",
+        "ask_shop",
+    ]
 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
@@ -94,7 +116,10 @@ async def test_tool_results_go_back_under_their_call_ids(server: Loopback, api: 
     server.plays(Say([], TWO_CALLS), Say(["Done."]))
     bound = model_at(server, api=api).bind_tools(TOOLS)
     first, _ = await streamed(bound)
-    results = [ToolMessage("1,200", tool_call_id="call_a"), ToolMessage("Beans, 20 % off", tool_call_id="call_b")]
+    results = [
+        ToolMessage("1,200", tool_call_id="call_a"),
+        ToolMessage("Beans, 20 % off", tool_call_id="call_b"),
+    ]
     whole, _ = await streamed(bound, [HumanMessage("points and coffee"), first, *results])
     assert whole.text == "Done."
     sent = server.requests[1]["messages" if api == "chat" else "input"]
@@ -120,14 +145,25 @@ async def test_effort_verbosity_and_length_are_sent_where_given(server: Loopback
     server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
     tuning = Tuning(max_output_tokens=50, text_verbosity="low")
     await model_at(server, name="gpt-5.4-nano", effort="none", tuning=tuning).ainvoke("hi")
-    await model_at(server, effort="none", api="responses", tuning=Tuning(reasoning_effort="low", text_verbosity="low")).ainvoke(
-        "hi"
-    )
+    await model_at(
+        server,
+        effort="none",
+        api="responses",
+        tuning=Tuning(reasoning_effort="low", text_verbosity="low"),
+    ).ainvoke("hi")
     await model_at(server).ainvoke("hi")
     chat, responses, bare = server.requests
-    assert (chat["model"], chat["reasoning_effort"], chat["verbosity"]) == ("gpt-5.4-nano", "none", "low")
+    assert (chat["model"], chat["reasoning_effort"], chat["verbosity"]) == (
+        "gpt-5.4-nano",
+        "none",
+        "low",
+    )
     assert 50 in (chat.get("max_tokens"), chat.get("max_completion_tokens"))
-    assert (responses["model"], responses["reasoning"], responses["text"]) == ("stub", {"effort": "low"}, {"verbosity": "low"})
+    assert (responses["model"], responses["reasoning"], responses["text"]) == (
+        "stub",
+        {"effort": "low"},
+        {"verbosity": "low"},
+    )
     assert not {"reasoning_effort", "verbosity", "max_tokens", "max_completion_tokens"} & set(bare)
 
 
@@ -160,7 +196,9 @@ async def test_leaving_a_stream_hangs_up_on_the_server(server: Loopback):
 async def test_a_deadline_interrupts_a_server_that_hangs(server: Loopback):
     server.plays(Say(["hello"]), Hang())
     model = model_at(server)
-    await model.ainvoke("hi")  # so that the deadline falls into the hang, not into loading the client
+    await model.ainvoke(
+        "hi"
+    )  # so that the deadline falls into the hang, not into loading the client
     with pytest.raises(TimeoutError):
         async with asyncio.timeout(0.5):
             await streamed(model)
@@ -177,7 +215,11 @@ async def test_one_passing_fault_is_tried_again(server: Loopback, status: int):
 
 @pytest.mark.parametrize(
     ("status", "error", "requests"),
-    [(401, openai.AuthenticationError, 1), (429, openai.RateLimitError, 2), (503, openai.InternalServerError, 2)],
+    [
+        (401, openai.AuthenticationError, 1),
+        (429, openai.RateLimitError, 2),
+        (503, openai.InternalServerError, 2),
+    ],
 )
 @pytest.mark.parametrize("routing", ["native", "json_schema"])
 @pytest.mark.parametrize("stream", [True, False])
@@ -214,7 +256,9 @@ async def test_nobody_listening_is_a_connection_error():
         await chat_model(spec(), base_url="http://127.0.0.1:9/v1").ainvoke("hi")
 
 
-async def test_the_key_never_reaches_logs_or_reprs(server: Loopback, caplog: pytest.LogCaptureFixture):
+async def test_the_key_never_reaches_logs_or_reprs(
+    server: Loopback, caplog: pytest.LogCaptureFixture
+):
     server.key = KEY
     server.plays(Say(["fine"]))
     caplog.set_level(logging.DEBUG)
@@ -225,7 +269,14 @@ async def test_the_key_never_reaches_logs_or_reprs(server: Loopback, caplog: pyt
         await model.ainvoke("hi")
     assert server.bearers == [KEY, KEY]
     assert len(caplog.records) > 5
-    seen = " ".join([*(record.getMessage() for record in caplog.records), repr(model), str(model), str(caught.value)])
+    seen = " ".join(
+        [
+            *(record.getMessage() for record in caplog.records),
+            repr(model),
+            str(model),
+            str(caught.value),
+        ]
+    )
     assert KEY not in seen
 
 
@@ -244,8 +295,12 @@ async def test_a_local_endpoint_needs_no_key(server: Loopback):
 async def test_a_key_is_not_sent_to_an_endpoint_it_does_not_belong_to(server: Loopback):
     server.plays(Say(["a"]), Say(["b"]), Say(["c"]))
     await chat_model(spec(base_url=server.url), api_key=KEY).ainvoke("hi")
-    await chat_model(spec(base_url=server.url), api_key=KEY, base_url="https://elsewhere.example/v1").ainvoke("hi")
-    await chat_model(spec(base_url=server.url + "/"), api_key=KEY, base_url=server.url).ainvoke("hi")
+    await chat_model(
+        spec(base_url=server.url), api_key=KEY, base_url="https://elsewhere.example/v1"
+    ).ainvoke("hi")
+    await chat_model(spec(base_url=server.url + "/"), api_key=KEY, base_url=server.url).ainvoke(
+        "hi"
+    )
     assert server.bearers == [NO_KEY, NO_KEY, KEY]
 
 
@@ -261,5 +316,7 @@ def test_the_spec_says_how_a_model_routes():
 
 def test_importing_the_module_does_not_load_the_client():
     code = "import sys, kit.models.openai; print(sorted({'openai', 'langchain_openai'} & set(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True
+    )
     assert done.stdout.strip() == "[]"

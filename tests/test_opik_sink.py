@@ -1,6 +1,7 @@
 """What the Opik sink promises, with the real SDK against a loopback stub of its REST API.
 
-The SDK keeps threads and switches for as long as a process lives, so it runs in a process of its own; the tests read its report.
+The SDK keeps threads and switches for as long as a process lives, so it runs in a process of its
+own; the tests read its report.
 """
 
 import json
@@ -85,21 +86,44 @@ print(json.dumps(report))
 
 def apart(code: str, *arguments: str, home: Path) -> "subprocess.CompletedProcess[str]":
     """Runs code in a process that knows nothing of this machine's own Opik."""
-    ours = {name: value for name, value in os.environ.items() if not name.startswith(("OPIK_", "OTEL_", "KIT_"))}
+    ours = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("OPIK_", "OTEL_", "KIT_"))
+    }
     command = [sys.executable, "-c", code, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, timeout=180, cwd=ROOT, env={**ours, "HOME": str(home)})
+    return subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        timeout=180,
+        cwd=ROOT,
+        env={**ours, "HOME": str(home)},
+    )
 
 
 @pytest.fixture(scope="module")
-def sent(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[OpikStub, dict[str, Any], str]]:
-    """One process that meets a server that never answers, a port nobody listens on, a server, and one that goes silent."""
-    with opik_stub() as stub, opik_stub() as dying, socket.socket() as closed, socket.socket() as mute:
+def sent(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Generator[tuple[OpikStub, dict[str, Any], str]]:
+    """One process that meets a server that never answers, a port nobody listens on, a server, and
+    one that goes silent."""
+    with (
+        opik_stub() as stub,
+        opik_stub() as dying,
+        socket.socket() as closed,
+        socket.socket() as mute,
+    ):
         closed.bind(("127.0.0.1", 0))
         mute.bind(("127.0.0.1", 0))
         mute.listen(64)
         urls = {"mute": mute.getsockname()[1], "dead": closed.getsockname()[1]}
         urls |= {"dying": dying.server_address[1], "live": stub.server_address[1]}
-        arguments = [part for name, port in urls.items() for part in (name, f"http://127.0.0.1:{port}/api", "20")]
+        arguments = [
+            part
+            for name, port in urls.items()
+            for part in (name, f"http://127.0.0.1:{port}/api", "20")
+        ]
         run = apart(LISTEN + SENDER, *arguments, home=tmp_path_factory.mktemp("home"))
         after = time.time()
         assert run.returncode == 0, run.stderr
@@ -111,7 +135,9 @@ def sent(tmp_path_factory: pytest.TempPathFactory) -> Generator[tuple[OpikStub, 
 Sent = tuple[OpikStub, dict[str, Any], str]
 
 
-def trace_and_spans(stub: OpikStub, turn_id: str = "t1") -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+def trace_and_spans(
+    stub: OpikStub, turn_id: str = "t1"
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """The trace of one turn, and its spans by the trace's own span ids."""
     (trace,) = (trace for trace in stub.traces.values() if trace["metadata"]["turn_id"] == turn_id)
     spans = [span for span in stub.spans.values() if span["trace_id"] == trace["id"]]
@@ -123,7 +149,9 @@ def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent) ->
     trace, _ = trace_and_spans(sent[0])
     assert trace["project_name"] == "trial" and trace["thread_id"] == "s1"
     assert (trace["input"], trace["output"]) == ({"message": "hi"}, {"text": "Three beans."})
-    assert trace["start_time"].startswith("1970-01-01T00:00:01") and trace["end_time"].startswith("1970-01-01T00:00:03")
+    assert trace["start_time"].startswith("1970-01-01T00:00:01") and trace["end_time"].startswith(
+        "1970-01-01T00:00:03"
+    )
     assert trace["metadata"]["routing"] == DECISION.model_dump(mode="json")
     assert trace["metadata"]["principal"] == {"tenant_id": "acme", "user_id": "ann"}
     assert trace["tags"] == ["mediated", "ok"]
@@ -151,21 +179,33 @@ def test_spans_arrive_under_their_parents_with_their_times(sent: Sent) -> None:
     assert spans["m1"]["start_time"].startswith("1970-01-01T00:00:01.125")
     assert spans["m1"]["end_time"].startswith("1970-01-01T00:00:01.25")
     assert spans["k1"]["output"] == {"text": "3 found"}
-    assert {UUID(key).version for key in [trace["id"], *(span["id"] for span in spans.values())]} == {7}
+    assert {
+        UUID(key).version for key in [trace["id"], *(span["id"] for span in spans.values())]
+    } == {7}
 
 
 def test_tokens_and_cost_arrive_once_on_the_model_calls(sent: Sent) -> None:
     _, spans = trace_and_spans(sent[0])
-    used = {name: (span["usage"], span["total_estimated_cost"], span["model"]) for name, span in spans.items() if "usage" in span}
+    used = {
+        name: (span["usage"], span["total_estimated_cost"], span["model"])
+        for name, span in spans.items()
+        if "usage" in span
+    }
     assert set(used) == {"m1", "m2"}
     tokens, cost, model = used["m1"]
-    assert (tokens["prompt_tokens"], tokens["completion_tokens"], tokens["total_tokens"]) == (7, 3, 10)
+    assert (tokens["prompt_tokens"], tokens["completion_tokens"], tokens["total_tokens"]) == (
+        7,
+        3,
+        10,
+    )
     assert (cost, model) == (0.5, "offline")
 
 
 def test_errors_arrive_on_the_spans_that_failed(sent: Sent) -> None:
     _, spans = trace_and_spans(sent[0])
-    errors = {name: span["error_info"]["message"] for name, span in spans.items() if "error_info" in span}
+    errors = {
+        name: span["error_info"]["message"] for name, span in spans.items() if "error_info" in span
+    }
     assert errors == {"a2": "invocation: timeout: 12 s", "m2": "503"}
 
 
@@ -181,9 +221,13 @@ def test_a_live_server_gets_everything_without_a_word(sent: Sent) -> None:
 
 
 @pytest.mark.parametrize("server", ["dead", "mute"])
-def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_often_it_is_opened(sent: Sent, server: str) -> None:
+def test_a_server_that_does_not_answer_costs_a_second_and_one_warning_however_often_it_is_opened(
+    sent: Sent, server: str
+) -> None:
     report = sent[1][server]
-    assert report["sinks"] == [None, None, None] and not report["loaded"], "its SDK is not even imported"
+    assert report["sinks"] == [None, None, None] and not report["loaded"], (
+        "its SDK is not even imported"
+    )
     assert report["open"] < 3.0
     (warning,) = report["warnings"]
     assert "does not answer: nothing is sent there, the store has every turn" in warning

@@ -27,7 +27,9 @@ TURN = uuid.UUID("0af7651916cd43dd8448eb211c80319c").hex
 
 def send(sink: Sink, turn_id: str = TURN) -> None:
     events = some_events(turn_id)
-    turn = a_turn(turn_id).model_copy(update={"seconds": 2.0, "status": "ok", "text": "Three beans."})
+    turn = a_turn(turn_id).model_copy(
+        update={"seconds": 2.0, "status": "ok", "text": "Three beans."}
+    )
     sink.turn_ended(turn, trace_of(events), events)
 
 
@@ -49,7 +51,9 @@ def test_every_span_arrives_under_its_parent_with_its_own_times() -> None:
     for want in trace.spans:
         span = spans[want.id]
         assert span.context and span.context.trace_id == int(TURN, 16)
-        assert (span.parent.span_id if span.parent else None) == (ids[want.parent_id] if want.parent_id else None)
+        assert (span.parent.span_id if span.parent else None) == (
+            ids[want.parent_id] if want.parent_id else None
+        )
         assert span.start_time == int((1.0 + want.started) * 1e9)
         assert span.end_time == int((1.0 + want.ended) * 1e9)
 
@@ -84,19 +88,30 @@ def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only() -> N
         "execute_tool find",
     ]
     assert said["m1"]["gen_ai.request.model"] == "offline"
-    assert (said["m1"]["gen_ai.usage.input_tokens"], said["m1"]["gen_ai.usage.output_tokens"]) == (7, 3)
+    assert (said["m1"]["gen_ai.usage.input_tokens"], said["m1"]["gen_ai.usage.output_tokens"]) == (
+        7,
+        3,
+    )
     assert said["m1"]["kit.cost_usd"] == 0.5
     assert (said["k1"]["gen_ai.tool.call.id"], said["k1"]["gen_ai.agent.name"]) == ("x1", "shop")
     assert said["root"]["gen_ai.conversation.id"] == "s1"
-    assert {name for name, attributes in said.items() if "gen_ai.usage.input_tokens" in attributes} == {"m1", "m2"}
+    assert {
+        name for name, attributes in said.items() if "gen_ai.usage.input_tokens" in attributes
+    } == {"m1", "m2"}
 
 
 def test_errors_are_a_status_with_a_type() -> None:
     spans = exported(content=True)
-    failed = {name: span.status.description for name, span in spans.items() if span.status.status_code is StatusCode.ERROR}
+    failed = {
+        name: span.status.description
+        for name, span in spans.items()
+        if span.status.status_code is StatusCode.ERROR
+    }
     assert failed == {"a2": "invocation: timeout: 12 s", "m2": "503"}
     assert dict(spans["a2"].attributes or {})["error.type"] == "timeout"
-    assert not any(span.status.description for span in exported().values()), "an error's words are content"
+    assert not any(span.status.description for span in exported().values()), (
+        "an error's words are content"
+    )
     assert dict(spans["k2"].attributes or {})["kit.unfinished"] is True
 
 
@@ -121,7 +136,9 @@ class Stuck(SpanExporter):
 
 
 @pytest.mark.req("PC2-FR-15b")
-def test_turns_that_find_the_queue_full_are_left_out_whole_and_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_turns_that_find_the_queue_full_are_left_out_whole_and_counted(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     exporter = Stuck()
     sink = OtelSink(exporter, limit=16)
     for _ in range(5):
@@ -130,7 +147,9 @@ def test_turns_that_find_the_queue_full_are_left_out_whole_and_counted(caplog: p
     assert (sink.spans_queued, sink.spans_missing) == (2 * size, 3 * size)
     exporter.free.set()
     sink.close()
-    assert [record.levelno for record in caplog.records if record.name == "kit.otel"] == [logging.WARNING] * 2
+    assert [record.levelno for record in caplog.records if record.name == "kit.otel"] == [
+        logging.WARNING
+    ] * 2
     assert f"{3 * size} of {5 * size} spans did not reach" in caplog.text
 
 
@@ -181,7 +200,9 @@ def test_spans_and_the_decision_reach_an_otlp_receiver(path: str) -> None:
     assert [event.name for event in root.events] == ["routing_decision"]
 
 
-def test_a_receiver_that_is_not_there_costs_a_bounded_close_and_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_receiver_that_is_not_there_costs_a_bounded_close_and_one_warning(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         sink = OtelSink(endpoint=f"http://127.0.0.1:{unused.getsockname()[1]}")
@@ -199,6 +220,9 @@ def test_a_sink_with_nowhere_to_send_to_says_so() -> None:
 
 
 def test_importing_the_sink_loads_no_opentelemetry() -> None:
-    code = "import sys, kit.sinks.opentelemetry; print([name for name in sys.modules if name.startswith('opentelemetry')])"
+    code = (
+        "import sys, kit.sinks.opentelemetry; print([name for name in sys.modules if "
+        "name.startswith('opentelemetry')])"
+    )
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert run.stdout.strip() == "[]", run.stderr

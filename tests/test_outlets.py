@@ -62,11 +62,15 @@ def values(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
         case {"type": "integer", "minimum": least}:
             return st.integers(least, min(schema.get("maximum", 40), 40))
         case {"type": "string", "pattern": _}:
-            return st.sampled_from([OURS, THEIRS, NOBODYS]) | st.integers(1, 4_300).map("ou-{:04}".format)
+            return st.sampled_from([OURS, THEIRS, NOBODYS]) | st.integers(1, 4_300).map(
+                "ou-{:04}".format
+            )
         case {"type": "string", "minLength": least}:
             return st.text(min_size=least, max_size=30)
         case {"type": "string"}:
-            return st.sampled_from(["Rivermont", "maple hill", "soup", "pumpkin latte"]) | st.text(max_size=30)
+            return st.sampled_from(["Rivermont", "maple hill", "soup", "pumpkin latte"]) | st.text(
+                max_size=30
+            )
         case {"type": "array", "items": items}:
             return st.lists(values(items), max_size=6)
         case {"type": "object", "properties": properties}:
@@ -87,18 +91,27 @@ def test_every_skill_has_a_manifest_and_a_function() -> None:
     assert set(MANIFESTS) == set(LOOKUPS) | set(ACTS)
     assert {skill.id for skill in MANIFESTS.values() if skill.idempotent} == set(LOOKUPS)
     for skill in MANIFESTS.values():
-        assert schema_fault(skill.input_schema) is None and schema_fault(skill.output_schema) is None
+        assert (
+            schema_fault(skill.input_schema) is None and schema_fault(skill.output_schema) is None
+        )
         assert skill.endpoint == f"skills/{skill.id}"
 
 
 @pytest.mark.parametrize("skill", MANIFESTS)
 @settings(max_examples=40, deadline=None)
 @given(st.data())
-def test_whatever_fits_a_skills_input_gives_what_fits_its_output(skill: str, data: st.DataObject) -> None:
+def test_whatever_fits_a_skills_input_gives_what_fits_its_output(
+    skill: str, data: st.DataObject
+) -> None:
     arguments = data.draw(values(MANIFESTS[skill].input_schema))
     for tenant in TENANTS:
         if MANIFESTS[skill].serves(tenant):
-            assert first_misfit(MANIFESTS[skill].output_schema, result(Scope(tenant), skill, **arguments)) is None
+            assert (
+                first_misfit(
+                    MANIFESTS[skill].output_schema, result(Scope(tenant), skill, **arguments)
+                )
+                is None
+            )
 
 
 def test_arguments_that_do_not_fit_are_refused_with_the_place() -> None:
@@ -108,7 +121,10 @@ def test_arguments_that_do_not_fit_are_refused_with_the_place() -> None:
 
 
 def test_a_tenant_has_thousands_of_outlets_and_the_pages_hold_each_once() -> None:
-    pages = [result(ACME, "outlet_list", limit=1_000, offset=start)["outlets"] for start in (0, 1_000, 2_000, 3_000)]
+    pages = [
+        result(ACME, "outlet_list", limit=1_000, offset=start)["outlets"]
+        for start in (0, 1_000, 2_000, 3_000)
+    ]
     ids = [row["id"] for page in pages for row in page]
     assert len(ids) == len(set(ids)) == result(ACME, "outlet_list")["total"] == 3_000
 
@@ -117,8 +133,13 @@ def test_a_ranking_is_in_the_order_of_its_scores_and_says_which_ids_nobody_has()
     best = result(ACME, "outlet_analytics", limit=20)["results"]
     worst = result(ACME, "outlet_analytics", limit=20, order="worst")["results"]
     scores = [row["score"] for row in best]
-    assert scores == sorted(scores, reverse=True) and max(row["score"] for row in worst) < min(scores)
-    short, long = (result(ACME, "outlet_analytics", outlet_ids=[best[0]["outlet_id"]], weeks=weeks) for weeks in (1, 52))
+    assert scores == sorted(scores, reverse=True) and max(row["score"] for row in worst) < min(
+        scores
+    )
+    short, long = (
+        result(ACME, "outlet_analytics", outlet_ids=[best[0]["outlet_id"]], weeks=weeks)
+        for weeks in (1, 52)
+    )
     assert 0 < short["results"][0]["orders"] < long["results"][0]["orders"]
     assert result(ACME, "outlet_analytics", outlet_ids=[NOBODYS])["not_found"] == [NOBODYS]
 
@@ -135,12 +156,18 @@ def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it() -> Non
     loaded = result(ACME, LOAD, skill_name="outlet_menu")
     manifest = MANIFESTS["outlet_menu"]
     assert loaded["output_schema"] == manifest.output_schema and loaded["execution_mode"] == "sync"
-    assert loaded["limitations"] == list(manifest.limitations) and loaded["endpoint"] == "skills/outlet_menu"
+    assert (
+        loaded["limitations"] == list(manifest.limitations)
+        and loaded["endpoint"] == "skills/outlet_menu"
+    )
 
 
 @pytest.mark.parametrize(
     ("old", "new", "fault"),
-    [("id: outlet_list", "id: other_list", "rename"), ("execution_mode: sync", "execution_mode: later", "is no skill")],
+    [
+        ("id: outlet_list", "id: other_list", "rename"),
+        ("execution_mode: sync", "execution_mode: later", "is no skill"),
+    ],
 )
 def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fault: str) -> None:
     text = (HOME / "cards/outlets/skills/outlet_list.yaml").read_text()
@@ -153,9 +180,16 @@ def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fa
 
 
 def test_another_tenants_outlet_is_like_one_that_is_nobodys() -> None:
-    assert OURS in outlets_of("acme") and THEIRS in outlets_of("globex") and outlets_of("initech") == {}
+    assert (
+        OURS in outlets_of("acme")
+        and THEIRS in outlets_of("globex")
+        and outlets_of("initech") == {}
+    )
     for skill in ("outlet_details", "outlet_menu"):
-        assert result(ACME, skill, outlet_id=OURS)["found"] and result(GLOBEX, skill, outlet_id=THEIRS)["found"]
+        assert (
+            result(ACME, skill, outlet_id=OURS)["found"]
+            and result(GLOBEX, skill, outlet_id=THEIRS)["found"]
+        )
         assert result(ACME, skill, outlet_id=THEIRS) == result(ACME, skill, outlet_id=NOBODYS)
     mixed = result(ACME, "outlet_analytics", outlet_ids=[THEIRS, NOBODYS])
     assert mixed == {"total": 0, "results": [], "not_found": [THEIRS, NOBODYS]}
@@ -167,7 +201,10 @@ def test_another_tenants_skill_is_not_found_listed_loaded_or_called() -> None:
     assert skill not in {tool.name for tool in SERVICE.tools(ACME)}
     assert skill not in str(result(ACME, FIND, query="what will the inspector visit next"))
     for name, arguments in ((skill, {}), (LOAD, {"skill_name": skill})):
-        ours, unheard = refusal(ACME, name, **arguments), refusal(ACME, LOAD, skill_name="outlet_nothing")
+        ours, unheard = (
+            refusal(ACME, name, **arguments),
+            refusal(ACME, LOAD, skill_name="outlet_nothing"),
+        )
         assert ours.type == "unknown_skill" and ours.message == unheard.message
 
 
@@ -175,7 +212,10 @@ def test_a_token_ends_and_opens_nothing_at_another_tenants_url() -> None:
     seconds = [0.0]
     access = Access(KEYS, clock=lambda: seconds[0])
     token = access.narrow(ACME, ["outlet_list"])
-    assert access.scope("acme", token) == Scope("acme", frozenset(["outlet_list"])) and access.scope("globex", token) is None
+    assert (
+        access.scope("acme", token) == Scope("acme", frozenset(["outlet_list"]))
+        and access.scope("globex", token) is None
+    )
     seconds[0] = LIFETIME
     assert access.scope("acme", token) is None and access.scope("acme", KEYS["acme"]) == ACME
 
@@ -204,15 +244,29 @@ async def test_a_steps_token_calls_the_skills_it_names_and_no_others() -> None:
     async with client(KEYS["acme"]) as http:
         reply = await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_list"]})
         assert reply.status_code == 201
-        assert (await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_inspections"]})).status_code == 400
+        assert (
+            await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_inspections"]})
+        ).status_code == 400
         assert (await http.post("/api/acme/steps", json={})).status_code == 400
         token = {KEY: reply.json()["token"]}
-        assert (await http.post("/api/acme/skills/outlet_list", json={}, headers=token)).json()["total"] == 3_000
-        other = await http.post("/api/acme/skills/outlet_menu", json={"outlet_id": OURS}, headers=token)
+        assert (await http.post("/api/acme/skills/outlet_list", json={}, headers=token)).json()[
+            "total"
+        ] == 3_000
+        other = await http.post(
+            "/api/acme/skills/outlet_menu", json={"outlet_id": OURS}, headers=token
+        )
         assert other.status_code == 403 and other.json()["error"]["type"] == "skill_not_allowed"
-        assert (await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_menu"]}, headers=token)).status_code == 403
-        assert (await http.post("/api/globex/skills/outlet_list", json={}, headers=token)).status_code == 401
-        session = McpSession("skills", SERVER, partial(http_transport, f"{http.base_url}/api/acme/mcp", token))
+        assert (
+            await http.post(
+                "/api/acme/steps", json={"allowed_skills": ["outlet_menu"]}, headers=token
+            )
+        ).status_code == 403
+        assert (
+            await http.post("/api/globex/skills/outlet_list", json={}, headers=token)
+        ).status_code == 401
+        session = McpSession(
+            "skills", SERVER, partial(http_transport, f"{http.base_url}/api/acme/mcp", token)
+        )
         tools = await session.open()
         assert {tool.name for tool in tools} == {tool.name for tool in SERVICE.tools(ACME)}
         assert "3,000 outlets" in (await session.call("outlet_list", {})).text
@@ -272,8 +326,12 @@ async def test_what_the_deck_accepted_is_what_the_service_offers() -> None:
         ("How many seats has ou-3001?", ["directory"], ["There is no such outlet"]),
     ],
 )
-def test_the_deck_asks_its_service_offline(question: str, agents: list[str], words: list[str]) -> None:
-    answer = run("ask", "--json", question, KIT_DECK=str(HOME / "cards/outlets"), PATH=os.environ["PATH"])
+def test_the_deck_asks_its_service_offline(
+    question: str, agents: list[str], words: list[str]
+) -> None:
+    answer = run(
+        "ask", "--json", question, KIT_DECK=str(HOME / "cards/outlets"), PATH=os.environ["PATH"]
+    )
     assert answer.returncode == 0, answer.stderr
     reply = json.loads(answer.stdout.splitlines()[-1])
     assert reply["routing"]["invoked"] == agents

@@ -11,10 +11,14 @@ from kit.bench.workload import HandLoop, KitLoop
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("streaming", [False, True])
-async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrapper(streaming: bool, tmp_path: Path) -> None:
+async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrapper(
+    streaming: bool, tmp_path: Path
+) -> None:
     hand = await calls_per_turn(HandLoop(2, streaming))
     ours = await calls_per_turn(KitLoop(2, streaming, str(tmp_path / "kit.db")))
-    assert ours <= GATE["streaming" if streaming else "whole replies"] * hand, f"{ours:.0f} calls against {hand:.0f}"
+    assert ours <= GATE["streaming" if streaming else "whole replies"] * hand, (
+        f"{ours:.0f} calls against {hand:.0f}"
+    )
 
 
 @pytest.mark.realtime
@@ -34,7 +38,8 @@ async def test_both_loops_compose_the_same_results(n: int, streaming: bool) -> N
 @pytest.mark.realtime
 @pytest.mark.parametrize("streaming", [False, True])
 async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool) -> None:
-    """What refers to itself in a circle lives until the collector visits every object of the process, in one long pause."""
+    """What refers to itself in a circle lives until the collector visits every object of the
+    process, in one long pause."""
     runner = KitLoop(2, streaming)
     await runner.turn("warm")
     gc.collect()

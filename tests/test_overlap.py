@@ -10,7 +10,15 @@ from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from studies.charts import fan_seconds
-from studies.fan_out_time import ALIKE, MIXED, ONE_BY_ONE, play_exact, play_measured, slow_models, trace_one
+from studies.fan_out_time import (
+    ALIKE,
+    MIXED,
+    ONE_BY_ONE,
+    play_exact,
+    play_measured,
+    slow_models,
+    trace_one,
+)
 from studies.study_deck import plain_cards, study_deck
 
 SESSION = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
@@ -20,12 +28,16 @@ SESSION = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice")
 async def test_side_by_side_takes_as_long_as_the_slowest_for_every_number_of_agents():
     runs = await play_exact(MIXED)
     assert [run.n for run in runs] == list(range(1, 9))
-    assert [run.seconds for run in runs] == pytest.approx(list(itertools.accumulate(MIXED.values(), max)))
+    assert [run.seconds for run in runs] == pytest.approx(
+        list(itertools.accumulate(MIXED.values(), max))
+    )
 
 
 async def test_one_by_one_takes_the_sum():
     runs = await play_exact(MIXED, ONE_BY_ONE)
-    assert [run.seconds for run in runs] == pytest.approx(list(itertools.accumulate(MIXED.values())))
+    assert [run.seconds for run in runs] == pytest.approx(
+        list(itertools.accumulate(MIXED.values()))
+    )
 
 
 @pytest.mark.req("PC2-FR-6")
@@ -37,7 +49,9 @@ async def test_eight_agents_of_200_ms_take_exactly_200_ms_of_virtual_time():
 @pytest.mark.realtime
 async def test_eight_agents_of_200_ms_stay_within_15_percent_of_the_slowest_in_real_time():
     runs = await play_measured(sizes=(8,), runs=4)
-    assert 0.2 <= min(run.seconds for run in runs) <= 1.15 * 0.2, "other programs only ever add time, so the best run counts"
+    assert 0.2 <= min(run.seconds for run in runs) <= 1.15 * 0.2, (
+        "other programs only ever add time, so the best run counts"
+    )
 
 
 @pytest.mark.realtime

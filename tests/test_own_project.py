@@ -34,7 +34,10 @@ def here(*arguments: str) -> Result:
 
 def test_a_new_project_is_checked_and_asked_without_a_flag(project: Path) -> None:
     checked = here("check")
-    assert f"imports ./tools.py:TOOLS ({project}/deck/tools.py)" in checked.stdout and "0 warnings" in checked.stdout
+    assert (
+        f"imports ./tools.py:TOOLS ({project}/deck/tools.py)" in checked.stdout
+        and "0 warnings" in checked.stdout
+    )
     reply = json.loads(here("ask", "--json", QUESTION).stdout.splitlines()[-1])
     assert [one["agent"] for one in reply["outcomes"]] == ["devices", "rooms"]
     assert "Model 14" in reply["text"] and "Garden" in reply["text"]
@@ -47,7 +50,9 @@ def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
     assert "Model 18" in here("ask", QUESTION).stdout
 
 
-def test_a_question_asked_again_has_the_same_answer_and_one_about_another_has_its_own(project: Path) -> None:
+def test_a_question_asked_again_has_the_same_answer_and_one_about_another_has_its_own(
+    project: Path,
+) -> None:
     for question, answer in [
         ("Which laptop does Ana have?", "Ana has Model 14"),
         ("Which laptop does Ana have?", "Ana has Model 14"),
@@ -61,7 +66,9 @@ def test_why_a_tool_failed_stands_on_stderr_and_never_in_the_answer(project: Pat
     tools = project / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("LAPTOPS.get(owner.lower(), ", "({}['owner'], "))
     asked = here("ask", "Which laptop does Ana have?")
-    assert asked.stderr.splitlines() == ["tool 'find_laptop' of devices: exception: KeyError: 'owner'"]
+    assert asked.stderr.splitlines() == [
+        "tool 'find_laptop' of devices: exception: KeyError: 'owner'"
+    ]
     assert "KeyError" not in asked.stdout
 
 
@@ -70,9 +77,13 @@ def test_an_endpoint_alone_is_enough_for_a_new_project(project: Path) -> None:
     assert asked.returncode == 1 and '"model":"local"' in asked.stdout, asked.stderr
 
 
-def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line_that_answers(project: Path) -> None:
+def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line_that_answers(
+    project: Path,
+) -> None:
     deck = project / "deck" / "deck.yaml"
-    deck.write_text(deck.read_text().replace("  find_room:", "  find_laptop: {confirm: true}\n  find_room:"))
+    deck.write_text(
+        deck.read_text().replace("  find_room:", "  find_laptop: {confirm: true}\n  find_room:")
+    )
     asked = here("ask", "Which laptop does Ana have?")
     assert asked.returncode == 3 and "Model 14" not in asked.stdout and asked.stderr == ""
     hint = asked.stdout.splitlines()[-1].removeprefix("answer with: ").removesuffix(" (or --no)")
@@ -83,30 +94,46 @@ def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line
 def test_the_grid_of_a_new_project_ends_in_a_verdict(project: Path) -> None:
     played = here("grid")
     assert played.returncode == 0, played.stderr
-    assert "offline, exact: 17 of 17" in played.stdout and "not distinguishable; needs about" in played.stdout
+    assert (
+        "offline, exact: 17 of 17" in played.stdout
+        and "not distinguishable; needs about" in played.stdout
+    )
     assert (project / ".kit" / "grids" / "helpdesk" / "results.jsonl").is_file()
 
 
-def test_a_project_is_found_from_the_folders_inside_it(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_project_is_found_from_the_folders_inside_it(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (project / "data").mkdir()
     monkeypatch.chdir(project / "data")
     settings = Settings.read({})
     assert (settings.deck, settings.data) == (project / "deck", project / "data")
-    assert settings.store == str(project / ".kit" / "kit.db") and settings.grids == project / ".kit" / "grids"
+    assert (
+        settings.store == str(project / ".kit" / "kit.db")
+        and settings.grids == project / ".kit" / "grids"
+    )
 
 
 def test_what_the_environment_names_goes_before_the_project(project: Path, tmp_path: Path) -> None:
-    settings = Settings.read({"KIT_DECK": "cards/manga", "KIT_STORE": str(tmp_path / "other" / "kit.db")})
-    assert settings.deck == HOME / "cards" / "manga" and settings.grids == tmp_path / "other" / "grids"
+    settings = Settings.read(
+        {"KIT_DECK": "cards/manga", "KIT_STORE": str(tmp_path / "other" / "kit.db")}
+    )
+    assert (
+        settings.deck == HOME / "cards" / "manga" and settings.grids == tmp_path / "other" / "grids"
+    )
 
 
-def test_a_shipped_deck_is_found_from_anywhere_by_the_name_that_the_readme_uses(project: Path) -> None:
+def test_a_shipped_deck_is_found_from_anywhere_by_the_name_that_the_readme_uses(
+    project: Path,
+) -> None:
     assert run("check", "cards/outlets").returncode == 0
     (project / "cards" / "outlets").mkdir(parents=True)  # one of that name here goes first
     assert "cards/outlets/deck.yaml" in run("ask", "hello", KIT_DECK="cards/outlets").stderr
 
 
-def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_outside_of_a_project_the_demo_answers_and_no_grid_is_guessed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert Settings.read({}).deck == HOME / "cards" / "consumer"
     refused(run("grid"), "name the grid's file")
@@ -148,8 +175,12 @@ def test_a_model_that_no_entry_describes_is_named_with_the_fix(
     refused(run("ask", "hello", KIT_STORE="", **environment), *words)
 
 
-@pytest.mark.parametrize(("name", "words"), [("there", "is there already"), ("x.y", "is no name"), ("a b", "is no name")])
-def test_a_project_is_not_written_over_anything(name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("name", "words"), [("there", "is there already"), ("x.y", "is no name"), ("a b", "is no name")]
+)
+def test_a_project_is_not_written_over_anything(
+    name: str, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "there").mkdir()
     refused(run("new", name), words)
@@ -159,7 +190,9 @@ def test_a_project_is_not_written_over_anything(name: str, words: str, tmp_path:
 def test_the_project_s_own_test_passes(project: Path) -> None:
     environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME)}
     code = "import test_project as tests; [test() for name, test in vars(tests).items() if name.startswith('test_')]"
-    subprocess.run([sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60)
+    subprocess.run(
+        [sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60
+    )
 
 
 def test_the_page_plays_the_grid_of_the_project(project: Path) -> None:
@@ -177,20 +210,33 @@ def test_the_page_plays_the_grid_of_the_project(project: Path) -> None:
 
 
 def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path) -> None:
-    assert list(case_sets(project / "deck")) == ["cases"] and case_sets(HOME / "cards" / "consumer") == CASE_SETS
-    draft = Draft(models=("offline",), patterns=("mediated", "supervisor"), cases="cases", take=17, deck=str(project / "deck"))
+    assert (
+        list(case_sets(project / "deck")) == ["cases"]
+        and case_sets(HOME / "cards" / "consumer") == CASE_SETS
+    )
+    draft = Draft(
+        models=("offline",),
+        patterns=("mediated", "supervisor"),
+        cases="cases",
+        take=17,
+        deck=str(project / "deck"),
+    )
     file = order(draft.text()).file(project / "chosen")
     played = here("grid", str(file), "--out", str(project / "chosen"))
     assert "mediated, exact: 17 of 17" in played.stdout, played.stdout + played.stderr
 
 
-def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_notebook_of_the_project_runs(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert here("grid").returncode == 0
     names: dict[str, object] = {}
     with asyncio.Runner() as runner:
         for cell in json.loads((project / "notebook.ipynb").read_text())["cells"]:
             if cell["cell_type"] == "code":
-                cell_code = compile("".join(cell["source"]), "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+                cell_code = compile(
+                    "".join(cell["source"]), "cell", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+                )
                 if (step := eval(cell_code, names)) is not None:
                     runner.run(step)
     text = capsys.readouterr().out
@@ -200,9 +246,13 @@ def test_the_notebook_of_the_project_runs(project: Path, capsys: pytest.CaptureF
 def test_a_kit_that_opens_says_in_one_line_how_to_read_the_warnings_of_its_deck(
     project: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    assert here("ask", "hello").returncode == 0 and not [one for one in caplog.records if one.name == "kit.deck"]
+    assert here("ask", "hello").returncode == 0 and not [
+        one for one in caplog.records if one.name == "kit.deck"
+    ]
     card = project / "deck" / "rooms.yaml"
-    card.write_text("id: rooms\ndescription: Knows the rooms.\nmodel: offline\nprompt_blocks: [rooms]\n")
+    card.write_text(
+        "id: rooms\ndescription: Knows the rooms.\nmodel: offline\nprompt_blocks: [rooms]\n"
+    )
     assert here("ask", "hello").returncode == 0
     (record,) = (one for one in caplog.records if one.name == "kit.deck")
     line, _, hint = record.getMessage().partition("; to read: ")
@@ -237,8 +287,17 @@ except KitError as error:
 
 def test_a_missing_extra_is_named_with_the_line_that_installs_it() -> None:
     environment = {"PATH": os.environ["PATH"], "KIT_STORE": ":memory:"}
-    done = subprocess.run([sys.executable, "-c", HIDDEN], cwd=HOME, env=environment, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", HIDDEN],
+        cwd=HOME,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
     assert done.returncode == 0 and "Traceback" not in done.stderr, done.stderr
     lines = done.stderr.splitlines()
     extras = ("bench", "a2a", "app", "bench", "otlp", "opik", "bench")
-    assert [line.rpartition("; ")[2] for line in lines] == [f"run: pip install 'subagent-kit[{extra}]'" for extra in extras]
+    assert [line.rpartition("; ")[2] for line in lines] == [
+        f"run: pip install 'subagent-kit[{extra}]'" for extra in extras
+    ]

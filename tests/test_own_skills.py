@@ -21,10 +21,14 @@ def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "laboratory" / "deck"
     section = PAGE.partition("## A skill service of your own\n")[2].partition("\n## ")[0]
     texts = re.findall(r"```(?:python|yaml)\n(.*?)```", section, re.S)
-    for name, text in zip(("skills.py", "settings", "planner.yaml", "executor.yaml"), texts, strict=True):
+    for name, text in zip(
+        ("skills.py", "settings", "planner.yaml", "executor.yaml"), texts, strict=True
+    ):
         (folder / name).write_text(text)
     settings = folder / "deck.yaml"
-    settings.write_text(re.sub(r"(?m)^tools:.*\n", "", settings.read_text()) + (folder / "settings").read_text())
+    settings.write_text(
+        re.sub(r"(?m)^tools:.*\n", "", settings.read_text()) + (folder / "settings").read_text()
+    )
     return folder
 
 
@@ -39,12 +43,19 @@ def change(file: Path, old: str, new: str) -> None:
 
 def test_the_service_of_the_page_is_planned_over_as_it_is_written(deck: Path) -> None:
     checked = run("check", KIT_STORE="")
-    assert "0 warnings" in checked.stdout and f"skill service runs python skills.py in {deck}" in checked.stdout
+    assert (
+        "0 warnings" in checked.stdout
+        and f"skill service runs python skills.py in {deck}" in checked.stdout
+    )
     asked = plan("List the samples of maize")
     assert "s-001" in asked.stdout and "s-002" not in asked.stdout and asked.stderr == ""
     (plan_id,) = re.findall(r"· (plan_\w+)$", asked.stdout, re.M)
     again = run("resume", plan_id, KIT_STORE="")
-    assert again.returncode == 0 and "s-001" in again.stdout and "This plan had already ended" in again.stdout
+    assert (
+        again.returncode == 0
+        and "s-001" in again.stdout
+        and "This plan had already ended" in again.stdout
+    )
     acted = json.loads(plan("Print the label of s-002", "--json").stdout.splitlines()[-1])
     assert "label of s-002" in acted["text"]
     assert run("forget", "visitor", KIT_STORE="").returncode == 0
@@ -56,14 +67,24 @@ REFUSALS = {
         '"more": 1',
         "sample_list: .*output_schema: Field required",
     ),
-    "a list under another name": ('{"skills": [', '{"results": [', "find_relevant_skills: .*skills: Input should be"),
-    "no tool that finds": ("def find_relevant_skills", "def find", "Unknown tool: find_relevant_skills"),
+    "a list under another name": (
+        '{"skills": [',
+        '{"results": [',
+        "find_relevant_skills: .*skills: Input should be",
+    ),
+    "no tool that finds": (
+        "def find_relevant_skills",
+        "def find",
+        "Unknown tool: find_relevant_skills",
+    ),
     "a task that no skill fits": ("", "", "plan: insufficient: infeasible: none of"),
 }
 
 
 @pytest.mark.parametrize("case", REFUSALS)
-def test_what_a_service_lacks_is_named_on_stderr_and_never_in_the_answer(deck: Path, case: str) -> None:
+def test_what_a_service_lacks_is_named_on_stderr_and_never_in_the_answer(
+    deck: Path, case: str
+) -> None:
     old, new, words = REFUSALS[case]
     change(deck / "skills.py", old, new)
     asked = plan("Who won the cup?" if "fits" in case else "List the samples of maize")
@@ -76,4 +97,7 @@ def test_cards_of_a_plan_without_their_tools_are_told_where_these_come_from(deck
     change(deck / "deck.yaml", ", kit.planning.tools:TOOLS", "")
     checked = run("check", KIT_STORE="")
     assert checked.returncode == 2
-    assert "unknown tool 'submit_plan'" in checked.stderr and "`tools: [kit.planning.tools:TOOLS]` in deck.yaml" in checked.stderr
+    assert (
+        "unknown tool 'submit_plan'" in checked.stderr
+        and "`tools: [kit.planning.tools:TOOLS]` in deck.yaml" in checked.stderr
+    )

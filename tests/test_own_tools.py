@@ -49,7 +49,8 @@ model: offline
 tools: [find_printer, laptop_renewal, open_ticket]
 prompt_blocks: [tone]
 """,
-    "blocks/desk/tone.md": "---\nid: tone\ncategory: persona\nowner: desk\n---\nYou answer briefly and in plain words.\n",
+    "blocks/desk/tone.md": "---\nid: tone\ncategory: persona\nowner: desk\n---\nYou answer "
+    "briefly and in plain words.\n",
     "models.yaml": "{}\n",
     "helpdesk/tools.py": '''\
 def find_printer(floor: int = 1) -> str:
@@ -109,9 +110,23 @@ def ask(folder: Path, question: str) -> Result:
 
 def outside(folder: Path, *arguments: str) -> Result:
     """The command as a process of its own that stands in another folder."""
-    env = {"PATH": os.environ["PATH"], "PYTHONPATH": str(HOME), "KIT_STORE": ":memory:", "KIT_PACE": "0", "KIT_DECK": str(folder)}
+    env = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(HOME),
+        "KIT_STORE": ":memory:",
+        "KIT_PACE": "0",
+        "KIT_DECK": str(folder),
+    }
     command = [sys.executable, "-m", "kit", *arguments]
-    done = subprocess.run(command, cwd=folder.parent, env=env, capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        command,
+        cwd=folder.parent,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
     return Result(done.returncode, done.stdout, done.stderr)
 
 
@@ -135,8 +150,12 @@ def test_check_names_the_code_before_any_of_it_runs(folder: Path) -> None:
 
 @pytest.mark.req("K-1")
 @pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
-def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, tools: object) -> None:
-    (folder / "deck.yaml").write_text(yaml.safe_dump({"orchestrator": "lead", "required_blocks": [], "tools": tools}))
+def test_one_reference_may_stand_alone_and_a_file_means_its_tools(
+    folder: Path, tools: object
+) -> None:
+    (folder / "deck.yaml").write_text(
+        yaml.safe_dump({"orchestrator": "lead", "required_blocks": [], "tools": tools})
+    )
     checked = run("check", str(folder))
     assert checked.returncode == 0 and "tools.py:TOOLS (" in checked.stdout.splitlines()[0]
     assert re.search(r"^desk +offline +3 tools", checked.stdout, re.MULTILINE)
@@ -144,28 +163,46 @@ def test_one_reference_may_stand_alone_and_a_file_means_its_tools(folder: Path, 
 
 @pytest.mark.req("K-1")
 def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path) -> None:
-    assert "The printer of floor 3 stands beside the lift." in ask(folder, "where is the printer on floor 3?").stdout
+    assert (
+        "The printer of floor 3 stands beside the lift."
+        in ask(folder, "where is the printer on floor 3?").stdout
+    )
     assert re.search(
-        r"That laptop of Ana.* is due in March 2027\.", ask(folder, "when is the laptop of Ana due for renewal?").stdout
+        r"That laptop of Ana.* is due in March 2027\.",
+        ask(folder, "when is the laptop of Ana due for renewal?").stdout,
     )
     failed = ask(folder, "please open a ticket, my screen is broken")
-    assert "I wasn't able to get an answer about desk" in failed.stdout and "10.0.0.7" not in failed.stdout
+    assert (
+        "I wasn't able to get an answer about desk" in failed.stdout
+        and "10.0.0.7" not in failed.stdout
+    )
 
 
 @pytest.mark.req("K-1", "K-6")
 def test_the_page_asks_them_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {"DECK": folder, "STORE": folder.parent / "kit.db", "PACE": 0, "MODEL": "offline"}.items():
+    for name, value in {
+        "DECK": folder,
+        "STORE": folder.parent / "kit.db",
+        "PACE": 0,
+        "MODEL": "offline",
+    }.items():
         monkeypatch.setenv(f"KIT_{name}", str(value))
     page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
     page.chat_input[0].set_value("where is the printer on floor 3?").run()
     frame.open_host.clear()
-    assert not page.exception and "The printer of floor 3 stands beside the lift." in " ".join(m.value for m in page.markdown)
+    assert not page.exception and "The printer of floor 3 stands beside the lift." in " ".join(
+        m.value for m in page.markdown
+    )
 
 
 @pytest.mark.req("K-1")
 def test_a_grid_plays_them_in_processes_of_its_own(folder: Path, tmp_path: Path) -> None:
     cases = [
-        {"id": f"c{n}", "kind": "single", "turns": [{"user": f"printer on floor {n}?", "expected_sub_agents": ["desk"]}]}
+        {
+            "id": f"c{n}",
+            "kind": "single",
+            "turns": [{"user": f"printer on floor {n}?", "expected_sub_agents": ["desk"]}],
+        }
         for n in (1, 2)
     ]
     (tmp_path / "cases.jsonl").write_text("".join(f"{line}\n" for line in map(json.dumps, cases)))
@@ -177,18 +214,28 @@ def test_a_grid_plays_them_in_processes_of_its_own(folder: Path, tmp_path: Path)
         "scorers": ["exact"],
     }
     (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
-    played = run("grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "2")
-    assert played.returncode == 0 and "2 of 2 = 1.000" in played.stdout, played.stdout + played.stderr
+    played = run(
+        "grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "2"
+    )
+    assert played.returncode == 0 and "2 of 2 = 1.000" in played.stdout, (
+        played.stdout + played.stderr
+    )
 
 
 @pytest.mark.parametrize("tool", ["find_printer", "laptop_renewal", "shelf"])
 @pytest.mark.req("K-1")
-async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(folder: Path, tool: str) -> None:
+async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(
+    folder: Path, tool: str
+) -> None:
     (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
     card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": [tool]}
     (folder / "desk.yaml").write_text(yaml.safe_dump(card))
-    truth = Truth(case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool=tool),))
-    async with open_kit(SETTINGS, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}) as kit:
+    truth = Truth(
+        case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool=tool),)
+    )
+    async with open_kit(
+        SETTINGS, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}
+    ) as kit:
         with use_truth(truth):
             reply = await kit.ask("When is Ana's laptop due?", kit.session("s"))
     assert reply.text == "Simulated finding about desk."
@@ -262,17 +309,26 @@ class Door:
 
 def deck_of(tools: object, **fields: Any) -> Deck:
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",), **fields)
+    desk = AgentCard(
+        id="desk", description="Looks things up.", model="offline", tools=("lookup",), **fields
+    )
     return Deck.of([lead, desk], required_blocks=(), tools=tools)
 
 
 def models() -> dict[str, Any]:
     lead = ScriptedModel(asks("desk"), stitched)
-    return {"lead": lead, "desk": ScriptedModel(Line(calls=[("lookup", {})]), lambda seen: Line(str(seen[-1].content)))}
+    return {
+        "lead": lead,
+        "desk": ScriptedModel(
+            Line(calls=[("lookup", {})]), lambda seen: Line(str(seen[-1].content))
+        ),
+    }
 
 
 @pytest.mark.req("K-1")
-async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what_the_deck_names() -> None:
+async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what_the_deck_names() -> (
+    None
+):
     door = Door("lookup")
     deck = deck_of([door.factory("lookup")], tool_config={"lookup": {"limit": 3}})
     deck = Deck.of(
@@ -308,7 +364,9 @@ async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
 
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",))
-    async with open_kit(SETTINGS, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]) as kit:
+    async with open_kit(
+        SETTINGS, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]
+    ) as kit:
         assert "found" in (await kit.ask("look it up", kit.session("s"))).text
     with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
         async with open_kit(SETTINGS, deck=deck_of([lookup]), tools={"lookup": lookup}):
@@ -327,27 +385,55 @@ async def test_a_bare_function_is_never_called_before_a_model_asks_for_it() -> N
         assert calls == []
         reply = await kit.ask("look it up", kit.session("s"))
     assert calls == ["called"]
-    assert [body.result for body in (event.body for event in reply.events) if isinstance(body, ToolEnded)] == ["found"]
+    assert [
+        body.result
+        for body in (event.body for event in reply.events)
+        if isinstance(body, ToolEnded)
+    ] == ["found"]
 
 
 def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path) -> None:
     copy = pickle.loads(pickle.dumps(load_deck(folder)))
     assert copy.tools.ids == {"find_printer", "laptop_renewal", "open_ticket"}
     [printer] = [entry for name, entry in copy.tools.tools.items() if name == "find_printer"]
-    assert asyncio.run(printer.ainvoke({"floor": 2})) == "The printer of floor 2 stands beside the lift."
+    assert (
+        asyncio.run(printer.ainvoke({"floor": 2}))
+        == "The printer of floor 2 stands beside the lift."
+    )
 
 
 # Faults of code are faults of the deck
 
 
 BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
-    "no such name": ("./tools.py:TOOLZ", ("deck.yaml:3: ./tools.py has no 'TOOLZ': did you mean 'TOOLS'",)),
-    "no such file": ("./tool.py:TOOLS", ("deck.yaml:3: no file ./tool.py beside deck.yaml: did you mean './tools.py'",)),
-    "no such module": ("helpdesk_tools:TOOLS", ("deck.yaml:3: no module 'helpdesk_tools'; install it",)),
-    "another folder": ("../blocks/x.py:TOOLS", ("deck.yaml:3: ../blocks/x.py lies outside the deck's folder",)),
-    "no reference": ("tools", ("deck.yaml:3: 'tools' is no reference to code; write `package.module:NAME`",)),
-    "no tools": ("./tools.py:NUMBER", ("deck.yaml:3: ./tools.py:NUMBER, item 1: is of type int; give a function",)),
-    "a class": ("./tools.py:CLASS", ("deck.yaml:3: ./tools.py:CLASS, item 1: is the class Desk; give a function",)),
+    "no such name": (
+        "./tools.py:TOOLZ",
+        ("deck.yaml:3: ./tools.py has no 'TOOLZ': did you mean 'TOOLS'",),
+    ),
+    "no such file": (
+        "./tool.py:TOOLS",
+        ("deck.yaml:3: no file ./tool.py beside deck.yaml: did you mean './tools.py'",),
+    ),
+    "no such module": (
+        "helpdesk_tools:TOOLS",
+        ("deck.yaml:3: no module 'helpdesk_tools'; install it",),
+    ),
+    "another folder": (
+        "../blocks/x.py:TOOLS",
+        ("deck.yaml:3: ../blocks/x.py lies outside the deck's folder",),
+    ),
+    "no reference": (
+        "tools",
+        ("deck.yaml:3: 'tools' is no reference to code; write `package.module:NAME`",),
+    ),
+    "no tools": (
+        "./tools.py:NUMBER",
+        ("deck.yaml:3: ./tools.py:NUMBER, item 1: is of type int; give a function",),
+    ),
+    "a class": (
+        "./tools.py:CLASS",
+        ("deck.yaml:3: ./tools.py:CLASS, item 1: is the class Desk; give a function",),
+    ),
     "no docstring": ("./tools.py:MUTE", ("mute() has no docstring; say in it what the tool does",)),
     "twice": ("./tools.py:TWICE", ("./tools.py:TWICE holds two tools 'find_printer'; rename one",)),
 }
@@ -358,10 +444,14 @@ BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
 def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: str) -> None:
     reference, words = BROKEN[case]
     with (folder / "tools.py").open("a") as code:
-        code.write("NUMBER = 3\n\n\nclass Desk: ...\n\n\nCLASS = [Desk]\nTWICE = [find_printer, find_printer]\n\n\n")
+        code.write(
+            "NUMBER = 3\n\n\nclass Desk: ...\n\n\nCLASS = [Desk]\nTWICE = [find_printer, find_printer]\n\n\n"
+        )
         code.write("def mute(x: int) -> str:\n    return ''\n\n\nMUTE = [mute]\n")
     declare(folder, [reference])
-    (folder / "deck.yaml").write_text(f"orchestrator: lead\nrequired_blocks: []\ntools: [{reference!r}]\n")
+    (folder / "deck.yaml").write_text(
+        f"orchestrator: lead\nrequired_blocks: []\ntools: [{reference!r}]\n"
+    )
     refused(run("check", str(folder)), *words)
 
 
@@ -369,7 +459,10 @@ def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: st
     ("text", "words"),
     [
         ("def broken(:\n", "./tools.py, line 1: "),
-        ("import nowhere_at_all\n", "importing ./tools.py raised ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)"),
+        (
+            "import nowhere_at_all\n",
+            "importing ./tools.py raised ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)",
+        ),
         ("\n\n1 / 0\n", "importing ./tools.py raised ZeroDivisionError: division by zero (line 3)"),
     ],
 )
@@ -386,9 +479,17 @@ def test_clashes_unknown_tools_and_broken_cards_stand_in_one_report(folder: Path
     declare(folder, ["./tools.py:TOOLS", "./tools.py:TOOLS"])
     desk = folder / "desk.yaml"
     desk.write_text(desk.read_text().replace("open_ticket]", "open_tickets]"))
-    refused(run("check", str(folder)), "deck.yaml:", "is there already, from ./tools.py:TOOLS; rename one")
+    refused(
+        run("check", str(folder)),
+        "deck.yaml:",
+        "is there already, from ./tools.py:TOOLS; rename one",
+    )
     declare(folder, ["./tools.py:TOOLS"], default_sub_agent="dsk")
-    refused(run("check", str(folder)), "unknown tool 'open_tickets': did you mean 'open_ticket'", "unknown default 'dsk'")
+    refused(
+        run("check", str(folder)),
+        "unknown tool 'open_tickets': did you mean 'open_ticket'",
+        "unknown default 'dsk'",
+    )
 
 
 def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) -> None:
@@ -411,7 +512,9 @@ def test_tools_given_in_python_that_are_none_say_so() -> None:
 def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path) -> None:
     def git(*arguments: str) -> None:
         identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        subprocess.run(["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True)
+        subprocess.run(
+            ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
+        )
 
     git("init", "-q", str(folder.parent))
     git("add", "-A", str(folder.parent))
@@ -425,8 +528,14 @@ def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path)
         assert isinstance(printer, BaseTool)
         return printer.invoke({"floor": 1})
 
-    assert answer(load_deck_at("HEAD~1", folder)) == "The printer of floor 1 stands beside the lift."
-    assert answer(load_deck_at("HEAD", folder)) == answer(load_deck(folder)) == "The printer of floor 1 stands in the hall."
+    assert (
+        answer(load_deck_at("HEAD~1", folder)) == "The printer of floor 1 stands beside the lift."
+    )
+    assert (
+        answer(load_deck_at("HEAD", folder))
+        == answer(load_deck(folder))
+        == "The printer of floor 1 stands in the hall."
+    )
 
 
 @pytest.mark.req("K-6")
@@ -434,6 +543,10 @@ async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
     async with open_kit(SETTINGS.with_(deck=folder)) as kit:
         session = kit.session("s")
         reply = await kit.ask("where is the printer?", session)
-    assert (session.principal.tenant_id, session.principal.user_id, session.location) == ("local", "visitor", None)
+    assert (session.principal.tenant_id, session.principal.user_id, session.location) == (
+        "local",
+        "visitor",
+        None,
+    )
     log = "\n".join(event.model_dump_json() for event in reply.events)
     assert not re.search("acme|u-001|Rivermont|receipt|offer|reward", log)

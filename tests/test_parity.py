@@ -19,7 +19,16 @@ from studies.routing_parity import Scenario, Verdict, read_scenarios, report, ru
 from tests.kits import answering, small_kit
 
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"
-AGENTS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
+AGENTS = (
+    "shop",
+    "support",
+    "rewards",
+    "ereceipts",
+    "play",
+    "offer_details",
+    "restaurants",
+    "retailer_context",
+)
 SCENARIOS = read_scenarios(FILE, AGENTS)
 CATEGORIES = {
     *("support", "greeting", "image", "echo", "mixed"),
@@ -34,17 +43,26 @@ def test_the_set_covers_every_category_and_every_support_topic():
     count = Counter(scenario.category for scenario in SCENARIOS)
     assert set(count) == CATEGORIES
     assert min(count.values()) >= 5
-    topics = {re.sub(r"-\d$", "", scenario.id) for scenario in SCENARIOS if scenario.category == "support"}
+    topics = {
+        re.sub(r"-\d$", "", scenario.id) for scenario in SCENARIOS if scenario.category == "support"
+    }
     assert len(topics) == 12
 
 
 def test_a_picture_of_a_case_lies_beside_its_file_and_is_known_by_what_it_holds(tmp_path: Path):
-    (ask,) = next(scenario for scenario in SCENARIOS if scenario.id == "image-receipt-greeting").case.turns
-    assert ask.pictures == (draw_picture("receipt"),) and ask.message == "[picture: receipt.png] hi there"
+    (ask,) = next(
+        scenario for scenario in SCENARIOS if scenario.id == "image-receipt-greeting"
+    ).case.turns
+    assert (
+        ask.pictures == (draw_picture("receipt"),)
+        and ask.message == "[picture: receipt.png] hi there"
+    )
     for kind in SHOWS:
         assert (FILE.parent / "pictures" / f"{kind}.png").read_bytes() == draw_picture(kind).data
     path = tmp_path / "cases.jsonl"
-    path.write_text('{"id": "a", "user": "look", "expected_sub_agents": [], "pictures": ["till.png"]}')
+    path.write_text(
+        '{"id": "a", "user": "look", "expected_sub_agents": [], "pictures": ["till.png"]}'
+    )
     keys: list[str] = []
     for kind in SHOWS:
         (tmp_path / "till.png").write_bytes(draw_picture(kind).data)
@@ -74,7 +92,9 @@ async def test_a_model_that_errs_still_ends_in_the_expected_calls(scenario: Scen
 
 
 @pytest.mark.req("SAT-13")
-async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(capsys: pytest.CaptureFixture[str]):
+async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(
+    capsys: pytest.CaptureFixture[str],
+):
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         stubs = {agent: Stub(kit.team.agents[agent].card) for agent in AGENTS}
         host = RoutingKit(kit.team.with_agents(stubs))
@@ -82,14 +102,23 @@ async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(cap
     with capsys.disabled():
         print(
             "\n"
-            + report(verdicts, "offline stand-in on data/cases/routing_parity.jsonl (of a picture it reads what the file says)")
+            + report(
+                verdicts,
+                "offline stand-in on data/cases/routing_parity.jsonl (of a picture it reads what the file says)",
+            )
         )
     assert sum(verdict.agents_right for verdict in verdicts) / len(verdicts) >= FLOOR
 
 
 def test_a_report_lists_every_miss():
     first, second = SCENARIOS[:2]
-    told = report([Verdict(scenario=first, calls=first.calls), Verdict(scenario=second, calls=(("shop", "x"),))], "title")
+    told = report(
+        [
+            Verdict(scenario=first, calls=first.calls),
+            Verdict(scenario=second, calls=(("shop", "x"),)),
+        ],
+        "title",
+    )
     assert "1 of   2 agents" in told
     assert first.id not in told
     assert f"{second.id}: " in told and "called [('shop', 'x')]" in told

@@ -28,7 +28,11 @@ from kit.runtime.turn import Reply, run_turn
 from tests.simulated_tools import simulated_tools
 
 TEXT = (Path(__file__).parent.parent / "docs" / "patterns.md").read_text(encoding="utf-8")
-WORDS = {"shop": "find coffee deals", "rewards": "check my points balance", "support": "get help with a receipt"}
+WORDS = {
+    "shop": "find coffee deals",
+    "rewards": "check my points balance",
+    "support": "get help with a receipt",
+}
 
 
 class Watched(SimulatedModel):
@@ -36,7 +40,9 @@ class Watched(SimulatedModel):
 
     seen: list[tuple[str, list[BaseMessage]]] = []
 
-    def bind_tools(self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any) -> Any:
+    def bind_tools(
+        self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
+    ) -> Any:
         bound: Any = super().bind_tools(tools, tool_choice=tool_choice, **kwargs)
         inner = bound.astream
 
@@ -60,7 +66,10 @@ async def turn(
     **more: Any,
 ) -> Reply:
     """One turn over three agents with a tool each, all on one simulated model."""
-    cards = [AgentCard(id=i, description=f"All about {i}.", model="offline", tools=(f"look-{i}",)) for i in WORDS]
+    cards = [
+        AgentCard(id=i, description=f"All about {i}.", model="offline", tools=(f"look-{i}",))
+        for i in WORDS
+    ]
     lead = AgentCard(id="lead", description="Routes.", model="offline", sub_agents=tuple(WORDS))
     settings = DeckSettings(
         orchestrator="lead",
@@ -75,12 +84,18 @@ async def turn(
     mind = model or SimulatedModel(law=law or Law(latency=LogNormal(median=0.5)))
     broken = {f"look-{i}": _tool(f"look-{i}", work) for i, work in (tools or {}).items()}
     box = simulated_tools(cards, 0.2) | broken
-    team = PATTERNS[pattern].team(Deck.of([lead, *cards], settings=settings), lambda deck: bind(deck, mind, box))
-    told = Truth(case=pattern, parts=tuple(Part(agent=i, query=WORDS[i], tool=f"look-{i}") for i in parts))
+    team = PATTERNS[pattern].team(
+        Deck.of([lead, *cards], settings=settings), lambda deck: bind(deck, mind, box)
+    )
+    told = Truth(
+        case=pattern, parts=tuple(Part(agent=i, query=WORDS[i], tool=f"look-{i}") for i in parts)
+    )
     session = Session(id="s", principal=Principal(tenant_id="acme", user_id="alice"))
     try:
         with use_truth(told):
-            running = run_turn(message, session, RoutingKit(team, TransientStore()), PATTERNS[pattern], **more)
+            running = run_turn(
+                message, session, RoutingKit(team, TransientStore()), PATTERNS[pattern], **more
+            )
         return await running
     finally:
         await team.aclose()
@@ -115,7 +130,11 @@ async def owned_up(pattern: str) -> bool:
 async def capped(pattern: str) -> bool:
     reply = await turn(pattern, cap=2)
     dropped = [e.body.agent for e in reply.events if isinstance(e.body, CallDropped)]
-    return len(dropped) == 1 and dropped[0] not in reply.routing.invoked and reply.routing.cap_behavior == "over"
+    return (
+        len(dropped) == 1
+        and dropped[0] not in reply.routing.invoked
+        and reply.routing.cap_behavior == "over"
+    )
 
 
 async def survived(pattern: str) -> bool:
@@ -125,12 +144,18 @@ async def survived(pattern: str) -> bool:
 
 async def contained(pattern: str) -> bool:
     reply = await turn(pattern, tools={"support": _hangs})
-    return answered(reply, pattern, "shop", "rewards") and reply.events[-1].at < 15 and reply.status == "ok"
+    return (
+        answered(reply, pattern, "shop", "rewards")
+        and reply.events[-1].at < 15
+        and reply.status == "ok"
+    )
 
 
 async def one_voice(pattern: str) -> bool:
     reply = await turn(pattern)
-    return any(isinstance(e.body, ModelStarted) and e.body.purpose == "compose" for e in reply.events)
+    return any(
+        isinstance(e.body, ModelStarted) and e.body.purpose == "compose" for e in reply.events
+    )
 
 
 async def side_by_side(pattern: str) -> bool:
@@ -143,8 +168,14 @@ async def apart(pattern: str) -> bool:
     model = Watched(law=Law(latency=LogNormal(median=0.5)))
     model.seen.clear()
     await turn(pattern, model=model)
-    shown = [str([m.content for m in messages]) for place, messages in model.seen if re.search(r"\.rewards:\d+$", place)]
-    return bool(shown) and not any("coffee" in text or str(canary_figure(pattern, "shop")) in text for text in shown)
+    shown = [
+        str([m.content for m in messages])
+        for place, messages in model.seen
+        if re.search(r"\.rewards:\d+$", place)
+    ]
+    return bool(shown) and not any(
+        "coffee" in text or str(canary_figure(pattern, "shop")) in text for text in shown
+    )
 
 
 async def announced(pattern: str) -> bool:
@@ -155,7 +186,9 @@ async def announced(pattern: str) -> bool:
 
 async def chatted(pattern: str) -> bool:
     reply = await turn(pattern, message="hello", parts=())
-    return reply.status == "ok" and not any(e.kind in ("agent_started", "tool_started") for e in reply.events)
+    return reply.status == "ok" and not any(
+        e.kind in ("agent_started", "tool_started") for e in reply.events
+    )
 
 
 async def asked_again(pattern: str) -> bool:
@@ -170,7 +203,9 @@ async def echoed(pattern: str) -> bool:
         for agent in ("", "support")
         for who in ("user", "assistant")
     ]  # fmt: skip
-    reply = await turn(pattern, message="Fetch shop", parts=("shop",), history=said, in_play=("support",))
+    reply = await turn(
+        pattern, message="Fetch shop", parts=("shop",), history=said, in_play=("support",)
+    )
     return "support" in [o.agent for o in reply.outcomes][:1]
 
 

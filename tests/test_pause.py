@@ -1,4 +1,5 @@
-"""A turn that pauses for its user, or whose process dies, and goes on: what had ended is played, no act is done twice."""
+"""A turn that pauses for its user, or whose process dies, and goes on: what had ended is played, no
+act is done twice."""
 
 import asyncio
 import os
@@ -32,7 +33,11 @@ Resume = Literal["reinvoke", "reuse", "partial"]
 
 
 def lead(messages: list[BaseMessage]) -> Line:
-    return stitched(messages) if isinstance(messages[-1], ToolMessage) else asks("desk", "points", query=QUESTION)
+    return (
+        stitched(messages)
+        if isinstance(messages[-1], ToolMessage)
+        else asks("desk", "points", query=QUESTION)
+    )
 
 
 def desk(messages: list[BaseMessage]) -> Line:
@@ -56,7 +61,10 @@ class Desk:
 
     def opened(self) -> Any:
         """The kit, as a process opens it."""
-        models = {name: ScriptedModel(self._heard(name, script)) for name, script in self.scripts().items()}
+        models = {
+            name: ScriptedModel(self._heard(name, script))
+            for name, script in self.scripts().items()
+        }
         settings = Settings.read({}).with_(model="offline", store=str(self.store), pace=0.0)
         tools = {"open_ticket": LimitedTool(self.tool, self.limits)}
         return open_kit(settings, deck=self.deck(), models=models, tools=tools)
@@ -66,12 +74,26 @@ class Desk:
 
     def cards(self) -> list[AgentCard]:
         tools = ("open_ticket",)
-        return [AgentCard(id="desk", description="Opens tickets for printers.", model="offline", tools=tools, resume=self.resume)]
+        return [
+            AgentCard(
+                id="desk",
+                description="Opens tickets for printers.",
+                model="offline",
+                tools=tools,
+                resume=self.resume,
+            )
+        ]
 
     def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
-        return {"orchestrator": lead, "desk": desk, "points": lambda _: Line("You have 4,975 points.")}
+        return {
+            "orchestrator": lead,
+            "desk": desk,
+            "points": lambda _: Line("You have 4,975 points."),
+        }
 
-    def _heard(self, name: str, script: Callable[[list[BaseMessage]], Line]) -> Callable[[list[BaseMessage]], Line]:
+    def _heard(
+        self, name: str, script: Callable[[list[BaseMessage]], Line]
+    ) -> Callable[[list[BaseMessage]], Line]:
         def say(messages: list[BaseMessage]) -> Line:
             self.calls.append(name)
             return script(messages)
@@ -98,7 +120,9 @@ async def paused(kit: Kit) -> Reply:
 
 
 @pytest.mark.req("K-12")
-async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(tmp_path: Path) -> None:
+async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
+    tmp_path: Path,
+) -> None:
     """The others come to their ends; with the yes nothing that had ended is called again, and the answer is whole."""
     world = Desk(tmp_path)
     async with world.opened() as kit:
@@ -182,14 +206,19 @@ async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
 
     def two(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
-            return Line(" ".join(str(one.content) for one in messages if isinstance(one, ToolMessage)))
+            return Line(
+                " ".join(str(one.content) for one in messages if isinstance(one, ToolMessage))
+            )
         return Line(calls=[("open_ticket", {"words": "ink"}), ("open_ticket", {"words": "paper"})])
 
     world.scripts = lambda: {**scripts, "desk": two}
     async with world.opened() as kit:
         reply = await paused(kit)
         asked = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
-        assert [one.question for one in asked] == ["Open a ticket that says “ink”?", "Open a ticket that says “paper”?"]
+        assert [one.question for one in asked] == [
+            "Open a ticket that says “ink”?",
+            "Open a ticket that says “paper”?",
+        ]
         ended = await kit.resume(reply.turn_id, {asked[0].key: True, asked[1].key: False})
     assert world.effects.read_text() == "ink\n"
     assert "Ticket 12 says: ink." in ended.text and DECLINED in ended.text
@@ -197,7 +226,9 @@ async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
 
 @pytest.mark.req("K-12")
 @pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm"])
-async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(tmp_path: Path, pattern: str) -> None:
+async def test_every_pattern_that_asks_the_desk_pauses_and_goes_on(
+    tmp_path: Path, pattern: str
+) -> None:
     world = Desk(tmp_path)
     async with world.opened() as kit:
         reply = await kit.ask(QUESTION, kit.session("talk"), pattern)
@@ -219,8 +250,15 @@ async def test_a_peer_elsewhere_cannot_ask_and_so_does_nothing(tmp_path: Path) -
 # A process that dies
 
 
-def dead(folder: Path, limits: ToolLimits, resume: Resume = "reinvoke", after: float = 0.0, kind: type[Desk] = Desk) -> Desk:
-    """The world that a killed process left: one that asked, said yes where it was asked, and died `after` the tool's effect."""
+def dead(
+    folder: Path,
+    limits: ToolLimits,
+    resume: Resume = "reinvoke",
+    after: float = 0.0,
+    kind: type[Desk] = Desk,
+) -> Desk:
+    """The world that a killed process left: one that asked, said yes where it was asked, and died
+    `after` the tool's effect."""
     world = kind(folder, limits, resume)
     assert exit_code(die, folder, limits, resume, after, kind) == -signal.SIGKILL
     return world
@@ -260,7 +298,9 @@ def resumed(world: Desk) -> Reply:
 
 @pytest.mark.req("SO-12", "K-12")
 @pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)], ids=["asked first", "once"])
-def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(tmp_path: Path, limits: ToolLimits) -> None:
+def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
+    tmp_path: Path, limits: ToolLimits
+) -> None:
     world = dead(tmp_path, limits)
     assert world.tickets == 1
     reply = resumed(world)
@@ -277,13 +317,18 @@ def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path) -> None:
     assert first == second and len(first) == 32
 
 
-CALLED: dict[Resume, list[str]] = {"reinvoke": ["desk", "desk", "orchestrator"], "partial": ["desk", "orchestrator"]}
+CALLED: dict[Resume, list[str]] = {
+    "reinvoke": ["desk", "desk", "orchestrator"],
+    "partial": ["desk", "orchestrator"],
+}
 """Models that are called when the turn goes on."""
 
 
 @pytest.mark.req("SO-12")
 @pytest.mark.parametrize("resume", CALLED)
-def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(tmp_path: Path, resume: Resume) -> None:
+def test_an_agent_begins_anew_or_goes_on_where_it_was_as_its_card_says(
+    tmp_path: Path, resume: Resume
+) -> None:
     world = dead(tmp_path, ToolLimits(), resume, after=1.5)  # by then the log is kept
     reply = resumed(world)
     assert reply.status == "ok" and "Ticket 12 says" in reply.text
@@ -296,12 +341,16 @@ class DeskPipeline(Desk):
     kept: Resume = "reuse"
 
     def deck(self) -> Deck:
-        clerk = AgentCard(id="clerk", description="Knows serial numbers.", model="offline", resume=self.kept)
+        clerk = AgentCard(
+            id="clerk", description="Knows serial numbers.", model="offline", resume=self.kept
+        )
         lead_only = ["desk", "points", "clerk", "opener"]
         (card,) = self.cards()
         draft = Handoff(fields={"draft": HandoffField(max_length=200)})
         front = card.model_copy(update={"tools": ()})
-        opener = card.model_copy(update={"id": "opener", "description": "Writes to the office.", "handoff": draft})
+        opener = card.model_copy(
+            update={"id": "opener", "description": "Writes to the office.", "handoff": draft}
+        )
         pipeline = {"chat": {"desk": Topology(kind="pipeline", members=("clerk", "opener"))}}
         return small_deck(lead_only, [front, clerk, opener], topologies=pipeline)
 
@@ -311,7 +360,9 @@ class DeskPipeline(Desk):
 
 @pytest.mark.req("SO-12")
 @pytest.mark.parametrize("kept", ["reuse", "reinvoke"])
-def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(tmp_path: Path, kept: Resume) -> None:
+def test_an_answer_that_was_given_is_used_again_by_a_caller_that_begins_anew(
+    tmp_path: Path, kept: Resume
+) -> None:
     dead(tmp_path, ToolLimits(), after=1.5, kind=DeskPipeline)
     world = DeskPipeline(tmp_path, ToolLimits())
     world.kept = kept
@@ -337,7 +388,9 @@ async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer
         for length in range(kinds.index("turn_started") + 1, len(kinds)):
             name, before = f"cut after {length}", world.tickets
             log = [event.replace(turn_id=name) for event in whole.events[:length]]
-            kit.store.end_turn(record.replace(id=name, status="interrupted", session_id=name), log, [])
+            kit.store.end_turn(
+                record.replace(id=name, status="interrupted", session_id=name), log, []
+            )
             reply = await kit.resume(name)
             assert reply.status == "ok", name
             assert world.tickets - before == (0 if length > began else 1), name

@@ -1,4 +1,5 @@
-"""The comparison with other frameworks: what it computes from its rows, and that our own two adapters play the workload."""
+"""The comparison with other frameworks: what it computes from its rows, and that our own two
+adapters play the workload."""
 
 from dataclasses import replace
 from importlib import import_module
@@ -15,7 +16,9 @@ from workload import History, Spec, is_whole
 
 
 def row(adapter: str, number: int = 0, **figures: float) -> Row:
-    named = {key.replace("_", " ").replace("ms N2", "ms, N=2"): value for key, value in figures.items()}
+    named = {
+        key.replace("_", " ").replace("ms N2", "ms, N=2"): value for key, value in figures.items()
+    }
     place: Row = {
         "adapter": adapter,
         "experiment": "cpu",
@@ -60,7 +63,9 @@ def test_a_framework_that_fails_stays_in_the_tables_and_its_reason_below_them():
     assert "| odd | failed |" in text
     assert "- odd failed in cpu, round 1: ImportError: no odd" in text
     assert "What failed" not in page(summarise(ROUNDS))
-    names = [tick.get_text() for tick in draw(summarise([*ROUNDS, failed])).axes[0].get_yticklabels()]
+    names = [
+        tick.get_text() for tick in draw(summarise([*ROUNDS, failed])).axes[0].get_yticklabels()
+    ]
     assert names == ["HAND_LOOP", "KIT", "QUICK", "SLOW", "odd: failed"]
 
 
@@ -82,19 +87,31 @@ def test_a_bar_says_whether_it_holds(bar: Bar, verdict: str):
 def test_every_framework_is_first_in_some_round_and_exact_figures_are_taken_once():
     names = list(run.ADAPTERS)
     jobs = list(run.plan(names, len(names)))
-    assert {next(job.adapter for job in jobs if job.round == number) for number in range(len(names))} == set(names)
+    assert {
+        next(job.adapter for job in jobs if job.round == number) for number in range(len(names))
+    } == set(names)
     assert {job.round for job in jobs if job.experiment in run.EXACT} == {0}
-    assert [job.experiment for job in jobs if job.adapter == KIT and job.round == 1] == ["cpu", "crowd", "history"]
+    assert [job.experiment for job in jobs if job.adapter == KIT and job.round == 1] == [
+        "cpu",
+        "crowd",
+        "history",
+    ]
 
 
-def test_what_was_measured_of_this_code_is_not_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_what_was_measured_of_this_code_is_not_measured_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """A stopped run goes on: its rows stand; what failed and what another revision left is done again."""
     jobs = list(run.plan([KIT, HAND], 1))
     played: list[run.Job] = []
 
     def play(job: run.Job) -> Row:
         played.append(job)
-        return {"error": "lost"} if job == jobs[1] and len(played) < 3 else {"label": "", "versions": {}, "figures": {}}
+        return (
+            {"error": "lost"}
+            if job == jobs[1] and len(played) < 3
+            else {"label": "", "versions": {}, "figures": {}}
+        )
 
     monkeypatch.setattr(run, "RESULTS", tmp_path / ".kit" / "rows.jsonl")
     monkeypatch.setattr(run, "run_job", play)
@@ -113,13 +130,18 @@ def test_what_was_measured_of_this_code_is_not_measured_again(tmp_path: Path, mo
 
 @pytest.mark.realtime
 @pytest.mark.parametrize("adapter", ["kit", "hand_loop"])
-@pytest.mark.parametrize("spec", [Spec(1), Spec(8), Spec(2, sub_tool=True), Spec(8, sub_tool=True), Spec(2, True, chunks=20)])
+@pytest.mark.parametrize(
+    "spec",
+    [Spec(1), Spec(8), Spec(2, sub_tool=True), Spec(8, sub_tool=True), Spec(2, True, chunks=20)],
+)
 async def test_all_results_are_joined_and_none_mixed_up(adapter: str, spec: Spec, tmp_path: Path):
     module = import_module(f"adapters.{adapter}")
     await check(module.Adapter(replace(spec, store=str(tmp_path / "kit.db"))), spec)
 
 
-@pytest.mark.parametrize("answer", ["R:a:check 0", "R:a:check 0 | R:b:check 1", "R:a:check 0 | R:a:check 0", ""])
+@pytest.mark.parametrize(
+    "answer", ["R:a:check 0", "R:a:check 0 | R:b:check 1", "R:a:check 0 | R:a:check 0", ""]
+)
 async def test_an_adapter_that_loses_or_mixes_up_a_result_is_found_out(answer: str):
     class Adapter:
         async def turn(self, text: str, history: History = ()) -> str:

@@ -1,4 +1,5 @@
-"""A killed process loses nothing of a plan, wherever it is killed; `python -m tests.plan_kills` does this at every point."""
+"""A killed process loses nothing of a plan, wherever it is killed; `python -m tests.plan_kills`
+does this at every point."""
 
 import os
 import sys
@@ -26,7 +27,9 @@ def test_a_plan_whose_process_is_killed_at_any_point_completes_with_each_step_ru
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
-def test_a_step_that_died_in_a_call_that_cannot_be_repeated_ends_uncertain_and_is_called_no_second_time() -> None:
+def test_a_step_that_died_in_a_call_that_cannot_be_repeated_ends_uncertain_and_is_called_no_second_time() -> (
+    None
+):
     every = points_of_a_plan(honours_keys=False)
     results = [kill_at(1 + every * number // 6, honours_keys=False) for number in range(6)]
     assert [broken for _, _, broken in results if broken] == []
@@ -36,7 +39,10 @@ def exit_with_threads_of_origin() -> None:
     sys.exit(len(list(Path(f"/proc/{os.getppid()}/task").iterdir())))
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="threads are counted in /proc, which this system lacks")
+@pytest.mark.skipif(
+    not Path("/proc/self/task").exists(),
+    reason="threads are counted in /proc, which this system lacks",
+)
 def test_what_is_forked_has_one_thread() -> None:
     assert exit_code(exit_with_threads_of_origin) == 1
 

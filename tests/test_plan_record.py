@@ -67,7 +67,12 @@ async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
         return await gives_rows(scope, services)
 
     kit = plan_kit(
-        tmp_path, draft("one"), doing=works, lease=0.3, plans=partial(SlowPlans, busy=(4,)), clock=lambda: begun + loop.time()
+        tmp_path,
+        draft("one"),
+        doing=works,
+        lease=0.3,
+        plans=partial(SlowPlans, busy=(4,)),
+        clock=lambda: begun + loop.time(),
     )
     reply = await run_turn("Do it.", ALICE, kit)
     assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete"
@@ -75,7 +80,9 @@ async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
 
 @pytest.mark.req("AS-3")
 @pytest.mark.parametrize("given_back", [False, True])
-async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(given_back: bool, tmp_path: Path) -> None:
+async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(
+    given_back: bool, tmp_path: Path
+) -> None:
     acts: list[str] = []
 
     async def acts_on(scope: StepScope, services: PlanServices) -> str | None:
@@ -89,7 +96,9 @@ async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(given_
     await asyncio.sleep(0.5)
     plans = kit.services.documents.plans
     (plan,) = await plans.of(WHO)
-    other = await plans.replace(plan.replace(lease_owner=None if given_back else "other", lease_expires=None))
+    other = await plans.replace(
+        plan.replace(lease_owner=None if given_back else "other", lease_expires=None)
+    )
     reply, before = await turn, len(acts)
     assert reply.status == "failed" and before < 10, f"it went on for {before} acts"
     assert await plans.read(WHO, plan.plan_id) == other, "it wrote what was no longer its own"
@@ -108,19 +117,35 @@ async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_
     ms: int, step: str, words: str, tmp_path: Path
 ) -> None:
     """The writes are those of planning, the draft, the step, and that it is complete; each of them stands."""
-    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=ms), plans=partial(SlowPlans, seconds=0.4))
+    kit = plan_kit(
+        tmp_path,
+        draft("one"),
+        budget=Policy(time_budget_ms=ms),
+        plans=partial(SlowPlans, seconds=0.4),
+    )
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
-    assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure["reason"] == "budget"
-    assert [one.status for one in plan.steps] == [step] and plan.failure["completed_steps"] == [1] * (step == "complete")
+    assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure[
+        "reason"
+    ] == "budget"
+    assert [one.status for one in plan.steps] == [step] and plan.failure["completed_steps"] == [
+        1
+    ] * (step == "complete")
     assert "within what it may take" in reply.text and words in reply.text
 
 
 @pytest.mark.req("AS-3")
 async def test_a_plan_whose_time_ends_within_its_last_write_is_complete(tmp_path: Path) -> None:
-    kit = plan_kit(tmp_path, draft("one"), budget=Policy(time_budget_ms=1_800), plans=partial(SlowPlans, seconds=0.4))
+    kit = plan_kit(
+        tmp_path,
+        draft("one"),
+        budget=Policy(time_budget_ms=1_800),
+        plans=partial(SlowPlans, seconds=0.4),
+    )
     reply = await run_turn("Do it.", ALICE, kit)
-    assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete" and reply.text == "rows: one."
+    assert (
+        await read(kit, f"plan_{reply.turn_id}")
+    ).status == "complete" and reply.text == "rows: one."
 
 
 class Hanging(Described):
@@ -130,7 +155,9 @@ class Hanging(Described):
     async def step(self, allowed: Collection[str]) -> AsyncGenerator["Hanging"]:
         yield self
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
         await asyncio.sleep(3600)
         raise AssertionError("nobody waits that long")
 
@@ -151,7 +178,9 @@ async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown
 class Losing(Hanging):
     """Skills whose answer is lost at once."""
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillFault:
         return SkillFault(skill=skill, reason="gone", detail="the connection broke off")
 
 
@@ -162,7 +191,9 @@ async def test_a_plan_whose_time_ends_after_a_lost_answer_says_so_too(tmp_path: 
         return None
 
     skills, budget = Losing(manifest("rows")), Policy(time_budget_ms=2_000)
-    kit = plan_kit(tmp_path, draft("order it"), doing=calls_and_thinks, skills=skills, budget=budget)
+    kit = plan_kit(
+        tmp_path, draft("order it"), doing=calls_and_thinks, skills=skills, budget=budget
+    )
     reply = await run_turn("Order it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert (plan.failure["reason"], plan.steps[0].status) == ("uncertain", "uncertain")
@@ -171,14 +202,20 @@ async def test_a_plan_whose_time_ends_after_a_lost_answer_says_so_too(tmp_path: 
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
-async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_id(tmp_path: Path) -> None:
-    settings = Settings(store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0)
+async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_id(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(
+        store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0
+    )
     async with open_kit(settings, pattern="plan_execute") as kit:
         first = await stopped(kit.ask("List the active outlets in Oakfield", kit.session("s")))
         second = await stopped(kit.resume(first.turn_id))
         third = await kit.resume(second.turn_id)
         plans = await kit.store.open_documents().plans.of(kit.session("s").principal)
-    assert [plan.plan_id for plan in plans] == [f"plan_{first.turn_id}"], "it was planned a second time"
+    assert [plan.plan_id for plan in plans] == [f"plan_{first.turn_id}"], (
+        "it was planned a second time"
+    )
     assert plans[0].status == "complete" and third.status == "ok"
 
 
@@ -189,7 +226,9 @@ def failure_of(reply: Reply) -> tuple[str, str]:
     return outcome.agent, outcome.reason
 
 
-@pytest.mark.parametrize(("line", "reason"), [(Line(delay=600.0), "timeout"), (Line(error=OSError("gone")), "exception")])
+@pytest.mark.parametrize(
+    ("line", "reason"), [(Line(delay=600.0), "timeout"), (Line(error=OSError("gone")), "exception")]
+)
 async def test_a_planner_that_fails_does_so_as_any_agent_and_nobody_says_that_there_is_no_plan(
     line: Line, reason: str, tmp_path: Path
 ) -> None:
@@ -198,8 +237,13 @@ async def test_a_planner_that_fails_does_so_as_any_agent_and_nobody_says_that_th
     began = now()
     reply = await run_turn("Do it.", ALICE, kit)
     assert reply.status == "ok" and failure_of(reply) == ("planner", reason)
-    assert now() - began == pytest.approx(kit.team.agents["planner"].time_budget if reason == "timeout" else 0, abs=0.5)
-    assert reply.text == "I wasn't able to look into that right now. Please try again in a moment. Nothing of it is done."
+    assert now() - began == pytest.approx(
+        kit.team.agents["planner"].time_budget if reason == "timeout" else 0, abs=0.5
+    )
+    assert (
+        reply.text
+        == "I wasn't able to look into that right now. Please try again in a moment. Nothing of it is done."
+    )
 
 
 async def test_a_step_that_never_answers_fails_as_any_agent_does(tmp_path: Path) -> None:
@@ -223,33 +267,47 @@ async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
 
     async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
         if scope.step.task == "one":
-            await scope.journal.write("subagent.insufficient", reason=f"it said {key}", suggestion=key)
+            await scope.journal.write(
+                "subagent.insufficient", reason=f"it said {key}", suggestion=key
+            )
             scope.insufficient = f"it said {key}", key
             return None
         raise OSError(f"401 for {key}")
 
-    kit = plan_kit(tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up)
+    kit = plan_kit(
+        tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up
+    )
     kit.team = replace(kit.team, secrets=frozenset({key}))
     reply = await run_turn(f"Do it with {key}.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
-    stored = [plan, *await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id))]
+    stored = [
+        plan,
+        *await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id)),
+    ]
     text = " ".join(document.model_dump_json() for document in stored)
     assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
 
 
-async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(tmp_path: Path) -> None:
+async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(
+    tmp_path: Path,
+) -> None:
     kit = plan_kit(tmp_path)
     plan = with_step(stored("one", "two", kit=kit), 1, status="complete", memory_key="gone")
     await kit.services.documents.plans.create(plan)
     reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
     assert "Done so far: one." in reply.text
     failed = (await read(kit, plan.plan_id)).steps[1]
-    assert (failed.status, failed.failure_reason) == ("failed", "the output of step 1 is no longer kept")
+    assert (failed.status, failed.failure_reason) == (
+        "failed",
+        "the output of step 1 is no longer kept",
+    )
 
 
 @pytest.mark.req("AS-31")
 @pytest.mark.parametrize(("spent", "status"), [(0.4, "complete"), (0.6, "failed")])
-async def test_a_plan_that_has_spent_its_money_in_other_turns_goes_no_further(spent: float, status: str, tmp_path: Path) -> None:
+async def test_a_plan_that_has_spent_its_money_in_other_turns_goes_no_further(
+    spent: float, status: str, tmp_path: Path
+) -> None:
     kit = plan_kit(tmp_path, budget=Policy(cost=0.5))
     plan = stored("one", kit=kit).replace(usage={"dollars": spent})
     await kit.services.documents.plans.create(plan)

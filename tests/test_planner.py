@@ -1,4 +1,5 @@
-"""A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent back, with the reason."""
+"""A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent
+back, with the reason."""
 
 import asyncio
 import json
@@ -108,7 +109,9 @@ def planner_team(deck: Deck, bind: Bind) -> Team:
     return bind(replace(deck, cards=Registry("card", {**deck.cards, lead.id: lead})))
 
 
-async def _plan(model: BaseChatModel, query: str, store: SqliteStore, skills: Skills, first: int, inside: bool) -> Run:
+async def _plan(
+    model: BaseChatModel, query: str, store: SqliteStore, skills: Skills, first: int, inside: bool
+) -> Run:
     documents = store.open_documents()
     services = PlanServices(documents, skills, open_temp_files(), TaskMemory(documents))
     card = AgentCard(
@@ -119,9 +122,17 @@ async def _plan(model: BaseChatModel, query: str, store: SqliteStore, skills: Sk
         handoff=Handoff(closed=True),
         policy=Policy(max_tool_calls=40),
     )
-    team = bind(small_deck(("planner",), [card]), {"orchestrator": ScriptedModel("no"), "planner": model}, plan_tools(services))
-    scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first)
-    reply = await run_turn("a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside)))
+    team = bind(
+        small_deck(("planner",), [card]),
+        {"orchestrator": ScriptedModel("no"), "planner": model},
+        plan_tools(services),
+    )
+    scope = PlannerScope(
+        Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first
+    )
+    reply = await run_turn(
+        "a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside))
+    )
     ended = [event.body for event in reply.events if event.body.kind == "tool_ended"]
     return Run(scope, [body.result for body in ended], [body.tool for body in ended])
 
@@ -129,7 +140,13 @@ async def _plan(model: BaseChatModel, query: str, store: SqliteStore, skills: Sk
 def step(number: int = 1, **changes: Any) -> dict[str, Any]:
     """A step over outlet_list that can be run."""
     shape = {"outlets": "array<{id: string}>"}
-    return {"step": number, "task": "List them", "skills": ["outlet_list"], "return_spec": {"shape": shape}, **changes}
+    return {
+        "step": number,
+        "task": "List them",
+        "skills": ["outlet_list"],
+        "return_spec": {"shape": shape},
+        **changes,
+    }
 
 
 def loads(*names: str) -> Line:
@@ -149,16 +166,31 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
     [
         ([step(n) for n in range(1, 12)], "at most 10 steps, this one would have 11"),
         ([step(input_from_step=1)], "input_from_step 1 is no step before it"),
-        ([step(input_from_step=2), step(2, input_from_step=1)], "step 1: input_from_step 2 is no step before it"),
+        (
+            [step(input_from_step=2), step(2, input_from_step=1)],
+            "step 1: input_from_step 2 is no step before it",
+        ),
         ([step(1), step(3)], "numbered from 1 to 2"),
         ([step(skills=["outlet_menu"])], "'outlet_menu' was not loaded"),
         ([step(skills=["outlet_inspections"])], "'outlet_inspections' was not loaded"),
-        ([step(return_spec={"shape": {"outlets": "array<{seats: integer}>"}})], "no skill of this step promises $.outlets"),
-        ([step(return_spec={"shape": {"outlets": "array<{id: number}>"}})], "no skill of this step promises"),
+        (
+            [step(return_spec={"shape": {"outlets": "array<{seats: integer}>"}})],
+            "no skill of this step promises $.outlets",
+        ),
+        (
+            [step(return_spec={"shape": {"outlets": "array<{id: number}>"}})],
+            "no skill of this step promises",
+        ),
         ([step(return_spec={"shape": {"outlets": "list of ids"}})], "expected a type"),
         ([step(return_spec={"shape": {}})], "expected the name of a field"),
-        ([step(return_spec={"shape": {"outlets": {}}})], "field 'outlets': expected the name of a field"),
-        ([step(return_spec={"shape": "any"})], "its return_spec holds for anything: name the fields"),
+        (
+            [step(return_spec={"shape": {"outlets": {}}})],
+            "field 'outlets': expected the name of a field",
+        ),
+        (
+            [step(return_spec={"shape": "any"})],
+            "its return_spec holds for anything: name the fields",
+        ),
         ([step(return_spec={"reason": "no shape"})], "return_spec.shape"),
         ([step(skills=[])], "skills"),
         ([{"step": "first"}], "step"),
@@ -184,7 +216,9 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
 async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_next_one_counts(
     steps: list[dict[str, Any]], reason: str
 ) -> None:
-    model = ScriptedModel(loads("outlet_list", "outlet_inspections"), submits(*steps), submits(step()), "Done.")
+    model = ScriptedModel(
+        loads("outlet_list", "outlet_inspections"), submits(*steps), submits(step()), "Done."
+    )
     run = await plan(model, planner_query("List them"))
     assert "sent back" in run.answers[2] and reason in run.answers[2]
     assert len(run.steps) == 1 and len(run.scope.refusals) == 1
@@ -192,7 +226,9 @@ async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_ne
 
 async def test_after_three_plans_that_do_not_hold_no_further_one_is_taken() -> None:
     bad = step(skills=["nobody"])
-    run = await plan(ScriptedModel(*[submits(bad)] * MOST_DRAFTS, submits(infeasible="enough"), "Done."), "x")
+    run = await plan(
+        ScriptedModel(*[submits(bad)] * MOST_DRAFTS, submits(infeasible="enough"), "Done."), "x"
+    )
     assert run.scope.result is None and len(run.scope.refusals) == MOST_DRAFTS
     assert run.answers[-1] == "No further plan is taken."
 
@@ -200,7 +236,9 @@ async def test_after_three_plans_that_do_not_hold_no_further_one_is_taken() -> N
 @pytest.mark.req("AS-2")
 async def test_a_planner_that_knows_no_plan_says_why_and_steps_beside_it_are_sent_back() -> None:
     both = Line(calls=[("submit_plan", {"steps": [step()], "infeasible": "or not"})])
-    run = await plan(ScriptedModel(both, submits(infeasible="nobody flies"), "Done."), "Fly to Rome")
+    run = await plan(
+        ScriptedModel(both, submits(infeasible="nobody flies"), "Done."), "Fly to Rome"
+    )
     assert run.scope.result == Infeasible(reason="nobody flies") and len(run.scope.refusals) == 1
 
 
@@ -216,52 +254,85 @@ ANYTHING = st.recursive(
     | st.floats()
     | st.text(max_size=8)
     | st.sampled_from(["outlet_list", "array<", "{a"]),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(["step", "task", "skills", "shape", "é"]), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["step", "task", "skills", "shape", "é"]), inner)
+    ),
     max_leaves=12,
 )
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(ANYTHING | st.builds(step, return_spec=ANYTHING) | st.builds(step, skills=ANYTHING), max_size=3) | ANYTHING)
+@given(
+    st.lists(
+        ANYTHING | st.builds(step, return_spec=ANYTHING) | st.builds(step, skills=ANYTHING),
+        max_size=3,
+    )
+    | ANYTHING
+)
 def test_whatever_a_model_hands_in_is_a_plan_that_holds_or_is_sent_back(steps: Any) -> None:
     with closing(SqliteStore(":memory:")) as store:
         documents = store.open_documents()
-        tools = plan_tools(PlanServices(documents, cast("Skills", None), open_temp_files(), TaskMemory(documents)))
+        tools = plan_tools(
+            PlanServices(documents, cast("Skills", None), open_temp_files(), TaskMemory(documents))
+        )
         scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
         scope.manifests["outlet_list"] = MANIFESTS["outlet_list"].model_dump(mode="json")
         with plans(scope):
             text, outcome = asyncio.run(cast("Any", tools["submit_plan"]).coroutine(steps=steps))
-    assert (outcome.fault is None) is (scope.result is not None) and bool(scope.refusals) is (scope.result is None)
+    assert (outcome.fault is None) is (scope.result is not None) and bool(scope.refusals) is (
+        scope.result is None
+    )
     assert len(text) < 10_000
 
 
 async def test_the_skills_of_another_tenant_are_like_those_of_nobody() -> None:
-    model = ScriptedModel(loads("outlet_inspections", "outlet_nothing"), submits(infeasible="no such skill"), "Done.")
+    model = ScriptedModel(
+        loads("outlet_inspections", "outlet_nothing"), submits(infeasible="no such skill"), "Done."
+    )
     run = await plan(model, "x")
-    assert run.answers[0].replace("inspections", "nothing") == run.answers[1] and not run.scope.manifests
+    assert (
+        run.answers[0].replace("inspections", "nothing") == run.answers[1]
+        and not run.scope.manifests
+    )
 
 
 async def test_a_planner_loads_so_many_skills_and_no_more() -> None:
-    many = {f"skill_{'abcdefghijklmnop'[n]}": MANIFESTS["outlet_list"] for n in range(MOST_SKILLS + 2)}
+    many = {
+        f"skill_{'abcdefghijklmnop'[n]}": MANIFESTS["outlet_list"] for n in range(MOST_SKILLS + 2)
+    }
     names = [*many]
     copies = {name: one.model_copy(update={"id": name}) for name, one in many.items()}
     model = ScriptedModel(loads(*names), loads(names[0]), submits(infeasible="too many"), "Done.")
     run = await plan(model, "x", service=SkillService(copies))
     assert set(run.scope.manifests) == set(names[:MOST_SKILLS])
-    assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [False] * MOST_SKILLS + [True, True, False]
+    assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [
+        False
+    ] * MOST_SKILLS + [True, True, False]
 
 
 async def test_what_a_service_says_of_its_skills_enters_a_context_in_bounds() -> None:
     one = MANIFESTS["outlet_list"]
     names = [f"skill_{a}{b}" for a in "abcdef" for b in "abcdef"]
-    many = {name: one.model_copy(update={"id": name, "description": "x" * 60_000}) for name in names}
-    model = ScriptedModel(Line(calls=[(FIND, {"query": "x"})]), loads("skill_aa"), submits(infeasible="too long"), "Done.")
+    many = {
+        name: one.model_copy(update={"id": name, "description": "x" * 60_000}) for name in names
+    }
+    model = ScriptedModel(
+        Line(calls=[(FIND, {"query": "x"})]),
+        loads("skill_aa"),
+        submits(infeasible="too long"),
+        "Done.",
+    )
     run = await plan(model, "x", service=SkillService(many))
     assert all(len(text) < 25_000 for text in run.answers) and not run.scope.manifests
 
 
 async def test_outside_of_a_plan_the_tools_of_a_planner_do_nothing() -> None:
-    calls = [(FIND, {"query": "outlets"}), (LOAD, {"skill_name": "outlet_list"}), ("submit_plan", {"infeasible": "x"})]
+    calls = [
+        (FIND, {"query": "outlets"}),
+        (LOAD, {"skill_name": "outlet_list"}),
+        ("submit_plan", {"infeasible": "x"}),
+    ]
     run = await plan(ScriptedModel(Line(calls=calls), "Done."), "x", inside=False)
     assert len(set(run.answers)) == 1 and "inside a plan" in run.answers[0]
     assert run.scope.result is None and not run.scope.manifests
@@ -274,7 +345,11 @@ async def test_outside_of_a_plan_the_tools_of_a_planner_do_nothing() -> None:
 def outputs_of(skill: str) -> list[dict[str, Any]]:
     """Results of a skill: with rows, with fewer, and for what is not there."""
     ids = [{"outlet_id": one} for one in ("ou-0002", "ou-9999")]
-    arguments = ids if "outlet_id" in MANIFESTS[skill].input_schema["properties"] else [{}, {"limit": 1}, {"city": "Nowhere"}]
+    arguments = (
+        ids
+        if "outlet_id" in MANIFESTS[skill].input_schema["properties"]
+        else [{}, {"limit": 1}, {"city": "Nowhere"}]
+    )
     results = [SERVICE.call(Scope("globex"), skill, one) for one in arguments]
     return [result for result in results if isinstance(result, dict)]
 
@@ -282,12 +357,45 @@ def outputs_of(skill: str) -> list[dict[str, Any]]:
 def project(value: Any, schema: Mapping[str, Any]) -> Any:
     """The value without the fields that a closed schema does not name."""
     if isinstance(value, dict) and "properties" in schema:
-        return {name: project(value[name], part) for name, part in schema["properties"].items() if name in value}
-    return [project(item, schema["items"]) for item in value] if isinstance(value, list) and "items" in schema else value
+        return {
+            name: project(value[name], part)
+            for name, part in schema["properties"].items()
+            if name in value
+        }
+    return (
+        [project(item, schema["items"]) for item in value]
+        if isinstance(value, list) and "items" in schema
+        else value
+    )
 
 
-FIELDS = ["outlets", "results", "items", "total", "found", "outlet", "not_found", "id", "name", "rank", "price_cents", "seats"]
-TYPES = st.sampled_from(["string", "integer", "number", "boolean", "any", "array", "object", "array<string>", "array<any>"])
+FIELDS = [
+    "outlets",
+    "results",
+    "items",
+    "total",
+    "found",
+    "outlet",
+    "not_found",
+    "id",
+    "name",
+    "rank",
+    "price_cents",
+    "seats",
+]
+TYPES = st.sampled_from(
+    [
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "any",
+        "array",
+        "object",
+        "array<string>",
+        "array<any>",
+    ]
+)
 ROWS = st.dictionaries(st.sampled_from(FIELDS), TYPES, min_size=1, max_size=3).map(
     lambda fields: f"array<{{{', '.join(f'{name}: {kind}' for name, kind in fields.items())}}}>"
 )
@@ -297,7 +405,9 @@ STEPS = st.lists(
         DraftStep,
         step=st.integers(1, 12),
         task=st.just("do it"),
-        skills=st.lists(st.sampled_from([*MANIFESTS, "nobody"]), min_size=1, max_size=2, unique=True).map(tuple),
+        skills=st.lists(
+            st.sampled_from([*MANIFESTS, "nobody"]), min_size=1, max_size=2, unique=True
+        ).map(tuple),
         return_spec=st.builds(
             ReturnSpec,
             shape=st.dictionaries(st.sampled_from(FIELDS), TYPES | ROWS, max_size=2) | TYPES | ROWS,
@@ -319,14 +429,24 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
         steps = [one.model_copy(update={"step": place}) for place, one in enumerate(steps, first)]
     if faults(steps, OUTPUTS, first):
         return
-    assert first + len(steps) - 1 <= MOST_STEPS and [one.step for one in steps] == list(range(first, first + len(steps)))
+    assert first + len(steps) - 1 <= MOST_STEPS and [one.step for one in steps] == list(
+        range(first, first + len(steps))
+    )
     for one in steps:
         assert one.input_from_step is None or 1 <= one.input_from_step < one.step
         shape = one.return_spec.shape
-        parts = [{name: part} for name, part in shape.items()] if isinstance(shape, dict) else [shape]
+        parts = (
+            [{name: part} for name, part in shape.items()] if isinstance(shape, dict) else [shape]
+        )
         for part in parts:
             schema = schema_of(part)
-            fits = [all(validator(schema).wrong(project(out, schema)) is None for out in outputs_of(name)) for name in one.skills]
+            fits = [
+                all(
+                    validator(schema).wrong(project(out, schema)) is None
+                    for out in outputs_of(name)
+                )
+                for name in one.skills
+            ]
             assert any(fits), (part, one.skills)
 
 
@@ -341,10 +461,22 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
         (RANKED, ["outlet_list", "outlet_analytics"]),
         ("List the categories of the menu of ou-0001", ["outlet_menu"]),
         ("Which items on the menu of ou-0001 are vegetarian, with their prices?", ["outlet_menu"]),
-        ("What is the street of the best outlet in Oakfield?", ["outlet_analytics", "outlet_details"]),
-        ("How did the paused outlets in Oakfield do in the last 12 weeks?", ["outlet_list", "outlet_analytics"]),
-        ("What vegetarian desserts does the best bakery in Maple Hill have?", ["outlet_analytics", "outlet_menu"]),
-        ("What are the two cheapest desserts of the best outlet in Oakfield?", ["outlet_analytics", "outlet_menu"]),
+        (
+            "What is the street of the best outlet in Oakfield?",
+            ["outlet_analytics", "outlet_details"],
+        ),
+        (
+            "How did the paused outlets in Oakfield do in the last 12 weeks?",
+            ["outlet_list", "outlet_analytics"],
+        ),
+        (
+            "What vegetarian desserts does the best bakery in Maple Hill have?",
+            ["outlet_analytics", "outlet_menu"],
+        ),
+        (
+            "What are the two cheapest desserts of the best outlet in Oakfield?",
+            ["outlet_analytics", "outlet_menu"],
+        ),
         (SIX, ["outlet_list", "outlet_analytics", *["outlet_details"] * 2, *["outlet_menu"] * 2]),
     ],
 )
@@ -352,17 +484,30 @@ async def test_the_stand_in_finds_loads_leaves_out_and_hands_in_a_plan_that_hold
     tenant: str, task: str, skills: list[str]
 ) -> None:
     run = await plan(OfflineModel(think=0), planner_query(task), tenant)
-    assert [one.skills for one in run.steps] == [(name,) for name in skills] and not run.scope.refusals
-    assert run.calls[0] == FIND and run.calls[-1] == "submit_plan" and 2 <= run.calls.count(LOAD) <= 6
+    assert [one.skills for one in run.steps] == [
+        (name,) for name in skills
+    ] and not run.scope.refusals
+    assert (
+        run.calls[0] == FIND and run.calls[-1] == "submit_plan" and 2 <= run.calls.count(LOAD) <= 6
+    )
     assert set(skills) <= set(run.scope.manifests)
     assert all(json.loads(text)["id"] in MANIFESTS for text in run.answers[1:-1])
 
 
-async def test_each_step_says_what_to_call_its_skill_with_and_returns_what_the_next_one_takes() -> None:
+async def test_each_step_says_what_to_call_its_skill_with_and_returns_what_the_next_one_takes() -> (
+    None
+):
     listing, ranking = (await plan(OfflineModel(think=0), planner_query(RANKED))).steps
-    assert listing.return_spec.shape == {"outlets": "array<{id: string}>"} and ranking.input_from_step == 1
+    assert (
+        listing.return_spec.shape == {"outlets": "array<{id: string}>"}
+        and ranking.input_from_step == 1
+    )
     inputs = {name: skill.input_schema for name, skill in MANIFESTS.items()}
-    assert arguments_in(listing.task, inputs["outlet_list"]) == {"city": "Rivermont", "status": "active", "limit": 5000}
+    assert arguments_in(listing.task, inputs["outlet_list"]) == {
+        "city": "Rivermont",
+        "status": "active",
+        "limit": 5000,
+    }
     source = {"outlets": [{"id": "ou-0002"}, {"id": "ou-0009"}]}
     expected = {"city": "Rivermont", "weeks": 8, "outlet_ids": ["ou-0002", "ou-0009"]}
     assert arguments_in(ranking.task, inputs["outlet_analytics"], source) == expected
@@ -371,11 +516,18 @@ async def test_each_step_says_what_to_call_its_skill_with_and_returns_what_the_n
 
 
 @given(
-    st.dictionaries(st.sampled_from(["city", "cuisine"]), st.text("abc ,:;.é", min_size=1, max_size=12).filter(str.strip)),
+    st.dictionaries(
+        st.sampled_from(["city", "cuisine"]),
+        st.text("abc ,:;.é", min_size=1, max_size=12).filter(str.strip),
+    ),
     st.none() | st.integers(1, 52),
 )
-def test_the_arguments_that_a_step_is_worded_with_are_read_back(names: dict[str, str], weeks: int | None) -> None:
-    values = {name: " ".join(text.replace(".", "").split()) for name, text in names.items()} | ({"weeks": weeks} if weeks else {})
+def test_the_arguments_that_a_step_is_worded_with_are_read_back(
+    names: dict[str, str], weeks: int | None
+) -> None:
+    values = {name: " ".join(text.replace(".", "").split()) for name, text in names.items()} | (
+        {"weeks": weeks} if weeks else {}
+    )
     values = {name: value for name, value in values.items() if value not in ("", ",")}
     if any(sign in str(value) for value in values.values() for sign in ",;:") or not values:
         return  # those signs end an argument: `step_words` takes them out
@@ -389,7 +541,10 @@ def test_the_arguments_that_a_step_is_worded_with_are_read_back(names: dict[str,
     [
         ("book a flight to Rome", "none of the skills"),
         ("the street of each outlet in Rivermont", "one outlet id at a time"),
-        ("For the nine best outlets in Oakfield: the street of each, and what is on the menu of each", "19 steps"),
+        (
+            "For the nine best outlets in Oakfield: the street of each, and what is on the menu of each",
+            "19 steps",
+        ),
     ],
 )
 async def test_the_stand_in_says_why_there_is_no_plan(task: str, reason: str) -> None:
@@ -407,13 +562,19 @@ async def test_the_stand_in_says_why_there_is_no_plan(task: str, reason: str) ->
         ("notes", []),
     ],
 )
-async def test_the_stand_in_plans_an_act_only_where_the_task_names_it_and_to_whom(task: str, skills: list[str]) -> None:
+async def test_the_stand_in_plans_an_act_only_where_the_task_names_it_and_to_whom(
+    task: str, skills: list[str]
+) -> None:
     result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
-    chosen = [name for one in result.steps for name in one.skills] if isinstance(result, Draft) else []
+    chosen = (
+        [name for one in result.steps for name in one.skills] if isinstance(result, Draft) else []
+    )
     assert chosen == skills or (not skills and not {"outlet_note", "outlet_call"} & set(chosen))
 
 
-def skill(name: str, does: str, takes: Mapping[str, Any], gives: Mapping[str, Any], *required: str) -> dict[str, Any]:
+def skill(
+    name: str, does: str, takes: Mapping[str, Any], gives: Mapping[str, Any], *required: str
+) -> dict[str, Any]:
     """The manifest of a skill of another trade."""
     rows = {"type": "array", "items": {"type": "object", "properties": gives, "required": [*gives]}}
     return {
@@ -428,9 +589,25 @@ def skill(name: str, does: str, takes: Mapping[str, Any], gives: Mapping[str, An
 
 TEXT, ORDER = {"type": "string"}, {"type": "string", "pattern": "^so-[0-9]+$"}
 TRADE = [
-    skill("order_search", "Finds the orders of a customer by state.", {"state": {"enum": ["open", "late"]}}, {"id": ORDER}),
-    skill("parcel_track", "Tracks where the parcels of an order are.", {"order_id": ORDER}, {"place": TEXT}, "order_id"),
-    skill("refund_sum", "Adds up what refunds were paid.", {"order_ids": {"type": "array", "items": ORDER}}, {"cents": TEXT}),
+    skill(
+        "order_search",
+        "Finds the orders of a customer by state.",
+        {"state": {"enum": ["open", "late"]}},
+        {"id": ORDER},
+    ),
+    skill(
+        "parcel_track",
+        "Tracks where the parcels of an order are.",
+        {"order_id": ORDER},
+        {"place": TEXT},
+        "order_id",
+    ),
+    skill(
+        "refund_sum",
+        "Adds up what refunds were paid.",
+        {"order_ids": {"type": "array", "items": ORDER}},
+        {"cents": TEXT},
+    ),
 ]
 
 
@@ -442,21 +619,38 @@ TRADE = [
         ("What refunds were paid for late orders?", ["order_search", "refund_sum"]),
     ],
 )
-def test_skills_of_any_trade_are_chained_by_what_their_schemas_give_and_take(task: str, skills: list[str]) -> None:
-    steps = StepChain(task, [skill_of(one) for one in TRADE]).steps({"first_step": 1, "steps_left": 10})
-    assert isinstance(steps, list) and [one["skills"] for one in steps] == [[name] for name in skills]
+def test_skills_of_any_trade_are_chained_by_what_their_schemas_give_and_take(
+    task: str, skills: list[str]
+) -> None:
+    steps = StepChain(task, [skill_of(one) for one in TRADE]).steps(
+        {"first_step": 1, "steps_left": 10}
+    )
+    assert isinstance(steps, list) and [one["skills"] for one in steps] == [
+        [name] for name in skills
+    ]
     outputs = {one["id"]: one["output_schema"] for one in TRADE}
     assert not faults([DraftStep(**one) for one in steps], outputs)
 
 
-def test_a_skill_of_which_two_arguments_are_not_said_is_planned_over_no_step_that_gives_one_of_them() -> None:
+def test_a_skill_of_which_two_arguments_are_not_said_is_planned_over_no_step_that_gives_one_of_them() -> (
+    None
+):
     takes = {"order_id": ORDER, "depot_id": {"type": "string", "pattern": "^de-[0-9]+$"}}
-    move = skill("parcel_move", "Says how a parcel of an order gets to a depot.", takes, {"way": TEXT}, *takes)
+    move = skill(
+        "parcel_move",
+        "Says how a parcel of an order gets to a depot.",
+        takes,
+        {"way": TEXT},
+        *takes,
+    )
     skills = [skill_of(one) for one in (TRADE[0], move)]
     reason = StepChain("How does the parcel of the late order get to the depot?", skills).steps(
         {"first_step": 1, "steps_left": 9}
     )
-    assert reason == "parcel_move needs order id and depot id, which neither the task nor another skill gives"
+    assert (
+        reason
+        == "parcel_move needs order id and depot id, which neither the task nor another skill gives"
+    )
 
 
 FRAGMENTS = """rank list the best two three each every active paused outlets in Rivermont Oakfield by revenue menu of ou-0001 ou-9
@@ -464,10 +658,17 @@ FRAGMENTS = """rank list the best two three each every active paused outlets in 
 
 
 @settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(FRAGMENTS.split()), max_size=14).map(" ".join) | st.text(max_size=60), st.integers(1, 10))
-def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(task: str, first: int) -> None:
+@given(
+    st.lists(st.sampled_from(FRAGMENTS.split()), max_size=14).map(" ".join) | st.text(max_size=60),
+    st.integers(1, 10),
+)
+def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(
+    task: str, first: int
+) -> None:
     skills = [skill_of(one.model_dump(mode="json")) for one in MANIFESTS.values()]
-    steps = StepChain(task, skills).steps({"first_step": first, "steps_left": MOST_STEPS + 1 - first})
+    steps = StepChain(task, skills).steps(
+        {"first_step": first, "steps_left": MOST_STEPS + 1 - first}
+    )
     assert steps
     if isinstance(steps, list):
         assert not faults([DraftStep(**one) for one in steps], OUTPUTS, first)
@@ -479,7 +680,13 @@ def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(task: 
 def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
     """A step of a draft as its plan keeps it."""
     spec = one.return_spec.model_dump()
-    kept = PlanStep(step_index=one.step, task=one.task, skills=one.skills, return_spec=spec, input_from_step=one.input_from_step)
+    kept = PlanStep(
+        step_index=one.step,
+        task=one.task,
+        skills=one.skills,
+        return_spec=spec,
+        input_from_step=one.input_from_step,
+    )
     return kept.replace(status=status, **fields)
 
 
@@ -492,9 +699,17 @@ async def test_a_replan_gets_the_task_what_is_done_what_failed_and_why_and_what_
     brief = json.loads(query[query.index("{") :])
     assert brief["original_task"] == SIX
     assert brief["completed_steps"] == [
-        {"step": 1, "task": first.task, "memory_key": "acme:s:t:ids", "shape": first.return_spec.shape}
+        {
+            "step": 1,
+            "task": first.task,
+            "memory_key": "acme:s:t:ids",
+            "shape": first.return_spec.shape,
+        }
     ]
-    assert (brief["failed_step"]["step"], brief["failed_step"]["reason"]) == (2, "timeout: no answer")
+    assert (brief["failed_step"]["step"], brief["failed_step"]["reason"]) == (
+        2,
+        "timeout: no answer",
+    )
     assert brief["failed_step"]["suggestion"] == "ask for fewer"
     assert [one["step"] for one in brief["remaining_steps"]] == [2, 3]
     assert (brief["first_step"], brief["steps_left"]) == (2, 9)
@@ -504,13 +719,24 @@ async def test_a_replan_gets_the_task_what_is_done_what_failed_and_why_and_what_
 async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers() -> None:
     over = [step(number) for number in (9, 10, 11)]
     again = [step(1), step(2)]
-    model = ScriptedModel(loads("outlet_list"), submits(*over), submits(*again), submits(step(9, input_from_step=3)), "Done.")
+    model = ScriptedModel(
+        loads("outlet_list"),
+        submits(*over),
+        submits(*again),
+        submits(step(9, input_from_step=3)),
+        "Done.",
+    )
     run = await plan(model, "x", first=9)
-    assert "this one would have 11" in run.scope.refusals[0] and "numbered from 9 to 10" in run.scope.refusals[1]
+    assert (
+        "this one would have 11" in run.scope.refusals[0]
+        and "numbered from 9 to 10" in run.scope.refusals[1]
+    )
     assert [one.step for one in run.steps] == [9]
 
 
-async def revise(task: str, at: int, reason: str, tenant: str = "acme") -> tuple[Sequence[DraftStep], Run]:
+async def revise(
+    task: str, at: int, reason: str, tenant: str = "acme"
+) -> tuple[Sequence[DraftStep], Run]:
     """What the stand-in planned, and what it makes of the rest after a step has failed."""
     steps = (await plan(OfflineModel(think=0), planner_query(task), tenant)).steps
     done = [stored(one, "complete", memory_key=f"k{one.step}") for one in steps[: at - 1]]
@@ -520,26 +746,41 @@ async def revise(task: str, at: int, reason: str, tenant: str = "acme") -> tuple
 
 
 @pytest.mark.req("AS-23")
-async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and_nothing_that_is_done() -> None:
+async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and_nothing_that_is_done() -> (
+    None
+):
     steps, run = await revise(SIX, 2, "timeout: no answer")
     assert run.steps == steps[1:]
 
 
 async def test_where_too_much_was_asked_it_asks_for_less_and_leaves_what_later_steps_take() -> None:
-    steps, run = await revise(RANKED, 2, "contract_violation: the output is not of the shape asked for")
+    steps, run = await revise(
+        RANKED, 2, "contract_violation: the output is not of the shape asked for"
+    )
     before, after = (json.dumps(one.return_spec.shape) for one in (steps[1], run.steps[0]))
-    assert "rating: number" in before and "rating" not in after and run.steps[0].skills == steps[1].skills
+    assert (
+        "rating: number" in before
+        and "rating" not in after
+        and run.steps[0].skills == steps[1].skills
+    )
     steps, run = await revise(SIX, 2, "insufficient: too large")
     assert isinstance(run.scope.result, Infeasible), "the one field is what the next steps take"
 
 
 async def test_where_a_skill_cannot_do_it_another_takes_its_place_or_there_is_no_plan() -> None:
-    steps, run = await revise("How many active outlets are in Oakfield?", 1, "refused by the service", "globex")
+    steps, run = await revise(
+        "How many active outlets are in Oakfield?", 1, "refused by the service", "globex"
+    )
     assert (steps[0].skills, run.steps[0].skills) == (("outlet_list",), ("outlet_inspections",))
     before, after = (json.dumps(one.return_spec.shape) for one in (steps[0], run.steps[0]))
     assert "status" in before and "status" not in after, "the other skill does not promise it"
-    _, run = await revise("Which items on the menu of ou-0001 are vegetarian?", 1, "refused by the service")
-    assert isinstance(run.scope.result, Infeasible) and "refused by the service" in run.scope.result.reason
+    _, run = await revise(
+        "Which items on the menu of ou-0001 are vegetarian?", 1, "refused by the service"
+    )
+    assert (
+        isinstance(run.scope.result, Infeasible)
+        and "refused by the service" in run.scope.result.reason
+    )
 
 
 async def test_a_stand_in_whose_plan_is_sent_back_asks_for_whole_outputs_and_then_gives_up(
@@ -558,7 +799,9 @@ async def test_a_stand_in_whose_plan_is_sent_back_asks_for_whole_outputs_and_the
 def of_deck(**fields: Any) -> Settings:
     """Settings of a kit over the outlets, which reads nothing of the machine's but where its programs are."""
     variables = {"PATH": os.environ["PATH"], **fields.pop("variables", {})}
-    return Settings(deck=HOME / "cards/outlets", store=":memory:", pace=0, variables=variables, **fields)
+    return Settings(
+        deck=HOME / "cards/outlets", store=":memory:", pace=0, variables=variables, **fields
+    )
 
 
 async def plan_of_deck(settings: Settings) -> tuple[PlannerScope, str]:
@@ -580,16 +823,25 @@ async def test_the_planner_of_the_deck_plans_over_the_service_that_the_deck_runs
 async def test_the_service_of_the_environment_comes_first_and_its_key_is_in_no_trace() -> None:
     async with serving(skill_app(SkillService(), KEYS)) as url:
         variables = {"SKILL_SERVICE_KEY": KEYS["globex"]}
-        scope, trace = await plan_of_deck(of_deck(skill_service_url=f"{url}/api/globex", variables=variables))
+        scope, trace = await plan_of_deck(
+            of_deck(skill_service_url=f"{url}/api/globex", variables=variables)
+        )
         assert isinstance(scope.result, Draft) and "outlet_inspections" in trace
         assert KEYS["globex"] not in trace and KEYS["globex"] not in repr(scope)
 
 
 @pytest.mark.realtime
-async def test_where_the_service_is_not_there_the_stand_in_says_that_and_not_that_no_skill_fits() -> None:
+async def test_where_the_service_is_not_there_the_stand_in_says_that_and_not_that_no_skill_fits() -> (
+    None
+):
     variables = {"SKILL_SERVICE_KEY": KEYS["acme"]}
-    scope, trace = await plan_of_deck(of_deck(skill_service_url="http://127.0.0.1:9/api/acme", variables=variables))
-    assert scope.result == Infeasible(reason="the skills cannot be read right now") and "unavailable" in trace
+    scope, trace = await plan_of_deck(
+        of_deck(skill_service_url="http://127.0.0.1:9/api/acme", variables=variables)
+    )
+    assert (
+        scope.result == Infeasible(reason="the skills cannot be read right now")
+        and "unavailable" in trace
+    )
 
 
 async def test_a_deck_that_plans_over_no_service_says_what_it_needs() -> None:

@@ -30,7 +30,9 @@ ENDED = "This plan had already ended, so nothing more was done for it. Ask again
 ROWS = {"rows": manifest("rows").model_dump(mode="json")}
 
 
-async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_from(tmp_path: Path) -> None:
+async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_from(
+    tmp_path: Path,
+) -> None:
     kit = plan_kit(tmp_path, draft("find them", "rank them"))
     reply = await run_turn("Rank the best.", ALICE, kit)
     assert reply.status == "ok"
@@ -38,7 +40,9 @@ async def test_a_task_becomes_a_plan_whose_steps_run_in_order_and_are_answered_f
     plan = await kit.services.documents.plans.read(WHO, f"plan_{reply.turn_id}")
     assert plan is not None and plan.status == "complete"
     assert [(step.status, step.validated) for step in plan.steps] == [("complete", True)] * 2
-    events = await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id, session_id=ALICE.id))
+    events = await kit.services.documents.events.query(
+        EventFilter(tenant_id=WHO.tenant_id, session_id=ALICE.id)
+    )
     assert [event.event_type for event in events] == [
         "user_message.received",
         "subagent_a.spawned",
@@ -64,8 +68,14 @@ async def test_the_answer_is_made_of_what_no_later_step_has_used(tmp_path: Path)
 @pytest.mark.parametrize(
     ("value", "text"),
     [
-        ({"found": True, "items": [{"category": "drinks"}, {"category": "mains"}]}, "found.\ncategory: drinks, mains."),
-        ({"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]}, "Clover: orders 3829, revenue $93,580.76."),
+        (
+            {"found": True, "items": [{"category": "drinks"}, {"category": "mains"}]},
+            "found.\ncategory: drinks, mains.",
+        ),
+        (
+            {"rows": [{"name": "Clover", "orders": 3829, "revenue_cents": 9358076}]},
+            "Clover: orders 3829, revenue $93,580.76.",
+        ),
         ({"rows": []}, "rows: none."),
         (
             {"outlet": {"name": "Amber", "opened": 2017, "open": False, "note": "Ask first."}},
@@ -80,7 +90,11 @@ def test_an_output_is_told_in_lines(value: Any, text: str) -> None:
 
 def test_of_a_long_output_the_beginning_is_told_and_how_much_more_there_is() -> None:
     text = words_of({"rows": [{"id": f"row-{number}", "size": number} for number in range(5_000)]})
-    assert len(text) < 6_100 and text.splitlines()[-1].startswith("… and 4,") and text.splitlines()[-1].endswith("more lines")
+    assert (
+        len(text) < 6_100
+        and text.splitlines()[-1].startswith("… and 4,")
+        and text.splitlines()[-1].endswith("more lines")
+    )
 
 
 async def read(kit: PlanKit, plan_id: str) -> Plan:
@@ -116,11 +130,15 @@ async def hangs(scope: StepScope, services: PlanServices) -> str | None:
 
 async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
     scope.insufficient = ("three passes are needed", "split it")
-    await scope.journal.write("subagent.insufficient", reason="three passes are needed", suggestion="split it")
+    await scope.journal.write(
+        "subagent.insufficient", reason="three passes are needed", suggestion="split it"
+    )
 
 
 async def breaks_the_contract(scope: StepScope, services: PlanServices) -> str | None:
-    report = await services.memory.write(scope.task, "rows", {"rows": 3}, scope.step.return_spec["shape"])
+    report = await services.memory.write(
+        scope.task, "rows", {"rows": 3}, scope.step.return_spec["shape"]
+    )
     assert report["status"] == "contract_violation"
 
 
@@ -140,39 +158,70 @@ async def says_it_is_done(scope: StepScope, services: PlanServices) -> str | Non
         (says_it_is_done, "failed", "without an output"),
     ],
 )
-def test_what_fails_is_planned_anew_and_what_is_done_stays(fault: Doing, trigger: str, words: str, tmp_path: Path) -> None:
+def test_what_fails_is_planned_anew_and_what_is_done_stays(
+    fault: Doing, trigger: str, words: str, tmp_path: Path
+) -> None:
     async def scene() -> None:
         doing, ran = once("two", fault)
-        kit = plan_kit(tmp_path, draft("one", "two", "three"), draft("two again", "three", first=2), doing=doing)
+        kit = plan_kit(
+            tmp_path,
+            draft("one", "two", "three"),
+            draft("two again", "three", first=2),
+            doing=doing,
+        )
         reply = await run_turn("Do it.", ALICE, kit)
         plan = await read(kit, f"plan_{reply.turn_id}")
         assert plan.status == "complete" and ran == ["one", "two", "two again", "three"]
         assert [step.task for step in plan.steps] == ["one", "two again", "three"]
         (entry,) = plan.replan_history
-        assert (entry.attempt, entry.trigger, entry.failed_step) == (1, trigger, 2) and words in entry.reason
+        assert (entry.attempt, entry.trigger, entry.failed_step) == (
+            1,
+            trigger,
+            2,
+        ) and words in entry.reason
         asked = str(kit.planner.seen[3][-1].content)
-        assert '"completed_steps"' in asked and str(plan.steps[0].memory_key) in asked and words in asked
+        assert (
+            '"completed_steps"' in asked
+            and str(plan.steps[0].memory_key) in asked
+            and words in asked
+        )
         assert ('"suggestion": "split it"' in asked) is (fault is gives_up)
         assert "two again" in reply.text and "one" in reply.text
-        assert [event.payload for event in await events(kit, "plan.revised")] == [{"revised_steps": [2, 3]}]
+        assert [event.payload for event in await events(kit, "plan.revised")] == [
+            {"revised_steps": [2, 3]}
+        ]
 
     run_virtual(scene())
 
 
 @pytest.mark.req("AS-5")
-async def test_after_three_replans_the_plan_fails_and_says_so_with_what_is_done(tmp_path: Path) -> None:
+async def test_after_three_replans_the_plan_fails_and_says_so_with_what_is_done(
+    tmp_path: Path,
+) -> None:
     async def doing(scope: StepScope, services: PlanServices) -> str | None:
         return await (gives_rows if scope.step.task == "one" else raises)(scope, services)
 
-    drafts = [draft("one", "two"), *(draft(f"two, try {n}", first=2) for n in range(2, 5)), draft("never written", first=2)]
+    drafts = [
+        draft("one", "two"),
+        *(draft(f"two, try {n}", first=2) for n in range(2, 5)),
+        draft("never written", first=2),
+    ]
     kit = plan_kit(tmp_path, *drafts, doing=doing)
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert (plan.status, plan.replan_count) == ("failed", 3)
     failure = {"reason": "max replan attempts reached", "completed_steps": [1]}
-    assert plan.failure == {**failure, "last_failure": {"step": 2, "reason": plan.steps[1].failure_reason}}
-    assert "not able to finish" in reply.text.replace("wasn't", "was not") and "Done so far: one." in reply.text
-    assert "OSError" not in reply.text and [outcome.kind for outcome in reply.outcomes] == ["failure"]
+    assert plan.failure == {
+        **failure,
+        "last_failure": {"step": 2, "reason": plan.steps[1].failure_reason},
+    }
+    assert (
+        "not able to finish" in reply.text.replace("wasn't", "was not")
+        and "Done so far: one." in reply.text
+    )
+    assert "OSError" not in reply.text and [outcome.kind for outcome in reply.outcomes] == [
+        "failure"
+    ]
 
 
 @pytest.mark.req("AS-2")
@@ -204,7 +253,10 @@ async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_
     first = await turn
     plan_id = f"plan_{first.turn_id}"
     plan = await read(kit, plan_id)
-    assert (plan.status, [step.status for step in plan.steps]) == ("executing", ["complete", "executing"])
+    assert (plan.status, [step.status for step in plan.steps]) == (
+        "executing",
+        ["complete", "executing"],
+    )
     assert plan.lease_owner is None
     second = await run_turn("Do it.", ALICE, kit, resumed(plan_id))
     assert ran == ["one", "two", "two"] and (await read(kit, plan_id)).status == "complete"
@@ -212,26 +264,40 @@ async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_
 
 
 @pytest.mark.req("AS-3")
-@pytest.mark.parametrize(("doing", "words"), [(gives_rows, "find them"), (raises, "could not get through “find them, try 4”")])
+@pytest.mark.parametrize(
+    ("doing", "words"),
+    [(gives_rows, "find them"), (raises, "could not get through “find them, try 4”")],
+)
 async def test_of_a_plan_that_has_ended_the_answer_is_given_again_and_nothing_is_done(
     doing: Doing, words: str, tmp_path: Path
 ) -> None:
     """Its process may have died before it answered; its time may be over by now."""
-    kit = plan_kit(tmp_path, draft("find them"), *[draft(f"find them, try {n}") for n in range(2, 5)], doing=doing)
+    kit = plan_kit(
+        tmp_path,
+        draft("find them"),
+        *[draft(f"find them, try {n}") for n in range(2, 5)],
+        doing=doing,
+    )
     first = await run_turn("Do it.", ALICE, kit)
     plans = kit.services.documents.plans
-    plan = await plans.replace((await read(kit, f"plan_{first.turn_id}")).replace(usage={"seconds": 600.0}))
+    plan = await plans.replace(
+        (await read(kit, f"plan_{first.turn_id}")).replace(usage={"seconds": 600.0})
+    )
     before = await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id))
     again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
     assert (again.status, again.text) == ("ok", f"{first.text}\n\n{ENDED}") and words in again.text
-    assert [outcome.kind for outcome in again.outcomes] == [outcome.kind for outcome in first.outcomes]
+    assert [outcome.kind for outcome in again.outcomes] == [
+        outcome.kind for outcome in first.outcomes
+    ]
     assert await read(kit, plan.plan_id) == plan
     assert await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id)) == before
 
 
 @pytest.mark.realtime
 @pytest.mark.req("AS-3")
-async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what_was_written_counts(tmp_path: Path) -> None:
+async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what_was_written_counts(
+    tmp_path: Path,
+) -> None:
     doing, ran = once("", gives_rows)
     kit = plan_kit(tmp_path, doing=doing)
     plans, now = kit.services.documents.plans, kit.services.clock()
@@ -251,7 +317,13 @@ async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what
 async def test_a_plan_ends_with_its_budget_of_tokens_and_says_what_is_done(tmp_path: Path) -> None:
     """The planner reads about 200 tokens a run; the second run has too few left."""
     doing, ran = once("two", raises)
-    kit = plan_kit(tmp_path, draft("one", "two"), draft("two again", first=2), doing=doing, budget=Policy(tokens_in=400))
+    kit = plan_kit(
+        tmp_path,
+        draft("one", "two"),
+        draft("two again", first=2),
+        doing=doing,
+        budget=Policy(tokens_in=400),
+    )
     reply = await run_turn("Do it.", ALICE, kit)
     plan = await read(kit, f"plan_{reply.turn_id}")
     assert plan.status == "failed" and ran == ["one", "two"] and plan.failure["reason"] == "budget"
@@ -266,17 +338,24 @@ async def test_the_budget_is_the_plans_and_not_that_of_a_turn(tmp_path: Path) ->
     plan = with_draft(plan, steps, ROWS).replace(usage={"seconds": 61.0})
     await kit.services.documents.plans.create(plan)
     reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
-    assert (await read(kit, "plan_x")).failure["reason"] == "budget" and "Nothing of it is done." in reply.text
+    assert (await read(kit, "plan_x")).failure[
+        "reason"
+    ] == "budget" and "Nothing of it is done." in reply.text
 
 
 @pytest.mark.req("AS-31")
 def test_a_step_that_is_cut_off_by_the_plans_time_is_owned_up_to(tmp_path: Path) -> None:
     async def scene() -> None:
         doing, _ = once("two", hangs)
-        kit = plan_kit(tmp_path, draft("one", "two"), doing=doing, budget=Policy(time_budget_ms=2_000))
+        kit = plan_kit(
+            tmp_path, draft("one", "two"), doing=doing, budget=Policy(time_budget_ms=2_000)
+        )
         reply = await run_turn("Do it.", ALICE, kit)
         plan = await read(kit, f"plan_{reply.turn_id}")
-        assert plan.failure["reason"] == "budget" and [step.status for step in plan.steps] == ["complete", "failed"]
+        assert plan.failure["reason"] == "budget" and [step.status for step in plan.steps] == [
+            "complete",
+            "failed",
+        ]
         assert "within what it may take" in reply.text and "Done so far: one." in reply.text
 
     run_virtual(scene())
@@ -293,23 +372,35 @@ async def test_fifty_plans_of_twenty_tenants_at_once_keep_to_themselves(tmp_path
     kit = plan_kit(tmp_path, doing=puts_away)
     people = [(f"tenant{number % 20}", f"user{number}") for number in range(50)]
     sessions = {
-        user: Session(id=f"session-{user}", principal=Principal(tenant_id=tenant, user_id=user)) for tenant, user in people
+        user: Session(id=f"session-{user}", principal=Principal(tenant_id=tenant, user_id=user))
+        for tenant, user in people
     }
-    turns = [run_turn(f"the secrets of <{user}>", session, kit) for user, session in sessions.items()]
+    turns = [
+        run_turn(f"the secrets of <{user}>", session, kit) for user, session in sessions.items()
+    ]
     replies = dict(zip(sessions, await asyncio.gather(*turns), strict=True))
     for user, reply in replies.items():
         assert reply.status == "ok" and marks(reply.text) == {user}
         who = sessions[user].principal
-        mine = await kit.services.documents.events.query(EventFilter(tenant_id=who.tenant_id, plan_id=f"plan_{reply.turn_id}"))
+        mine = await kit.services.documents.events.query(
+            EventFilter(tenant_id=who.tenant_id, plan_id=f"plan_{reply.turn_id}")
+        )
         assert {(event.tenant_id, event.user_id, event.session_id) for event in mine} == {
             (who.tenant_id, user, f"session-{user}")
         }
         for step in (plan := await plan_of(kit, who, reply.turn_id)).steps:
             memory = await kit.services.memory.read(who, step.memory_key or "")
-            assert memory is not None and marks(str(memory.value)) == {user} and memory.locked_by is None
+            assert (
+                memory is not None
+                and marks(str(memory.value)) == {user}
+                and memory.locked_by is None
+            )
             for other in sessions.values():
                 if other.principal != who:
-                    assert await kit.services.memory.read(other.principal, step.memory_key or "") is None
+                    assert (
+                        await kit.services.memory.read(other.principal, step.memory_key or "")
+                        is None
+                    )
         assert marks(str(plan.model_dump())) == {user}
     for request in kit.planner.seen:
         assert len(marks(str(request))) == 1, "a model read of two plans"

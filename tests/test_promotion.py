@@ -43,14 +43,27 @@ def cases() -> list[dict[str, Any]]:
 def switches(wrong: int = 0, names: tuple[str, ...] = TRIO, each: int = 10) -> list[RoutedTurn]:
     """Every ordered pair, `each` times; the first `wrong` switches stay where they were."""
     turns: list[RoutedTurn] = []
-    for number, (before, after) in enumerate(pair for pair in permutations(names, 2) for _ in range(each)):
+    for number, (before, after) in enumerate(
+        pair for pair in permutations(names, 2) for _ in range(each)
+    ):
         called = (before,) if number < wrong else (after,)
-        turns.append(RoutedTurn(case_id=f"c{number}", turn=1, query="q", expected=(after,), called=called, previous=(before,)))
+        turns.append(
+            RoutedTurn(
+                case_id=f"c{number}",
+                turn=1,
+                query="q",
+                expected=(after,),
+                called=called,
+                previous=(before,),
+            )
+        )
     return turns
 
 
 def draft_deck() -> Deck:
-    return small_deck(TRIO, [AgentCard(id="play", description="Games.", model="offline", status="draft")])
+    return small_deck(
+        TRIO, [AgentCard(id="play", description="Games.", model="offline", status="draft")]
+    )
 
 
 @pytest.mark.req("PC2-NFR-6")
@@ -71,26 +84,37 @@ def test_the_committed_switch_cases_are_what_the_seed_makes() -> None:
     assert len({case["id"] for case in cases()}) == len(cases())
 
 
-def test_the_routing_report_has_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_routing_report_has_a_command(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     few = tmp_path / "few.jsonl"
     few.write_text("".join(FILE.read_text().splitlines(keepends=True)[:8]))
     assert main(["deck-routing", str(HOME / "cards" / "consumer"), str(few)]) == 0
     said, *cards = capsys.readouterr().out.splitlines()
     asked = sum(len(case["turns"]) for case in cases()[:8])
     assert said == f"{asked} questions of 8 dialogues over 8 cards, by the offline stand-in"
-    assert sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
-    assert main(["deck-routing", str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
+    assert (
+        sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
+    )
+    assert (
+        main(["deck-routing", str(tmp_path / "none")]) == 2 and "no deck" in capsys.readouterr().err
+    )
 
 
 def test_a_question_that_was_lost_twice_is_shown_once() -> None:
-    lost = [RoutedTurn(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",)) for n in range(2)]
+    lost = [
+        RoutedTurn(case_id=str(n), turn=0, query="q", expected=("shop",), called=("play",))
+        for n in range(2)
+    ]
     assert report(lost).lines()[-1] == "shop loses 2 to play: 'q'"
 
 
 async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> None:
     deck = load_deck(HOME / "cards" / "consumer")
     subs = [deck.cards[name] for name in deck.cards["orchestrator"].sub_agents]
-    cards = tuple(AgentCard(id=sub.id, description=sub.description, model="offline") for sub in subs)
+    cards = tuple(
+        AgentCard(id=sub.id, description=sub.description, model="offline") for sub in subs
+    )
     catalog = Catalog(cards, {card.id: card.id for card in cards})
     kit = RoutingKit(catalog_team(catalog))
     turns: list[RoutedTurn] = []
@@ -98,19 +122,41 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
         predictions = await route_case(case, catalog, kit)
         turns += [RoutedTurn.of(case, place, predictions[place]["called"]) for place in case.scored]
     found = report(turns)
-    right, total = sum(s.right or 0 for s in found.accuracy.values()), sum(s.n for s in found.accuracy.values())
-    assert right / total > 0.85  # the stand-in is no language model: docs/metrics.md has the figures
+    right, total = (
+        sum(s.right or 0 for s in found.accuracy.values()),
+        sum(s.n for s in found.accuracy.values()),
+    )
+    assert (
+        right / total > 0.85
+    )  # the stand-in is no language model: docs/metrics.md has the figures
     missed = [turn.query for turn in turns if not set(turn.expected) <= set(turn.called)]
-    assert {query for loss in found.confusions if loss.card != NOBODY for query in loss.queries} == set(missed)
+    assert {
+        query for loss in found.confusions if loss.card != NOBODY for query in loss.queries
+    } == set(missed)
 
 
 async def test_questions_are_routed_one_by_one_and_labelled_by_their_card() -> None:
-    cards = [AgentCard(id="play", description="Games to play: puzzle games, word games.", model="offline")]
-    cards.append(AgentCard(id="rewards", description="Points and gift cards: how many points there are.", model="offline"))
+    cards = [
+        AgentCard(
+            id="play", description="Games to play: puzzle games, word games.", model="offline"
+        )
+    ]
+    cards.append(
+        AgentCard(
+            id="rewards",
+            description="Points and gift cards: how many points there are.",
+            model="offline",
+        )
+    )
     catalog = Catalog(tuple(cards), {card.id: card.id for card in cards})
-    asked = {"play": ["which word games are there"], "rewards": ["how many points do I have", "show me the puzzle games"]}
+    asked = {
+        "play": ["which word games are there"],
+        "rewards": ["how many points do I have", "show me the puzzle games"],
+    }
     routed = await route_questions(asked, catalog_team(catalog))
-    assert [(turn.query, turn.expected) for turn in routed] == [(q, (name,)) for name, queries in asked.items() for q in queries]
+    assert [(turn.query, turn.expected) for turn in routed] == [
+        (q, (name,)) for name, queries in asked.items() for q in queries
+    ]
     assert [turn.called for turn in routed] == [("play",), ("rewards",), ("play",)]
     assert report(routed).accuracy["rewards"].right == 1
 
@@ -134,11 +180,17 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
         (NOBODY, "shop", ("hi",)),
         ("rewards", NOBODY, ("points?",)),
     ]
-    assert {card: one.value for card, one in found.accuracy.items()} == {"offers": 0.0, "rewards": 0.0, "shop": 1.0}
+    assert {card: one.value for card, one in found.accuracy.items()} == {
+        "offers": 0.0,
+        "rewards": 0.0,
+        "shop": 1.0,
+    }
     assert "offers loses 2 to shop: 'yogurt ends when?'; 'limit on pizza?'" in found.lines()
 
 
-@pytest.mark.parametrize(("right", "total", "lower"), [(0, 0, 0.0), (10, 10, 0.7225), (95, 100, 0.8882), (0, 10, 0.0)])
+@pytest.mark.parametrize(
+    ("right", "total", "lower"), [(0, 0, 0.0), (10, 10, 0.7225), (95, 100, 0.8882), (0, 10, 0.0)]
+)
 def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> None:
     assert share(right, total).low == pytest.approx(lower, abs=1e-4)
 
@@ -150,9 +202,18 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
     counted = [turn for turn in results if "play" in (*turn.expected, *turn.previous)]
     assert len(counted) == 40
     good = promote(deck, "play", results)
-    assert good.promoted and good.card.status == "active" and good.switches.value == 1.0 and good.switches.low < 0.95
-    two_wrong = [t.model_copy(update={"called": t.previous}) if t in counted[:2] else t for t in results]
-    three_wrong = [t.model_copy(update={"called": t.previous}) if t in counted[:3] else t for t in results]
+    assert (
+        good.promoted
+        and good.card.status == "active"
+        and good.switches.value == 1.0
+        and good.switches.low < 0.95
+    )
+    two_wrong = [
+        t.model_copy(update={"called": t.previous}) if t in counted[:2] else t for t in results
+    ]
+    three_wrong = [
+        t.model_copy(update={"called": t.previous}) if t in counted[:3] else t for t in results
+    ]
     assert promote(deck, "play", two_wrong).promoted  # 38 of 40 is 95 %: the rate decides
     bad = promote(deck, "play", three_wrong)
     assert not bad.promoted and bad.card.status == "draft" and "37 of 40" in bad.faults[0]
@@ -160,17 +221,26 @@ def test_a_draft_is_promoted_at_its_threshold_and_not_below() -> None:
 
 
 @pytest.mark.req("PC2-PF1")
-@pytest.mark.parametrize(("before", "after"), [("play", "shop"), ("shop", "play"), ("rewards", "play")])
+@pytest.mark.parametrize(
+    ("before", "after"), [("play", "shop"), ("shop", "play"), ("rewards", "play")]
+)
 def test_a_pair_that_was_not_measured_stops_a_promotion(before: str, after: str) -> None:
-    results = [turn for turn in switches() if (turn.previous, turn.expected) != ((before,), (after,))]
-    assert promote(draft_deck(), "play", results).faults == (f"no switch was measured from {before} to {after}",)
+    results = [
+        turn for turn in switches() if (turn.previous, turn.expected) != ((before,), (after,))
+    ]
+    assert promote(draft_deck(), "play", results).faults == (
+        f"no switch was measured from {before} to {after}",
+    )
     assert not promote(draft_deck(), "play", []).promoted
 
 
 @pytest.mark.req("PC2-PF1", "PC1-S9.4-3")
 def test_a_card_that_does_not_fit_its_deck_is_not_promoted() -> None:
     deck = draft_deck()
-    broken = {**deck.cards, "play": deck.cards["play"].model_copy(update={"prompt_blocks": ("nowhere",)})}
+    broken = {
+        **deck.cards,
+        "play": deck.cards["play"].model_copy(update={"prompt_blocks": ("nowhere",)}),
+    }
     verdict = promote(replace(deck, cards=broken), "play", switches())
     assert not verdict.promoted and "nowhere" in verdict.faults[0]
     with pytest.raises(UnknownId, match="did you mean 'play'"):
@@ -193,12 +263,19 @@ def test_a_trial_plays_the_draft_judges_its_answers_and_writes_when_told_to(
     command = ["promote", "rewards", "--deck", str(card.parent)]
     assert main(command) == 0 and "status: draft" in card.read_text()
     told = capsys.readouterr().out
-    assert re.search(r"switches: \d+ of 42", told) and re.search(r"answers: \d+ of \d+ = 1.000", told)
-    assert main([*command, "--write"]) == 0 and load_deck(card.parent).cards["rewards"].status == "active"
+    assert re.search(r"switches: \d+ of 42", told) and re.search(
+        r"answers: \d+ of \d+ = 1.000", told
+    )
+    assert (
+        main([*command, "--write"]) == 0
+        and load_deck(card.parent).cards["rewards"].status == "active"
+    )
 
 
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5")
-def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     card = drafted(tmp_path)
     card.write_text(card.read_text().replace("threshold: 0.95", "threshold: 1.0"))
     assert main(["promote", "rewards", "--deck", str(card.parent), "--write"]) == 1
@@ -208,7 +285,9 @@ def test_a_card_that_falls_short_of_its_own_threshold_stays_a_draft(tmp_path: Pa
 @pytest.mark.req("PC2-PF1")
 def test_answers_that_the_judge_turns_down_stop_a_promotion() -> None:
     verdict = promote(draft_deck(), "play", switches(), passed=[True] * 9 + [False])
-    assert not verdict.promoted and verdict.faults == ("9 of 10 answers pass, 90.0%; 95% are needed",)
+    assert not verdict.promoted and verdict.faults == (
+        "9 of 10 answers pass, 90.0%; 95% are needed",
+    )
     assert promote(draft_deck(), "play", switches(), passed=[True] * 10).promoted
 
 
@@ -221,12 +300,16 @@ async def test_a_card_of_the_deck_judges_by_a_rubric_of_the_deck() -> None:
     rubrics = [DeckRubric(id="kind", criteria=("Is it kind?",))]
     models = {
         "*": ScriptedModel(),
-        "critic": ScriptedModel(lambda m: Line(json.dumps({"score": float("kind?" in str(m[0].content))}))),
+        "critic": ScriptedModel(
+            lambda m: Line(json.dumps({"score": float("kind?" in str(m[0].content))}))
+        ),
     }
     team = bind(Deck.of(cards, rubrics=rubrics, required_blocks=()), models)
     judge = judge_of(cards[0], team)
     case = next(iter(read_cases(FILE)))
-    assert judge is not None and await judge.judge(case, Observation(text="Hello.")) == Verdict(score=1.0)
+    assert judge is not None and await judge.judge(case, Observation(text="Hello.")) == Verdict(
+        score=1.0
+    )
     for wrong in ({"judge": "critik"}, {"rubric": "kindness"}):
         with pytest.raises(UnknownId, match="did you mean"):
             judge_of(cards[0].model_copy(update={"eval": eval_.model_copy(update=wrong)}), team)
@@ -241,7 +324,9 @@ def test_a_draft_is_not_bound_and_its_promoted_version_is() -> None:
 
 
 def test_a_turn_without_a_prediction_is_a_sentence(tmp_path: Path) -> None:
-    (tmp_path / "pred.jsonl").write_text(json.dumps({"id": cases()[0]["id"], "turn": 0, "called": ["shop"]}) + "\n")
+    (tmp_path / "pred.jsonl").write_text(
+        json.dumps({"id": cases()[0]["id"], "turn": 0, "called": ["shop"]}) + "\n"
+    )
     with pytest.raises(DataError, match="has no prediction; route the same file again"):
         read_routed_turns(FILE, tmp_path / "pred.jsonl")
     (tmp_path / "pred.jsonl").write_text("{}\n")

@@ -1,4 +1,5 @@
-"""The table of published figures is what its command makes, says what they settle, and claims nothing for models nobody ran."""
+"""The table of published figures is what its command makes, says what they settle, and claims
+nothing for models nobody ran."""
 
 import random
 from math import log
@@ -15,7 +16,14 @@ from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.runtime.clock import run_virtual
 from studies.contract_figures import measure_trades, trade_table
-from studies.published_figures import evidence_rows, evidence_table, latency_table, read_evidence, route_stand_in, stand_in_table
+from studies.published_figures import (
+    evidence_rows,
+    evidence_table,
+    latency_table,
+    read_evidence,
+    route_stand_in,
+    stand_in_table,
+)
 from studies.sample_size import target
 from studies.shipped_models import measure_figures, model_table, read_reference
 
@@ -26,15 +34,22 @@ def test_thirty_of_thirty_vouches_for_88_percent_and_181_of_200_excludes_95() ->
     assert int(100 * wilson(30, 30).low) == 88 and target(wilson(30, 30), 0.95).verdict == "open"
     assert wilson(181, 200).excludes(0.95) and target(wilson(181, 200), 0.95).verdict == "below"
     (thirty, *_), (two_hundred,) = (
-        [r for r in evidence_rows(read_evidence()) if said in r.says] for said in ("30 of 30", "90.5 %")
+        [r for r in evidence_rows(read_evidence()) if said in r.says]
+        for said in ("30 of 30", "90.5 %")
     )
     assert (thirty.settles, thirty.missing) == ("does not settle 0.95", "43 more, all like these")
-    assert (two_hundred.settles, two_hundred.missing) == ("excludes 0.95, it is below", "nothing: it is settled")
+    assert (two_hundred.settles, two_hundred.missing) == (
+        "excludes 0.95, it is below",
+        "nothing: it is settled",
+    )
 
 
 def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
     evidence = read_evidence()
-    assert all(row.ours.startswith("empty: needs gpt-") and row.ours.endswith(" and a key") for row in evidence_rows(evidence))
+    assert all(
+        row.ours.startswith("empty: needs gpt-") and row.ours.endswith(" and a key")
+        for row in evidence_rows(evidence)
+    )
     filled = evidence_rows(evidence, {"nano-30": "118 of 120"})
     assert [row.ours for row in filled if not row.ours.startswith("empty")] == ["118 of 120"]
 
@@ -43,10 +58,15 @@ def test_every_cell_of_a_model_that_was_not_run_is_empty_and_labelled() -> None:
 def test_the_document_is_what_the_command_writes() -> None:
     evidence, text = read_evidence(), DOCUMENT.read_text()
     rows = read_reference()
-    assert evidence_table(evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources) in text, (
+    assert (
+        evidence_table(
+            evidence_rows(evidence, measure_figures(evidence.figures, rows)), evidence.sources
+        )
+        in text
+    ), "run `python notebooks/make_published.py`"
+    assert model_table(load_models(HOME / "cards" / "models.yaml"), rows) in text, (
         "run `python notebooks/make_published.py`"
     )
-    assert model_table(load_models(HOME / "cards" / "models.yaml"), rows) in text, "run `python notebooks/make_published.py`"
     for said in (
         "30 of 30 = 1.000 [0.886, 1.000]",
         "181 of 200 = 0.905 [0.856, 0.938]",
@@ -60,7 +80,9 @@ def test_the_document_is_what_the_command_writes() -> None:
 @pytest.mark.req("SO-25")
 def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named() -> None:
     evidence, text = read_evidence(), DOCUMENT.read_text()
-    assert trade_table(evidence.trades, run_virtual(measure_trades())) in text, "run `python notebooks/make_published.py`"
+    assert trade_table(evidence.trades, run_virtual(measure_trades())) in text, (
+        "run `python notebooks/make_published.py`"
+    )
     for words in (
         "2 to 3 times the tokens",
         "30 to 50 % off the long tail",
@@ -75,11 +97,17 @@ def test_the_contracts_figures_stand_beside_ours_and_its_models_can_be_named() -
 @pytest.mark.req("PC1-S11.2")
 def test_published_latencies_stand_each_with_the_sample_that_would_settle_it() -> None:
     baselines = read_evidence().latencies
-    assert latency_table(baselines) in DOCUMENT.read_text(), "run `python notebooks/make_published.py`"
+    assert latency_table(baselines) in DOCUMENT.read_text(), (
+        "run `python notebooks/make_published.py`"
+    )
     assert [baseline.ms for baseline in baselines] == [300, 2700, 5600, 1718, 12051, 14983]
     assert all("149 turns for 10 % either way" in baseline.sample for baseline in baselines)
     routing = baselines[0]
-    assert routing.target_ms == 500 and "11 to show that it stays below 500 ms" in routing.sample and "4,951" in routing.of
+    assert (
+        routing.target_ms == 500
+        and "11 to show that it stays below 500 ms" in routing.sample
+        and "4,951" in routing.of
+    )
 
 
 def test_the_sample_that_would_settle_a_median_does() -> None:

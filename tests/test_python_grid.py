@@ -1,4 +1,5 @@
-"""A grid in Python: model objects, a pattern, cases and judges of one's own, kept, resumed and shown like one of a file."""
+"""A grid in Python: model objects, a pattern, cases and judges of one's own, kept, resumed and
+shown like one of a file."""
 
 import os
 import signal
@@ -33,10 +34,15 @@ pytestmark = pytest.mark.realtime
 CASES = (
     {"id": "points", "user": "how many points do I have", "expected_sub_agents": ["rewards"]},
     {"user": "find coffee deals", "expected_sub_agents": ["shop"]},
-    {"user": "how many points do I have, and find coffee deals", "expected_sub_agents": ["rewards", "shop"]},
+    {
+        "user": "how many points do I have, and find coffee deals",
+        "expected_sub_agents": ["rewards", "shop"],
+    },
 )
 EXACT = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
-DROPPING = ModelSpec(key="simulated-dropping", provider="simulated", law=Law(drop=1.0, under_report=1.0))
+DROPPING = ModelSpec(
+    key="simulated-dropping", provider="simulated", law=Law(drop=1.0, under_report=1.0)
+)
 
 
 @pytest.fixture
@@ -57,10 +63,22 @@ def short(_: Case, observation: Observation) -> float | None:
 LONGEST = 1_000
 
 
-def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(kits: ExperimentKits) -> None:
-    cases = [Case.model_validate({"kind": "mixed", "domain": "", **CASES[2], "turns": [CASES[2]], "id": "both"}), *CASES[:2]]
+def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(
+    kits: ExperimentKits,
+) -> None:
+    cases = [
+        Case.model_validate(
+            {"kind": "mixed", "domain": "", **CASES[2], "turns": [CASES[2]], "id": "both"}
+        ),
+        *CASES[:2],
+    ]
     result = compare(
-        [EXACT, DROPPING], cases, patterns=["mediated", mine], judges=[short], baseline={"model": EXACT.key}, kits=kits
+        [EXACT, DROPPING],
+        cases,
+        patterns=["mediated", mine],
+        judges=[short],
+        baseline={"model": EXACT.key},
+        kits=kits,
     )
     assert result.run.complete and result.run.done == 2 * 2 * 3
     frame = result.frame
@@ -72,35 +90,64 @@ def test_models_patterns_cases_and_judges_of_ones_own_are_compared_and_kept(kits
         (p, s) for p in ("mediated", "mine") for s in ("exact", "short")
     }
     (one,) = (v for v in result.verdicts if v.scorer == "exact" and v.way["pattern"] == "mine")
-    assert one.difference.n == 3 and one.before.value == 1.0 and one.after.value == pytest.approx(2 / 3) and one.more
-    assert str(one) in str(result) and str(one).replace(">", "&gt;") in result._repr_html_() and "simulated" in str(result)
-    assert (result.run.folder / "report.md").read_text() == str(result) and result.run.folder.parent == kits.settings.grids
+    assert (
+        one.difference.n == 3
+        and one.before.value == 1.0
+        and one.after.value == pytest.approx(2 / 3)
+        and one.more
+    )
+    assert (
+        str(one) in str(result)
+        and str(one).replace(">", "&gt;") in result._repr_html_()
+        and "simulated" in str(result)
+    )
+    assert (result.run.folder / "report.md").read_text() == str(
+        result
+    ) and result.run.folder.parent == kits.settings.grids
 
 
-def test_what_was_played_is_not_played_again_and_what_changed_is(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_was_played_is_not_played_again_and_what_changed_is(
+    kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def play(*cases: Mapping[str, Any], models: Any = (EXACT,), **fields: Any) -> int:
-        return compare(models, cases or CASES, patterns=["mediated", mine], name="kept", kits=kits, **fields).run.done
+        return compare(
+            models, cases or CASES, patterns=["mediated", mine], name="kept", kits=kits, **fields
+        ).run.done
 
     assert play() == 6 and play() == 0
-    assert play(*CASES, {"user": "hello", "expected_sub_agents": []}) == 2, "two ways of the new case"
-    assert play({**CASES[0], "user": "how many points have I got"}, *CASES[1:]) == 2, "the changed case alone"
+    assert play(*CASES, {"user": "hello", "expected_sub_agents": []}) == 2, (
+        "two ways of the new case"
+    )
+    assert play({**CASES[0], "user": "how many points have I got"}, *CASES[1:]) == 2, (
+        "the changed case alone"
+    )
     assert play(judges=[short]) == 6 and play(judges=[short]) == 0, "other scores are other results"
     monkeypatch.setitem(globals(), "LONGEST", 2)
     assert play(judges=[short]) == 6, "a judge is what it reads as well"
-    assert play(models={"one": OfflineModel(think=0.0)}) == 6 and play(models={"one": OfflineModel(think=0.0)}) == 0
+    assert (
+        play(models={"one": OfflineModel(think=0.0)}) == 6
+        and play(models={"one": OfflineModel(think=0.0)}) == 0
+    )
     assert play(models={"one": OfflineModel(think=0.5)}) == 6, "another parameter is another model"
 
     async def other(call: AgentCall, ctx: RunContext) -> Outcome:
         ctx.turn.log  # noqa: B018  another source under the same name
         return await run_mediated(call, ctx)
 
-    run = compare([EXACT], CASES, patterns=["mediated", Pattern("mine", other)], name="kept", kits=kits).run
+    run = compare(
+        [EXACT], CASES, patterns=["mediated", Pattern("mine", other)], name="kept", kits=kits
+    ).run
     assert (run.before, run.done) == (3, 3), "the pattern whose code changed, and no other"
 
 
 def test_a_model_object_is_known_again_by_class_and_parameters_and_never_by_its_key() -> None:
     def openai(**fields: Any) -> dict[str, Any]:
-        values: dict[str, Any] = {"model": "m", "api_key": "sk-one-of-many", "base_url": "http://a/v1", **fields}
+        values: dict[str, Any] = {
+            "model": "m",
+            "api_key": "sk-one-of-many",
+            "base_url": "http://a/v1",
+            **fields,
+        }
         return model_identity("m", ChatOpenAI(**values), named=False)
 
     assert openai() == openai(api_key="sk-another-one") and "sk-one" not in str(openai())
@@ -130,11 +177,26 @@ def helper(observation: Observation) -> str:
 
 LAMBDA = ScriptedModel(lambda _: Line("hi"))
 BAD: list[tuple[dict[str, Any], str]] = [
-    ({"models": [LAMBDA]}, "holds a value of type builtins.function in 'script', .* give it a name, models="),
-    ({"models": [OfflineModel(), OfflineModel(think=1.0)]}, "two are called 'offline'; give them names"),
-    ({"models": {"cheap": "offline"}}, "'cheap' stands for the key 'offline'; put the key itself in its place"),
-    ({"models": ["offlin"]}, r"compare\(\), models.0: unknown model 'offlin': did you mean 'offline'"),
-    ({"patterns": ["mediatd"]}, r"compare\(\), patterns.0: unknown pattern 'mediatd': did you mean 'mediated'"),
+    (
+        {"models": [LAMBDA]},
+        "holds a value of type builtins.function in 'script', .* give it a name, models=",
+    ),
+    (
+        {"models": [OfflineModel(), OfflineModel(think=1.0)]},
+        "two are called 'offline'; give them names",
+    ),
+    (
+        {"models": {"cheap": "offline"}},
+        "'cheap' stands for the key 'offline'; put the key itself in its place",
+    ),
+    (
+        {"models": ["offlin"]},
+        r"compare\(\), models.0: unknown model 'offlin': did you mean 'offline'",
+    ),
+    (
+        {"patterns": ["mediatd"]},
+        r"compare\(\), patterns.0: unknown pattern 'mediatd': did you mean 'mediated'",
+    ),
     ({"patterns": [Pattern("swarm", mine)]}, "'swarm' is the name of another pattern"),
     ({"patterns": [len]}, "builtins.len is neither a name, a Pattern nor an async function"),
     ({"judges": {"exact": short}}, "'exact' is the name of another scorer"),
@@ -150,7 +212,9 @@ BAD: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(
-    ("arguments", "sentence"), BAD, ids=[f"{next(iter(wrong))}{place}" for place, (wrong, _) in enumerate(BAD)]
+    ("arguments", "sentence"),
+    BAD,
+    ids=[f"{next(iter(wrong))}{place}" for place, (wrong, _) in enumerate(BAD)],
 )
 def test_what_cannot_be_compared_is_one_sentence_with_the_fix(
     arguments: dict[str, Any], sentence: str, kits: ExperimentKits
@@ -175,7 +239,9 @@ def test_a_grid_that_is_interrupted_goes_on_where_it_was(kits: ExperimentKits) -
 
     async def stopping(call: AgentCall, ctx: RunContext) -> Outcome:
         if next(begun) == 2:
-            os.kill(os.getpid(), signal.SIGINT)  # to the whole process, as a terminal or a notebook sends it
+            os.kill(
+                os.getpid(), signal.SIGINT
+            )  # to the whole process, as a terminal or a notebook sends it
             time.sleep(0.2)
         return await run_mediated(call, ctx)
 
@@ -191,7 +257,9 @@ async def test_a_grid_is_played_where_a_loop_runs_as_in_a_notebook(kits: Experim
 
 
 @pytest.mark.req("K-5")
-def test_a_pattern_of_ones_own_is_bound_before_any_model_is_called_and_obeys_cap_and_guards(kits: ExperimentKits) -> None:
+def test_a_pattern_of_ones_own_is_bound_before_any_model_is_called_and_obeys_cap_and_guards(
+    kits: ExperimentKits,
+) -> None:
     seen = ScriptedModel(lambda _: Line("hi"), name="counted")
 
     def unbindable(deck: Deck, bind: Bind) -> Team:
@@ -204,11 +272,15 @@ def test_a_pattern_of_ones_own_is_bound_before_any_model_is_called_and_obeys_cap
     caps = {"one": {"cap": 1}, "two": {"cap": 2}}
     frame = compare([EXACT], CASES[2:], patterns=["mediated", mine], settings=caps, kits=kits).frame
     calls = {name: list(frame[frame.setting == name].model_calls) for name in caps}
-    assert calls["one"][0] == calls["one"][1] < calls["two"][0] == calls["two"][1], "what is over the cap never runs"
+    assert calls["one"][0] == calls["one"][1] < calls["two"][0] == calls["two"][1], (
+        "what is over the cap never runs"
+    )
     lossy = EXACT.model_copy(update={"law": Law(drop=1.0, retry_drop=0.0)})
     guards = {name: {"guards": {"failsafe": name == "on"}} for name in ("on", "off")}
     frame = compare([lossy], CASES[2:], patterns=[mine], settings=guards, kits=kits).frame
-    assert dict(zip(frame.setting, frame.exact, strict=True)) == {"on": 1.0, "off": 0.0}, "a dropped call is asked for again"
+    assert dict(zip(frame.setting, frame.exact, strict=True)) == {"on": 1.0, "off": 0.0}, (
+        "a dropped call is asked for again"
+    )
 
 
 class Severe:
@@ -220,7 +292,9 @@ class Severe:
         return Verdict(score=0.25) if observation.called else None
 
 
-def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits, tmp_path: Path) -> None:
+def test_tools_are_called_for_real_and_a_judge_may_be_asked(
+    kits: ExperimentKits, tmp_path: Path
+) -> None:
     calls: list[str] = []
 
     def weigh_parcel(query: str) -> str:
@@ -231,8 +305,12 @@ def test_tools_are_called_for_real_and_a_judge_may_be_asked(kits: ExperimentKits
     deck = tmp_path / "deck"
     deck.mkdir()
     (deck / "deck.yaml").write_text("orchestrator: lead\nrequired_blocks: []\n")
-    (deck / "lead.yaml").write_text("id: lead\nrole: orchestrator\ndescription: Routes.\nmodel: offline\nsub_agents: [parcels]\n")
-    (deck / "parcels.yaml").write_text("id: parcels\ndescription: Weighs a parcel.\nmodel: offline\ntools: [weigh_parcel]\n")
+    (deck / "lead.yaml").write_text(
+        "id: lead\nrole: orchestrator\ndescription: Routes.\nmodel: offline\nsub_agents: [parcels]\n"
+    )
+    (deck / "parcels.yaml").write_text(
+        "id: parcels\ndescription: Weighs a parcel.\nmodel: offline\ntools: [weigh_parcel]\n"
+    )
     case = {"user": "weigh my parcel", "expected_sub_agents": ["parcels"]}
     result = compare([EXACT], [case], deck=deck, tools=[weigh_parcel], judges=[Severe()], kits=kits)
     assert len(calls) == 1 and list(result.frame.severe) == [0.25]
@@ -244,7 +322,9 @@ async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: Experimen
     async with open_kit(kits.settings, models="offline", pattern=Pattern("mine", mine)) as kit:
         first = await kit.ask("how many points do I have", kit.session("one"))
         other = await kit.ask("how many points do I have", kit.session("two"), "mediated")
-        again = await kit.ask("how many points do I have", kit.session("three"), Pattern("again", mine))
+        again = await kit.ask(
+            "how many points do I have", kit.session("three"), Pattern("again", mine)
+        )
         stored = [kit.store.turn(reply.turn_id) for reply in (first, other, again)]
     assert first.text == other.text == again.text
     assert [turn.pattern for turn in stored if turn] == ["mine", "mediated", "again"]
@@ -255,17 +335,25 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
     monkeypatch.setenv("KIT_STORE", kits.settings.store)
     monkeypatch.setenv("KIT_MODEL", "offline")
     page = AppTest.from_string(
-        "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()", default_timeout=60
+        "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()",
+        default_timeout=60,
     )
     page.query_params["run"] = run
     page.run()
     frame.open_host.clear()
     assert not page.exception
-    return " ".join([*(one.value for one in (*page.markdown, *page.error)), *(part.proto.body for part in page.get("html"))])
+    return " ".join(
+        [
+            *(one.value for one in (*page.markdown, *page.error)),
+            *(part.proto.body for part in page.get("html")),
+        ]
+    )
 
 
 @pytest.mark.req("K-5")
-def test_the_page_shows_what_compare_kept(kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_shows_what_compare_kept(
+    kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
+) -> None:
     result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
     text = shown("by hand", kits, monkeypatch)
     (verdict,) = result.verdicts
@@ -279,9 +367,20 @@ def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
     settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
     with loopback() as server:
         server.key = "another"
-        zeta = ModelSpec(key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY")
-        result = compare([EXACT, zeta], CASES, name="dead", kits=ExperimentKits.of(settings, virtual=False))
+        zeta = ModelSpec(
+            key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY"
+        )
+        result = compare(
+            [EXACT, zeta], CASES, name="dead", kits=ExperimentKits.of(settings, virtual=False)
+        )
     text = shown("dead", kits, monkeypatch)
-    assert result.run.failed == 3 and result.verdicts == [] and "zeta: no verdict, 3 of 3 cells failed" in str(result)
-    assert "There is no verdict on **zeta** (3 of 3 cells failed)." in text and "3 of 6 cells failed (auth 3)" in text
+    assert (
+        result.run.failed == 3
+        and result.verdicts == []
+        and "zeta: no verdict, 3 of 3 cells failed" in str(result)
+    )
+    assert (
+        "There is no verdict on **zeta** (3 of 3 cells failed)." in text
+        and "3 of 6 cells failed (auth 3)" in text
+    )
     assert 'data-way="zeta"' in text and "only way here" not in text

@@ -24,13 +24,21 @@ class Thinker(ScriptedModel):
     pieces: list[Any]
     script: list[Any] = []
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         for content, aside in self.pieces:
-            yield ChatGenerationChunk(message=AIMessageChunk(content=content, additional_kwargs=aside))
+            yield ChatGenerationChunk(
+                message=AIMessageChunk(content=content, additional_kwargs=aside)
+            )
 
 
 REASONING: dict[str, list[tuple[Any, dict[str, Any]]]] = {
-    "beside the content": [("", {"reasoning_content": "Weigh "}), ("", {"reasoning_content": "both."}), ("Two deals.", {})],
+    "beside the content": [
+        ("", {"reasoning_content": "Weigh "}),
+        ("", {"reasoning_content": "both."}),
+        ("Two deals.", {}),
+    ],
     "blocks": [
         ([{"type": "reasoning", "reasoning": "Weigh "}], {}),
         ([{"type": "reasoning", "reasoning": "both."}], {}),
@@ -40,7 +48,15 @@ REASONING: dict[str, list[tuple[Any, dict[str, Any]]]] = {
         ([{"type": "reasoning", "summary": [{"type": "summary_text", "text": "Weigh both."}]}], {}),
         ([{"type": "text", "text": "Two deals."}], {}),
     ],
-    "thinking": [([{"type": "thinking", "thinking": "Weigh both."}, {"type": "text", "text": "Two deals."}], {})],
+    "thinking": [
+        (
+            [
+                {"type": "thinking", "thinking": "Weigh both."},
+                {"type": "text", "text": "Two deals."},
+            ],
+            {},
+        )
+    ],
 }
 
 
@@ -60,13 +76,17 @@ async def test_what_a_model_thinks_is_an_event_of_its_own_and_no_part_of_what_is
 
 
 @pytest.mark.req("SAT-10")
-async def test_reasoning_comes_before_the_words_it_led_to_and_a_replay_tells_it_again(tmp_path: Path) -> None:
+async def test_reasoning_comes_before_the_words_it_led_to_and_a_replay_tells_it_again(
+    tmp_path: Path,
+) -> None:
     lead = [asks("shop"), stitched]
     thinker = Thinker(pieces=REASONING["beside the content"])
     for mode in ("record", "replay"):
         cassette = Cassette(tmp_path / "tape.jsonl", cast("Any", mode))
         cassette.begin("2026-11-01", None)
-        kit = small_kit(lead if mode == "record" else [], {"shop": thinker}, cassette=cassette.track("t"))
+        kit = small_kit(
+            lead if mode == "record" else [], {"shop": thinker}, cassette=cassette.track("t")
+        )
         reply = await run_turn("coffee please", ALICE, kit, DIRECT)
         cassette.close()
         spoken = [e.body.text for e in reply.events if isinstance(e.body, Reasoning | Text)]

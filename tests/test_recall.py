@@ -31,9 +31,13 @@ def by(rows: list[Recall], way: str) -> dict[int, list[Recall]]:
 @pytest.mark.req("SAT-26")
 async def test_everything_knows_all_and_reads_all_and_an_own_history_neither():
     rows = await measure(dialogues=3)
-    everything, own, prior = (by(rows, way) for way in ("everything", "own history", "prior_context"))
+    everything, own, prior = (
+        by(rows, way) for way in ("everything", "own history", "prior_context")
+    )
     assert {row.agent for row in rows} == set(PATH[1:])
-    assert all(row.in_view and row.foreign == 2 * hop for hop in (1, 2, 3, 4) for row in everything[hop])
+    assert all(
+        row.in_view and row.foreign == 2 * hop for hop in (1, 2, 3, 4) for row in everything[hop]
+    )
     assert not any(row.in_view or row.foreign for hop in (1, 2, 3, 4) for row in own[hop])
     assert all(row.foreign == 0 for hop in (1, 2, 3, 4) for row in prior[hop])
     assert {row.fact for row in prior[1] if row.in_view} >= {"offer", "id"}
@@ -60,8 +64,18 @@ async def test_history_that_crosses_agents_is_a_setting_with_a_warning_and_neith
 ) -> None:
     shut = AgentCard(id="shut", description="Shut.", model="offline", handoff=Handoff(closed=True))
     lead = ScriptedModel(asks("ann"), stitched, asks("bob", "shut"), stitched)
-    bob, closed, helper = answering("B"), answering("C"), ScriptedModel(lambda _: Line("ann was asked"))
-    models = {"ann": answering("said by ann"), "bob": bob, "shut": closed, "helper": helper, "orchestrator": lead}
+    bob, closed, helper = (
+        answering("B"),
+        answering("C"),
+        ScriptedModel(lambda _: Line("ann was asked")),
+    )
+    models = {
+        "ann": answering("said by ann"),
+        "bob": bob,
+        "shut": closed,
+        "helper": helper,
+        "orchestrator": lead,
+    }
     deck = small_deck(["ann", "bob", "shut"], [shut], history=history)
     assert sum("reads what was said to the others" in line for line in deck.warnings) == warnings
     kit = SmallKit(bind(deck, models), SqliteStore(":memory:"))
@@ -75,7 +89,9 @@ async def test_history_that_crosses_agents_is_a_setting_with_a_warning_and_neith
 
 
 async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():
-    lead = ScriptedModel(lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("ann", "bob"))
+    lead = ScriptedModel(
+        lambda messages: stitched(messages) if messages[-1].type == "tool" else asks("ann", "bob")
+    )
     kit = small_kit(lead, {"ann": answering("A"), "bob": answering("B")})
     counts: dict[str, int] = {}
     for name, team in (("tight", kit.team), ("leaky", with_full_history(kit.team))):
@@ -91,7 +107,9 @@ async def test_the_leak_meter_counts_what_an_overhearing_team_is_shown():
 
 
 async def test_what_a_poor_summary_loses_stays_lost():
-    whole, poor, none = [(await compaction.measure((40,), (8,), keeps))[0] for keeps in (1.0, 0.5, 0.0)]
+    whole, poor, none = [
+        (await compaction.measure((40,), (8,), keeps))[0] for keeps in (1.0, 0.5, 0.0)
+    ]
     assert whole.in_view == 1.0 > poor.in_view > none.in_view
     assert whole.summaries == poor.summaries == none.summaries > 3
     assert none.input_tokens < whole.input_tokens

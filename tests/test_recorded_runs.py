@@ -1,4 +1,5 @@
-"""Recordings from end to end: commands and grids against a loopback server, replayed without it, refreshed where they changed."""
+"""Recordings from end to end: commands and grids against a loopback server, replayed without it,
+refreshed where they changed."""
 
 import json
 import re
@@ -39,7 +40,12 @@ def deck(tmp_path: Path) -> Path:
 
 
 def ask(file: Path, url: str, *more: str, text: str = QUESTION, **environ: str) -> Result:
-    environ = {"OPENAI_BASE_URL": url, "OPENAI_API_KEY": KEY, "KIT_MODEL": "gpt-4.1-mini", **environ}
+    environ = {
+        "OPENAI_BASE_URL": url,
+        "OPENAI_API_KEY": KEY,
+        "KIT_MODEL": "gpt-4.1-mini",
+        **environ,
+    }
     return run("ask", text, "--cassette", str(file), *more, **environ)
 
 
@@ -56,20 +62,31 @@ def replayed(file: Path, *more: str, **environ: str) -> Result:
 
 
 def timeless(story: str) -> str:
-    """Without the seconds a turn took: replayed waits are those of the recording, what is computed between them is not."""
+    """Without the seconds a turn took: replayed waits are those of the recording, what is computed
+    between them is not."""
     return re.sub(r"\d+\.\d s\b", "some s", story)
 
 
 def takes(file: Path) -> dict[str, dict[str, Any]]:
-    return {take["place"]: take for take in map(json.loads, file.read_text().splitlines()) if "place" in take}
+    return {
+        take["place"]: take
+        for take in map(json.loads, file.read_text().splitlines())
+        if "place" in take
+    }
 
 
-def test_models_tools_and_sub_agents_replay_without_server_key_or_services(tmp_path: Path, server: Loopback) -> None:
+def test_models_tools_and_sub_agents_replay_without_server_key_or_services(
+    tmp_path: Path, server: Loopback
+) -> None:
     file = tmp_path / "turn.jsonl"
     told = recorded(file, server, KIT_TODAY="2026-10-31")
     calls = len(server.requests)
     again = replayed(file)
-    assert timeless(again.stdout) == timeless(told.stdout) and again.returncode == 0 and calls == len(server.requests) == 4
+    assert (
+        timeless(again.stdout) == timeless(told.stdout)
+        and again.returncode == 0
+        and calls == len(server.requests) == 4
+    )
     found = takes(file)
     assert list(found) == [
         "orchestrator/1.1.rewards/get_user_points:1",
@@ -78,25 +95,45 @@ def test_models_tools_and_sub_agents_replay_without_server_key_or_services(tmp_p
         "orchestrator:1",
         "orchestrator:2",
     ]
-    assert "2026-10-31" in file.read_text() and 0.02 <= found["orchestrator:2"]["first"] < found["orchestrator:2"]["seconds"]
+    assert (
+        "2026-10-31" in file.read_text()
+        and 0.02 <= found["orchestrator:2"]["first"] < found["orchestrator:2"]["seconds"]
+    )
     assert found["orchestrator/1.1.rewards/get_user_points:1"]["result"]["components"]
 
 
 def test_no_key_is_written_whoever_says_it(tmp_path: Path, server: Loopback) -> None:
-    server.plays(Refuse(401, f"Incorrect API key provided: {KEY}, header Authorization: Bearer {KEY}, envelope hush-hush-hush"))
-    result = ask(tmp_path / "turn.jsonl", server.url, "--record", text=f"is {KEY} a key?", KIT_ENVELOPE_KEY="hush-hush-hush")
+    server.plays(
+        Refuse(
+            401,
+            f"Incorrect API key provided: {KEY}, header Authorization: Bearer {KEY}, envelope hush-hush-hush",
+        )
+    )
+    result = ask(
+        tmp_path / "turn.jsonl",
+        server.url,
+        "--record",
+        text=f"is {KEY} a key?",
+        KIT_ENVELOPE_KEY="hush-hush-hush",
+    )
     written = (tmp_path / "turn.jsonl").read_text()
     assert result.returncode == 1 and "Incorrect API key" in written
     assert written.count("[secret]") >= 3 and "quokka" not in written and "hush" not in written
 
 
-def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(tmp_path: Path, server: Loopback) -> None:
+def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(
+    tmp_path: Path, server: Loopback
+) -> None:
     file = tmp_path / "turn.jsonl"
     recorded(file, server)
     result = run("ask", "how many points has she", "--cassette", str(file))
-    refused(result, f"{file}: orchestrator:1 does not ask what was recorded: message 2 (human) changed")
+    refused(
+        result, f"{file}: orchestrator:1 does not ask what was recorded: message 2 (human) changed"
+    )
     assert f"  -{QUESTION}\n  +how many points has she\n" in result.stderr
-    assert result.stderr.endswith(f"python -m kit ask 'how many points has she' --cassette {file} --refresh\n")
+    assert result.stderr.endswith(
+        f"python -m kit ask 'how many points has she' --cassette {file} --refresh\n"
+    )
 
 
 def test_a_changed_card_or_prompt_of_a_sub_agent_is_no_failure_of_that_agent_but_a_misfit(
@@ -107,11 +144,21 @@ def test_a_changed_card_or_prompt_of_a_sub_agent_is_no_failure_of_that_agent_but
     block = deck.parent / "blocks" / "rewards" / "persona-rewards.md"
     kept = block.read_text()
     block.write_text(kept + "\nCount twice.\n")
-    refused(replayed(file, KIT_DECK=str(deck)), "orchestrator/1.1.rewards:1", "message 1 (system) changed", "+Count twice.")
+    refused(
+        replayed(file, KIT_DECK=str(deck)),
+        "orchestrator/1.1.rewards:1",
+        "message 1 (system) changed",
+        "+Count twice.",
+    )
     block.write_text(kept)
     card = deck / "shop.yaml"
     card.write_text(card.read_text().replace("Finds things to buy", "Finds all things to buy"))
-    refused(replayed(file, KIT_DECK=str(deck)), "orchestrator:1", "tool ask_shop changed", "Finds all things to buy")
+    refused(
+        replayed(file, KIT_DECK=str(deck)),
+        "orchestrator:1",
+        "tool ask_shop changed",
+        "Finds all things to buy",
+    )
     refused(replayed(file, KIT_USER="u-002"), "message 1 (system) changed", "User: u-002")
 
 
@@ -168,10 +215,14 @@ def grid_at(folder: Path, server: Loopback, **fields: Any) -> Path:
 
 
 def cell(text: str) -> tuple[Say, Say]:
-    return Say(["Looking."], [Call("ask_rewards", {"query": text, "intent_count": 1}, "c1")]), Say(["Done."], drip=0.05)
+    return Say(["Looking."], [Call("ask_rewards", {"query": text, "intent_count": 1}, "c1")]), Say(
+        ["Done."], drip=0.05
+    )
 
 
-def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Path, server: Loopback) -> None:
+def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
+    tmp_path: Path, server: Loopback
+) -> None:
     plan = grid_at(tmp_path, server)
     server.plays(*cell(QUESTION), *cell("my balance please"))
     done = run("grid", str(plan), "--out", str(tmp_path / "one"), "--record")
@@ -181,8 +232,13 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Pat
     assert again.returncode == 0 and len(server.requests) == 4
     results = [(tmp_path / name / "results.jsonl").read_bytes() for name in ("one", "two")]
     assert results[0] == results[1] and b'"measured"' in results[0]
-    times = [json.loads((tmp_path / name / "timings.jsonl").read_text().splitlines()[0])["turns"][0] for name in ("one", "two")]
-    assert 0.1 < times[1]["seconds"] <= times[0]["seconds"] + 0.01  # without what this side's own work took then
+    times = [
+        json.loads((tmp_path / name / "timings.jsonl").read_text().splitlines()[0])["turns"][0]
+        for name in ("one", "two")
+    ]
+    assert (
+        0.1 < times[1]["seconds"] <= times[0]["seconds"] + 0.01
+    )  # without what this side's own work took then
 
     cases = tmp_path / "cases.jsonl"
     cases.write_text(cases.read_text().replace("my balance", "her balance"))
@@ -199,18 +255,40 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(tmp_path: Pat
     fresh = run("grid", str(plan), "--out", str(tmp_path / "two"), "--refresh")
     assert fresh.returncode == 0 and len(server.requests) == 6, fresh.stderr
     assert "my balance please" not in (tmp_path / "tape.jsonl").read_text()
-    assert run("grid", str(plan), "--out", str(tmp_path / "three")).returncode == 0 and len(server.requests) == 6
-    assert (tmp_path / "two" / "results.jsonl").read_bytes() == (tmp_path / "three" / "results.jsonl").read_bytes()
+    assert (
+        run("grid", str(plan), "--out", str(tmp_path / "three")).returncode == 0
+        and len(server.requests) == 6
+    )
+    assert (tmp_path / "two" / "results.jsonl").read_bytes() == (
+        tmp_path / "three" / "results.jsonl"
+    ).read_bytes()
 
 
-def test_a_recording_that_was_stopped_goes_on_and_asks_nothing_twice(tmp_path: Path, server: Loopback) -> None:
+def test_a_recording_that_was_stopped_goes_on_and_asks_nothing_twice(
+    tmp_path: Path, server: Loopback
+) -> None:
     tape = {"file": str(tmp_path / "t.jsonl"), "mode": "record"}
     plan = grid_at(tmp_path, server, limits={"concurrency": 1, "dollars": 0.00001}, cassette=tape)
     server.plays(*cell(QUESTION), *cell("my balance please"))
     stopped = run("grid", str(plan), "--out", str(tmp_path / "out"))
     assert stopped.returncode == 1 and len(server.requests) == 2
     plan = grid_at(tmp_path, server, cassette=tape)
-    assert run("grid", str(plan), "--out", str(tmp_path / "out")).returncode == 0 and len(server.requests) == 4
-    assert run("grid", str(plan), "--out", str(tmp_path / "new"), "--cassette", str(tmp_path / "t.jsonl")).returncode == 0
-    assert (tmp_path / "new" / "results.jsonl").read_bytes() == (tmp_path / "out" / "results.jsonl").read_bytes()
+    assert (
+        run("grid", str(plan), "--out", str(tmp_path / "out")).returncode == 0
+        and len(server.requests) == 4
+    )
+    assert (
+        run(
+            "grid",
+            str(plan),
+            "--out",
+            str(tmp_path / "new"),
+            "--cassette",
+            str(tmp_path / "t.jsonl"),
+        ).returncode
+        == 0
+    )
+    assert (tmp_path / "new" / "results.jsonl").read_bytes() == (
+        tmp_path / "out" / "results.jsonl"
+    ).read_bytes()
     assert len(server.requests) == 4

@@ -1,4 +1,5 @@
-"""What a text means of the things shown, read from its words and put in words; the offline stand-in goes by it (PC1-S5.6d)."""
+"""What a text means of the things shown, read from its words and put in words; the offline stand-in
+goes by it (PC1-S5.6d)."""
 
 import pytest
 
@@ -33,9 +34,31 @@ def shown(kind: str, *titles: str, turn: str = "t", **fields: list[object]) -> l
 
 SHOWN = [*shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide"), *shown("receipt", "", "")]
 TALK = [
-    *shown("offer", "Old Mill", "North Pier", "Blue Gate", "Kettle", turn="t1", retailers=[["Larder"], ["Harvest"], [], []]),
-    *shown("product", "Green Tea", "Black Tea", turn="t2", price_cents=[499, 399], brand=["Leafwell", "Copper Pot"]),
-    *shown("offer", "Ember Hill", "Harbor Roast", "Slow Tide", turn="t3", retailers=[["Daily Larder"], ["Fernfield"], []]),
+    *shown(
+        "offer",
+        "Old Mill",
+        "North Pier",
+        "Blue Gate",
+        "Kettle",
+        turn="t1",
+        retailers=[["Larder"], ["Harvest"], [], []],
+    ),
+    *shown(
+        "product",
+        "Green Tea",
+        "Black Tea",
+        turn="t2",
+        price_cents=[499, 399],
+        brand=["Leafwell", "Copper Pot"],
+    ),
+    *shown(
+        "offer",
+        "Ember Hill",
+        "Harbor Roast",
+        "Slow Tide",
+        turn="t3",
+        retailers=[["Daily Larder"], ["Fernfield"], []],
+    ),
     *shown("reward", "Gift card", "Mug", "Tote", turn="t4", points=[3000, 900, 1500]),
 ]
 """Four turns, the newest last."""
@@ -98,7 +121,9 @@ def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) 
         ("la semana última compra", None, None),
     ],
 )
-def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(text: str, turn: str | None, title: str | None) -> None:
+def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
+    text: str, turn: str | None, title: str | None
+) -> None:
     found = resolve(text, TALK, KINDS)
     assert ((found.turn_id, found.title) if found else (None, None)) == (turn, title)
     assert found is None or points_back(text, KINDS)
@@ -128,12 +153,18 @@ def test_references_are_looked_up_only_for_words_that_point(text: str, expected:
 
 
 def test_a_message_that_names_all_it_means_stands_alone() -> None:
-    assert leans_back("and what would it bring me in points") and leans_back("¿y cuántos puntos da eso si compro dos?")
-    assert leans_back("how about tea") and not leans_back("how many points does Harbor Roast coffee bring")
+    assert leans_back("and what would it bring me in points") and leans_back(
+        "¿y cuántos puntos da eso si compro dos?"
+    )
+    assert leans_back("how about tea") and not leans_back(
+        "how many points does Harbor Roast coffee bring"
+    )
 
 
 @pytest.mark.req("PC1-S5.6d")
-async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and_by_another() -> None:
+async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and_by_another() -> (
+    None
+):
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         asked: dict[str, str] = {}
         said: dict[str, str] = {}
@@ -142,12 +173,18 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
             ("other", "find coffee deals", "when does the third one expire?"),
         ):
             await kit.ask(first, kit.session(session))
-            [one] = [one for one in kit.store.shown_components(session) if one.position == (2 if session == "own" else 3)]
+            [one] = [
+                one
+                for one in kit.store.shown_components(session)
+                if one.position == (2 if session == "own" else 3)
+            ]
             reply = await kit.ask(second, kit.session(session))
             [tool] = [event.body for event in reply.events if isinstance(event.body, ToolStarted)]
             asked[session], said[session] = tool.args["query"], one.title or one.id
             if session == "other":
-                [call] = [event.body for event in reply.events if isinstance(event.body, AgentStarted)]
+                [call] = [
+                    event.body for event in reply.events if isinstance(event.body, AgentStarted)
+                ]
                 assert call.agent != one.agent and one.id in str(call.prior_context)
     assert asked == said
 
@@ -155,13 +192,23 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
 @pytest.mark.req("PC1-S5.6d")
 @pytest.mark.parametrize(
     "second",
-    ["what are the terms of the third offer you showed me?", "terms of offer 3?", "términos de la oferta 3"],
+    [
+        "what are the terms of the third offer you showed me?",
+        "terms of offer 3?",
+        "términos de la oferta 3",
+    ],
 )
-async def test_after_another_turn_the_third_offer_is_still_an_offer_and_the_answer_names_it(second: str) -> None:
+async def test_after_another_turn_the_third_offer_is_still_an_offer_and_the_answer_names_it(
+    second: str,
+) -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         session = kit.session("s")
         await kit.ask("find coffee deals", session)
-        third = next(one for one in kit.store.shown_components("s") if (one.type, one.position) == ("offer", 3))
+        third = next(
+            one
+            for one in kit.store.shown_components("s")
+            if (one.type, one.position) == ("offer", 3)
+        )
         await kit.ask("what rewards can I get with my points?", session)
         assert kit.store.shown_components("s")[-1].type == "reward"
         reply = await kit.ask(second, session)

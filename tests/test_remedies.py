@@ -1,4 +1,5 @@
-"""What remedies buy and what judgment costs: the figures of the notebook on time-outs, held against the laws behind them."""
+"""What remedies buy and what judgment costs: the figures of the notebook on time-outs, held against
+the laws behind them."""
 
 import asyncio
 import math
@@ -15,7 +16,15 @@ from studies import function_or_agent
 from studies.function_or_agent import Pair, chance_within, cost_ratio, implied_seconds, play_pairs
 from studies.study_statistics import quantile, ratio
 from studies.timeout_causes import FIRST, play_faults
-from studies.timeout_remedies import BUDGET, TOOL_SECONDS, WAYS, Call, deck_of, play_calls, summarise
+from studies.timeout_remedies import (
+    BUDGET,
+    TOOL_SECONDS,
+    WAYS,
+    Call,
+    deck_of,
+    play_calls,
+    summarise,
+)
 
 
 @pytest.fixture(scope="module")
@@ -70,21 +79,37 @@ def test_the_interval_of_a_ratio_holds_the_truth_as_often_as_it_says() -> None:
 
 @pytest.mark.req("SO-13")
 def test_each_way_is_configuration_that_loads_and_only_more_time_allows_more() -> None:
-    budgets = {way: deck_of(way).policy(deck_of(way).cards["explainer"]).time_budget_ms for way in WAYS}
-    assert budgets == {"as it is": 8000, "race": 8000, "fallback": 8000, "pipeline": 8000, "more time": 12000}
-    assert [topology.kind for way in WAYS for topology in deck_of(way).settings.topologies.get("chat", {}).values()] == [
+    budgets = {
+        way: deck_of(way).policy(deck_of(way).cards["explainer"]).time_budget_ms for way in WAYS
+    }
+    assert budgets == {
+        "as it is": 8000,
+        "race": 8000,
+        "fallback": 8000,
+        "pipeline": 8000,
+        "more time": 12000,
+    }
+    assert [
+        topology.kind
+        for way in WAYS
+        for topology in deck_of(way).settings.topologies.get("chat", {}).values()
+    ] == [
         "race",
         "pipeline",
     ]
 
 
 @pytest.mark.req("SO-13")
-def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(played: Sequence[Call]) -> None:
+def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(
+    played: Sequence[Call],
+) -> None:
     found = {one.way: one for one in summarise(played)}
     bare = found["as it is"]
     for way in ("race", "fallback", "pipeline"):
         assert found[way].in_time.low > bare.in_time.high, way
-        assert found[way].cost.low > 1 and found[way].tokens.low > bare.tokens.high, "and costs more"
+        assert found[way].cost.low > 1 and found[way].tokens.low > bare.tokens.high, (
+            "and costs more"
+        )
         assert found[way].own.high < bare.own.low, "in other words than those of the first model"
     assert found["more time"].in_time == bare.in_time
     assert found["more time"].p95.low > BUDGET >= bare.p95.high, "it only makes everybody wait"
@@ -94,12 +119,14 @@ def test_every_remedy_answers_more_within_the_budget_and_more_time_does_not(play
 @pytest.mark.req("SO-13")
 def test_the_times_are_those_of_the_stated_laws(played: Sequence[Call]) -> None:
     alone = [row.seconds for row in part(played, "more time")]
-    assert sum(alone) / len(alone) == pytest.approx(2 * law_of(FIRST).latency.mean + TOOL_SECONDS, rel=0.08), (
-        "two calls and a tool"
-    )
+    assert sum(alone) / len(alone) == pytest.approx(
+        2 * law_of(FIRST).latency.mean + TOOL_SECONDS, rel=0.08
+    ), "two calls and a tool"
     race = [row.seconds for row in part(played, "race")]
     quick = 2 * law_of("simulated-gpt-5.4-nano").latency.mean + TOOL_SECONDS
-    assert sum(race) / len(race) == pytest.approx(quick, rel=0.08), "the twin is nearly always the first"
+    assert sum(race) / len(race) == pytest.approx(quick, rel=0.08), (
+        "the twin is nearly always the first"
+    )
 
 
 @pytest.mark.req("SO-20")
@@ -113,7 +140,12 @@ async def test_a_remedy_for_something_else_changes_nothing() -> None:
         ("reasoning", "pipeline"),
     }
     assert all(row.diagnoses[0].cause == row.cause for row in rows if row.way == "as it is")
-    offered = {cause for cause, remedies in REMEDIES.items() for remedy in remedies if "fallback_model" in remedy.keys}
+    offered = {
+        cause
+        for cause, remedies in REMEDIES.items()
+        for remedy in remedies
+        if "fallback_model" in remedy.keys
+    }
     assert offered == {"model"}, "what changes nothing is not offered"
 
 
@@ -133,7 +165,9 @@ async def test_a_sub_agent_takes_the_function_and_two_model_calls_longer() -> No
         cost_ratio(rows, lambda r: r.agent, lambda r: r.function),
         cost_ratio(rows, lambda r: r.turn_agent, lambda r: r.turn_function),
     )
-    assert alone.low > turn.high > turn.low > 1, "in a whole turn the orchestrator's calls are on both sides"
+    assert alone.low > turn.high > turn.low > 1, (
+        "in a whole turn the orchestrator's calls are on both sides"
+    )
     assert cost_ratio(rows, lambda r: r.tokens_agent, lambda r: r.tokens_function).low > 1
     assert all(row.tokens_agent > row.tokens_function + row.agent_tokens / 2 for row in rows)
 
@@ -151,6 +185,8 @@ def test_the_chance_of_a_call_within_300_ms_is_that_of_its_law() -> None:
     law = Law(latency=LogNormal(median=0.3, sigma=0.4))
     assert chance_within(law, function_or_agent.RULE) == pytest.approx(0.5)
     drawn = [law.latency.quantile((rank + 0.5) / 1000) for rank in range(1000)]
-    assert chance_within(law, 0.5) == pytest.approx(sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3)
+    assert chance_within(law, 0.5) == pytest.approx(
+        sum(one <= 0.5 for one in drawn) / 1000, abs=1e-3
+    )
     for model in ("simulated-gpt-5.4-nano", "simulated-gpt-4.1-mini"):
         assert chance_within(law_of(model), function_or_agent.RULE) < 1e-4

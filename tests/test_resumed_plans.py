@@ -26,10 +26,19 @@ from tests.plan_kits import Described, calls_and_writes, manifest, plan_kit, pla
 class Rows(Described):
     """A skill that gives one row."""
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
         content = {"rows": [arguments["task"]]}
         text = canonical_text(content)
-        return SkillResult(skill=skill, content=content, text=text, size_bytes=len(text), input_size_bytes=0, duration_ms=0)
+        return SkillResult(
+            skill=skill,
+            content=content,
+            text=text,
+            size_bytes=len(text),
+            input_size_bytes=0,
+            duration_ms=0,
+        )
 
 
 @asynccontextmanager
@@ -44,11 +53,19 @@ async def opened(folder: Path, seen: dict[str, list[str]]) -> AsyncGenerator[Kit
         return ScriptedModel(say)
 
     rules = Block(id="rules", category="safety", owner="platform", text="Never lie.")
-    quiet = Block(id="quiet", category="instructions", owner="shared", flag="quiet", text="Be quiet.")
+    quiet = Block(
+        id="quiet", category="instructions", owner="shared", flag="quiet", text="Be quiet."
+    )
     cards = [
         AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",)),
         AgentCard(id="desk", description="Answers.", model="offline"),
-        AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS, prompt_blocks=("quiet",)),
+        AgentCard(
+            id="planner",
+            description="Plans.",
+            model="offline",
+            tools=PLANNER_TOOLS,
+            prompt_blocks=("quiet",),
+        ),
         AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS),
     ]
     roles = PlanSettings(planner="planner", executor="executor")
@@ -76,11 +93,20 @@ async def stopped(kit: Kit, session: Session) -> str:
 
 
 def a_soul(user: str | None = None, **persona: Any) -> Soul:
-    return Soul(id=f"acme/{user}", tenant_id="acme", user_id=user, persona=Persona(**persona), policies={}, updated_at=1.0)
+    return Soul(
+        id=f"acme/{user}",
+        tenant_id="acme",
+        user_id=user,
+        persona=Persona(**persona),
+        policies={},
+        updated_at=1.0,
+    )
 
 
 @pytest.mark.req("AS-17")
-async def test_a_plan_that_is_taken_up_speaks_as_the_souls_of_its_tenant_and_user_say_by_then(tmp_path: Path) -> None:
+async def test_a_plan_that_is_taken_up_speaks_as_the_souls_of_its_tenant_and_user_say_by_then(
+    tmp_path: Path,
+) -> None:
     seen: dict[str, list[str]] = {}
     async with opened(tmp_path, seen) as kit:
         souls, alice = kit.store.open_documents().souls, kit.session("s", "acme", "alice")
@@ -91,7 +117,11 @@ async def test_a_plan_that_is_taken_up_speaks_as_the_souls_of_its_tenant_and_use
         reply = await kit.resume(plan_id, who=alice.principal)
     (system,) = seen["lead"]
     prefix, _, suffix = system.partition("\n\nDate: ")
-    assert "You are called Ada." in prefix and "This user wishes: Tone: cold" in suffix and "warm" not in system
+    assert (
+        "You are called Ada." in prefix
+        and "This user wishes: Tone: cold" in suffix
+        and "warm" not in system
+    )
     assert "Locale: es-ES" in suffix and reply.status == "ok"
 
 
@@ -107,7 +137,9 @@ async def test_a_plan_that_is_taken_up_has_the_place_of_its_session(tmp_path: Pa
 
 
 @pytest.mark.parametrize("flags", [{}, {"quiet": True}])
-async def test_a_plan_that_is_taken_up_works_under_the_flags_of_its_session(flags: dict[str, bool], tmp_path: Path) -> None:
+async def test_a_plan_that_is_taken_up_works_under_the_flags_of_its_session(
+    flags: dict[str, bool], tmp_path: Path
+) -> None:
     """The store keeps no flags: whoever takes a plan up says which those are, as whoever asks does."""
     seen: dict[str, list[str]] = {}
     async with opened(tmp_path, seen) as kit:

@@ -14,7 +14,9 @@ from kit.settings import HOME
 
 def git(folder: Path, *arguments: str) -> str:
     who = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
-    done = subprocess.run(["git", "-C", str(folder), *who, *arguments], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["git", "-C", str(folder), *who, *arguments], capture_output=True, text=True, check=True
+    )
     return done.stdout.strip()
 
 
@@ -26,7 +28,8 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
-    """The shipped cards, committed as v1; then a card, a block and a sub_agents line each change in a commit of their own."""
+    """The shipped cards, committed as v1; then a card, a block and a sub_agents line each change in
+    a commit of their own."""
     root = tmp_path / "repo"
     shutil.copytree(HOME / "cards", root / "product" / "cards")
     git(tmp_path, "init", "-q", str(root))
@@ -67,9 +70,12 @@ def test_a_deck_loads_as_it_was_at_each_revision_and_nothing_else_moves(reposito
 
 @pytest.mark.req("PC1-S10.3")
 @pytest.mark.parametrize(
-    ("back", "expected"), [("HEAD~2", ("1", True, False)), ("HEAD~1", ("2", False, False)), ("HEAD", ("2", True, True))]
+    ("back", "expected"),
+    [("HEAD~2", ("1", True, False)), ("HEAD~1", ("2", False, False)), ("HEAD", ("2", True, True))],
 )
-def test_card_block_and_line_each_roll_back_alone(repository: Path, back: str, expected: tuple[str, bool, bool]) -> None:
+def test_card_block_and_line_each_roll_back_alone(
+    repository: Path, back: str, expected: tuple[str, bool, bool]
+) -> None:
     git(repository, "revert", "--no-edit", back)
     path = repository / "product" / "cards" / "consumer"
     assert state(load_deck(path)) == state(load_deck_at("HEAD", path)) == expected
@@ -81,7 +87,9 @@ def test_a_deck_that_was_removed_can_still_be_loaded(repository: Path) -> None:
     assert state(load_deck_at("v1", path)) == ("1", False, True)
 
 
-def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(repository: Path, tmp_path: Path) -> None:
+def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(
+    repository: Path, tmp_path: Path
+) -> None:
     path = repository / "product" / "cards" / "consumer"
     with pytest.raises(DeckError, match="give a revision that holds this folder"):
         load_deck_at("v9", path)
@@ -99,5 +107,7 @@ def test_faults_of_an_old_deck_name_the_revision_and_no_scratch_folder(repositor
     git(repository, "tag", "bad")
     with pytest.raises(DeckError) as caught:
         load_deck_at("bad", path, known={"search_offers", "search_products"})
-    assert any(fault.startswith("bad:product/cards/consumer/shop.yaml:") for fault in caught.value.faults)
+    assert any(
+        fault.startswith("bad:product/cards/consumer/shop.yaml:") for fault in caught.value.faults
+    )
     assert not any("/tmp" in fault for fault in caught.value.faults)

@@ -1,4 +1,5 @@
-"""Two hundred misbehaving sub-agents against every budget: none exceeds it by more than the call in flight, none raises."""
+"""Two hundred misbehaving sub-agents against every budget: none exceeds it by more than the call in
+flight, none raises."""
 
 import asyncio
 import random
@@ -28,7 +29,13 @@ from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 EACH = 17
 """Rogues of a kind; six kinds make 102."""
 PRICED = ModelSpec(key="priced", provider="offline", price_in=10.0, price_out=10.0)
-LOOSE: dict[str, Any] = {"time_budget_ms": 10_000, "tokens_in": 10**6, "tokens_out": 10**6, "max_tool_calls": 30, "cost": 1e3}
+LOOSE: dict[str, Any] = {
+    "time_budget_ms": 10_000,
+    "tokens_in": 10**6,
+    "tokens_out": 10**6,
+    "max_tool_calls": 30,
+    "cost": 1e3,
+}
 TIGHT: dict[str, dict[str, Any]] = {
     "time": {"time_budget_ms": 2_000},
     "in": {"tokens_in": 300},
@@ -59,7 +66,9 @@ async def dig(deeper: str) -> str:
 class Refusing(ScriptedModel):
     """Declines in the way a provider says it."""
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         async for chunk in super()._astream(messages, *args, **kwargs):
             chunk.message.additional_kwargs["refusal"] = "I can't help with that."
             yield chunk
@@ -73,12 +82,21 @@ class Recursive:
     """Calls itself and the next agent, over and over, beside talking to its model."""
 
     def __init__(self, inner: LLMAgent):
-        self.inner, self.card, self.time_budget, self.policy = inner, inner.card, inner.time_budget, inner.policy
+        self.inner, self.card, self.time_budget, self.policy = (
+            inner,
+            inner.card,
+            inner.time_budget,
+            inner.policy,
+        )
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         for number in range(3):
             for name in (self.card.id, *self.card.sub_agents):
-                await dispatch(AgentCall(call_id=f"{call.call_id}.{number}", agent=name, query="on"), ctx, f"{number}.1")
+                await dispatch(
+                    AgentCall(call_id=f"{call.call_id}.{number}", agent=name, query="on"),
+                    ctx,
+                    f"{number}.1",
+                )
             outcome = await self.inner.run(call, ctx)
             if isinstance(outcome, Failure):
                 return outcome
@@ -88,7 +106,11 @@ class Recursive:
 def line_of(kind: str, rng: random.Random) -> Line:
     match kind:
         case "tools":
-            return Line("on", calls=[("dig", {"deeper": "x" * rng.randint(1, 50)})] * rng.randint(1, 4), delay=rng.random() / 2)
+            return Line(
+                "on",
+                calls=[("dig", {"deeper": "x" * rng.randint(1, 50)})] * rng.randint(1, 4),
+                delay=rng.random() / 2,
+            )
         case "flood":
             pieces = ["flood " * rng.randint(1, 40)] * rng.randint(20, 200)
             return Line("".join(pieces), pieces=pieces)
@@ -134,7 +156,9 @@ def rogues(kind: str, seed: int) -> SmallKit:
         assert isinstance(agent, LLMAgent)
         agent = replace(agent, model=BoundModel(PRICED, agent.model.runnable))
         if kind == "recursion":
-            agent = replace(agent, card=agent.card.model_copy(update={"sub_agents": (names[number - 1],)}))
+            agent = replace(
+                agent, card=agent.card.model_copy(update={"sub_agents": (names[number - 1],)})
+            )
         replaced[name] = Recursive(agent) if kind == "recursion" else agent
     kit.team = kit.team.with_agents(replaced)
     return kit
@@ -143,7 +167,11 @@ def rogues(kind: str, seed: int) -> SmallKit:
 def calls_below(reply: Reply, agent: str) -> list[Usage]:
     """Usage of every model call under the top dispatch of an agent, in order."""
     parents = {span.id: span.parent_id for span in reply.trace.spans}
-    top = next(s.id for s in reply.trace.spans if s.kind == "agent" and s.name == agent and s.parent_id == "s1")
+    top = next(
+        s.id
+        for s in reply.trace.spans
+        if s.kind == "agent" and s.name == agent and s.parent_id == "s1"
+    )
 
     def inside(event: Event) -> bool:
         span: str | None = event.span_id
@@ -156,7 +184,9 @@ def calls_below(reply: Reply, agent: str) -> list[Usage]:
 
 @pytest.mark.req("SO-2", "SO-4", "SO-6")
 @pytest.mark.parametrize("kind", KINDS)
-async def test_no_rogue_exceeds_a_budget_by_more_than_the_call_in_flight_and_none_raises(kind: str) -> None:
+async def test_no_rogue_exceeds_a_budget_by_more_than_the_call_in_flight_and_none_raises(
+    kind: str,
+) -> None:
     ended: set[str] = set()
     for seed in range(EACH):
         kit = rogues(kind, seed)
@@ -168,15 +198,22 @@ async def test_no_rogue_exceeds_a_budget_by_more_than_the_call_in_flight_and_non
             limits = Policy(**{**LOOSE, **TIGHT[name]})
             before = total(calls_below(reply, name)[:-1])
             where = (seed, kind, name, outcome)
-            assert outcome.timing and outcome.timing.seconds <= (limits.time_budget_ms or 0) / 1000 + 1e-9, where
+            assert (
+                outcome.timing
+                and outcome.timing.seconds <= (limits.time_budget_ms or 0) / 1000 + 1e-9
+            ), where
             assert before.input_tokens <= (limits.tokens_in or 0), where
             assert before.output_tokens <= (limits.tokens_out or 0), where
             assert outcome.usage.tool_calls <= (limits.max_tool_calls or 0), where
             assert (before.cost or 0) <= (limits.cost or 0) + 1e-12, where
-            assert kind == "recursion" or isinstance(outcome, Failure) or kind in ("flood", "drip"), where
+            assert (
+                kind == "recursion" or isinstance(outcome, Failure) or kind in ("flood", "drip")
+            ), where
             if isinstance(outcome, Failure):
                 ended.add(f"{name} {outcome.reason}")
-        refused = {(e.body.agent, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)}
+        refused = {
+            (e.body.agent, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)
+        }
         assert kind != "recursion" or {("time", "recursion"), ("depth", "depth")} <= refused
         assert total(o.usage for o in reply.outcomes).tool_calls == reply.usage.tool_calls
     assert KINDS[kind] <= ended

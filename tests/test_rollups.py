@@ -21,7 +21,9 @@ async def many(store: SqliteStore, count: int) -> list[TurnRecord]:
     kit, _ = await some_turns(40, seed=11)
     played, rng = kit.store.turns(limit=40), random.Random(5)
     turns = [
-        rng.choice(played).model_copy(update={"id": f"t{n}", "started_at": n * HOUR, "tenant_id": rng.choice(TENANTS)})
+        rng.choice(played).model_copy(
+            update={"id": f"t{n}", "started_at": n * HOUR, "tenant_id": rng.choice(TENANTS)}
+        )
         for n in range(count)
     ]
     for turn in turns:
@@ -37,18 +39,35 @@ def figures(metrics: Metrics) -> dict[tuple[str, str], Any]:
     return {(row["metric"], row["of"]): row["value"] for row in metrics.rows()}
 
 
-def agree(store: SqliteStore, turns: list[TurnRecord], since: float | None, tenant: str | None) -> None:
-    mine = [turn for turn in turns if tenant in (None, turn.tenant_id) and turn.started_at >= (since or 0.0)]
-    assert figures(metrics(store, since, tenant)) == pytest.approx(figures(fold(tally_of(mine))), abs=1e-6)
+def agree(
+    store: SqliteStore, turns: list[TurnRecord], since: float | None, tenant: str | None
+) -> None:
+    mine = [
+        turn
+        for turn in turns
+        if tenant in (None, turn.tenant_id) and turn.started_at >= (since or 0.0)
+    ]
+    assert figures(metrics(store, since, tenant)) == pytest.approx(
+        figures(fold(tally_of(mine))), abs=1e-6
+    )
     found = {(one.turn_id, one.user_id) for one in store.tally(tenant, since).mismatches}
     assert found == {(turn.id, turn.user_id) for turn in mine if turn.measures.mismatches}
 
 
-async def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_and_window(tmp_path: Any) -> None:
+async def test_sums_and_the_turns_beside_them_make_the_same_metrics_for_every_tenant_and_window(
+    tmp_path: Any,
+) -> None:
     store = SqliteStore(tmp_path / "kit.db")
     turns = await many(store, 2 * CHUNK + 300)
     for tenant in (None, *TENANTS):
-        for since in (None, 0.5 * CHUNK * HOUR, CHUNK * HOUR, 1.7 * CHUNK * HOUR, (2 * CHUNK + 100) * HOUR, 9 * CHUNK * HOUR):
+        for since in (
+            None,
+            0.5 * CHUNK * HOUR,
+            CHUNK * HOUR,
+            1.7 * CHUNK * HOUR,
+            (2 * CHUNK + 100) * HOUR,
+            9 * CHUNK * HOUR,
+        ):
             agree(store, turns, since, tenant)
     assert sums(store) == 2
     store.close()
@@ -69,7 +88,15 @@ async def test_a_turn_that_changes_or_goes_is_summed_up_anew() -> None:
 
 async def test_a_turn_that_runs_is_waited_for_and_its_mismatches_count_at_once() -> None:
     store = SqliteStore(":memory:")
-    running = TurnRecord(id="r", session_id="s", tenant_id="acme", user_id="u", message="m", pattern="mediated", started_at=0.0)
+    running = TurnRecord(
+        id="r",
+        session_id="s",
+        tenant_id="acme",
+        user_id="u",
+        message="m",
+        pattern="mediated",
+        started_at=0.0,
+    )
     mismatches = running.measures.model_copy(update={"mismatches": (1.5,)})
     store.begin_turn(running.model_copy(update={"measures": mismatches}))
     turns = await many(store, CHUNK + 10)

@@ -26,22 +26,32 @@ def stored(folder: Path, name: str, **fields: Any) -> Path:
 def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path) -> None:
     law = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.9, "under_report": 1.0}
     specs = {"simulated-bad": {"provider": "simulated", "law": law}}
-    good, bad = stored(tmp_path, "good"), stored(tmp_path, "bad", models=["simulated-bad"], specs=specs)
+    good, bad = (
+        stored(tmp_path, "good"),
+        stored(tmp_path, "bad", models=["simulated-bad"], specs=specs),
+    )
     (one,) = compare_runs(good, bad)
     assert one.verdict == "worse" and one.difference.n == 78 and one.way == {"run": "after"}
     printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
-    assert printed.returncode == 0 and [line.partition(":")[0] for line in printed.stdout.splitlines()] == ["exact", "seconds"]
+    assert printed.returncode == 0 and [
+        line.partition(":")[0] for line in printed.stdout.splitlines()
+    ] == ["exact", "seconds"]
 
 
 def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path) -> None:
     whole, part = stored(tmp_path, "whole"), stored(tmp_path, "part", cases=[MIXED])
-    with pytest.raises(DataError, match=r"cannot be compared: they were played over other case files"):
+    with pytest.raises(
+        DataError, match=r"cannot be compared: they were played over other case files"
+    ):
         compare_runs(whole, part)
     judged = stored(tmp_path, "judged", scorers=["exact", "strict"])
     with pytest.raises(DataError, match="other judges"):
         compare_runs(whole, judged)
     both = stored(tmp_path, "both", patterns=["mediated", "direct"])
-    with pytest.raises(DataError, match=r"the runs have other patterns, \['mediated'\] and \['direct', 'mediated'\]"):
+    with pytest.raises(
+        DataError,
+        match=r"the runs have other patterns, \['mediated'\] and \['direct', 'mediated'\]",
+    ):
         compare_runs(whole, both)
     old = tmp_path / "old"
     shutil.copytree(whole, old)

@@ -1,4 +1,5 @@
-"""The published table of models is one file: its messages, batches, models and patterns, and the models of a grid by role."""
+"""The published table of models is one file: its messages, batches, models and patterns, and the
+models of a grid by role."""
 
 import json
 from collections import Counter
@@ -32,7 +33,15 @@ def changed(folder: Path, **fields: Any) -> GridSpec:
     }
     path = folder / "small.yaml"
     path.write_text(
-        json.dumps({"models": ["simulated-a"], "specs": specs, "cases": [MIXED], "settings": {"wide": {"cap": 8}}, **fields})
+        json.dumps(
+            {
+                "models": ["simulated-a"],
+                "specs": specs,
+                "cases": [MIXED],
+                "settings": {"wide": {"cap": 8}},
+                **fields,
+            }
+        )
     )
     return read_grid(path)
 
@@ -43,9 +52,16 @@ def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_f
     every = list(cells(spec))
     ways = Counter((cell.model, cell.setting, cell.pattern) for cell in every)
     models = ("gpt-5.4-nano", "gpt-5.4-nano-low", "gpt-4.1-mini")
-    assert set(ways) == {(m, s, p) for m in models for s in ("failsafe on", "failsafe off") for p in ("mediated", "direct")}
+    assert set(ways) == {
+        (m, s, p)
+        for m in models
+        for s in ("failsafe on", "failsafe off")
+        for p in ("mediated", "direct")
+    }
     assert set(ways.values()) == {90} and len({spec.cases[cell.case].id for cell in every}) == 30
-    assert {frozenset(case.turns[0].expected) for case in spec.cases} == {frozenset(("support", "shop"))}
+    assert {frozenset(case.turns[0].expected) for case in spec.cases} == {
+        frozenset(("support", "shop"))
+    }
     assert Counter(case.turns[0].expected[0] for case in spec.cases) == {"support": 15, "shop": 15}
     guards = {name: deck.settings.guards.failsafe for (_, name), deck in spec.decks.items()}
     assert guards == {"failsafe on": True, "failsafe off": False}
@@ -56,15 +72,22 @@ def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_f
 def test_the_table_can_be_played(tmp_path: Path) -> None:
     text = TABLE.read_text().replace("repeats: 3", "repeats: 1")
     for name in ("gpt-5.4-nano-low", "gpt-5.4-nano", "gpt-4.1-mini"):
-        text = text.replace(f"{name},", f"simulated-{name},").replace(f"{name}]", f"simulated-{name}]")
-    text = text.replace("others: gpt", "others: simulated-gpt").replace("baseline: gpt", "baseline: simulated-gpt")
+        text = text.replace(f"{name},", f"simulated-{name},").replace(
+            f"{name}]", f"simulated-{name}]"
+        )
+    text = text.replace("others: gpt", "others: simulated-gpt").replace(
+        "baseline: gpt", "baseline: simulated-gpt"
+    )
     (tmp_path / "table.yaml").write_text(text)
     spec = read_grid(tmp_path / "table.yaml")
     run = run_grid(spec, tmp_path / "out", OPENER, 1)
     ways, verdicts = compare_ways(spec, read_results(tmp_path / "out"))
     exact = [way for way in ways if way.scorer == "exact"]
     assert run.complete and len(exact) == 12 and {way.estimate.n for way in exact} == {30}
-    assert {one.way["model"] for one in verdicts} == {"simulated-gpt-5.4-nano", "simulated-gpt-5.4-nano-low"}
+    assert {one.way["model"] for one in verdicts} == {
+        "simulated-gpt-5.4-nano",
+        "simulated-gpt-5.4-nano-low",
+    }
 
 
 def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> None:
@@ -80,7 +103,9 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> Non
     run_grid(spec, tmp_path / "out", opener, 1)
     assert asked == [("simulated-a", "offline"), ("simulated-b", "offline")]
     alone = changed(tmp_path, models=["simulated-a", "simulated-b"])
-    assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(alone)}, "other sub-agents, other cells"
+    assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(alone)}, (
+        "other sub-agents, other cells"
+    )
     with pytest.raises(DataError, match=r"small\.yaml:1.*unknown model 'ofline'.*offline"):
         changed(tmp_path, models={"orchestrator": "simulated-a", "others": "ofline"})
     with pytest.raises(DataError, match=r"models by role are {orchestrator: KEY"):
@@ -88,7 +113,10 @@ def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> Non
 
 
 def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path) -> None:
-    fields: dict[str, Any] = {"models": ["simulated-a", "simulated-b"], "patterns": ["mediated", "direct"]}
+    fields: dict[str, Any] = {
+        "models": ["simulated-a", "simulated-b"],
+        "patterns": ["mediated", "direct"],
+    }
     assert changed(tmp_path, baseline="simulated-b / direct", **fields).grid.baseline == {
         "model": "simulated-b",
         "pattern": "direct",

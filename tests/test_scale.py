@@ -24,11 +24,20 @@ def test_a_cap_answers_as_many_parts_as_it_lets_through_and_saves_tokens_but_no_
         **{(3, cap): pytest.approx(min(cap, 3) / 3) for cap in range(1, 9)},
     }
     at = {cap: [run for run in runs if (run.parts, run.cap) == (3, cap)] for cap in (1, 3)}
-    assert {run.seconds for run in at[1]} == {run.seconds for run in at[3]}, "parts are worked on at the same time"
-    assert all(a.input_tokens + a.output_tokens < b.input_tokens + b.output_tokens for a, b in zip(at[1], at[3], strict=True))
-    one, three = (next(c for c in compare_caps(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3))
+    assert {run.seconds for run in at[1]} == {run.seconds for run in at[3]}, (
+        "parts are worked on at the same time"
+    )
+    assert all(
+        a.input_tokens + a.output_tokens < b.input_tokens + b.output_tokens
+        for a, b in zip(at[1], at[3], strict=True)
+    )
+    one, three = (
+        next(c for c in compare_caps(runs, {1: 3, 3: 1}) if c.cap == cap) for cap in (1, 3)
+    )
     assert (one.left_out, three.left_out) == (0.25, 0.0)
-    assert one.coverage.value == pytest.approx(4 / 6) and three.coverage.value == 1.0, "of six parts asked for, four"
+    assert one.coverage.value == pytest.approx(4 / 6) and three.coverage.value == 1.0, (
+        "of six parts asked for, four"
+    )
 
 
 @pytest.mark.req("SO-15")
@@ -36,9 +45,13 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     law = Law(latency=LogNormal(median=2.0, sigma=0.5), tokens=LogNormal(median=50))
     priced = {"a": PricedModel(law=law, price_in=1.0, price_out=10.0)}
     traffic = Traffic(users=1_200_000, messages=10, share=0.5, busiest=0.1, reads=1000)
-    runs = play_races({"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300)
+    runs = play_races(
+        {"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300
+    )
     alone, race = monthly_figures(runs, traffic)
-    assert traffic.a_month == 6e6 and traffic.busiest_a_second == pytest.approx(6e6 / 30 * 0.1 / 3600)
+    assert traffic.a_month == 6e6 and traffic.busiest_a_second == pytest.approx(
+        6e6 / 30 * 0.1 / 3600
+    )
     # 1,000 tokens read at a dollar and 50 written at ten dollars a million are 0.0015 dollars a call
     assert alone.dollars.value == alone.most.value == pytest.approx(9000)
     assert 15_000 < race.dollars.value < race.most.value == pytest.approx(18_000), (
@@ -50,23 +63,34 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     assert race.p95.high < alone.p95.low
     whole = sum(run.seconds for run in runs if run.way == "race") / 300
     assert race.calls_at_once == pytest.approx(2 * traffic.busiest_a_second * whole)
-    assert [(row["name"], row["x_high"]) for row in cost_points([race])] == [("race", race.most.high)]
+    assert [(row["name"], row["x_high"]) for row in cost_points([race])] == [
+        ("race", race.most.high)
+    ]
 
 
 def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> None:
     load = Load(law=EXACT, cpu=0.1, pause=10.0)
     most = users_to_fill(load)
-    assert most == int((10.0 + 3.0 + 0.1) / 0.1), "pause, three model calls after each other, the computing"
+    assert most == int((10.0 + 3.0 + 0.1) / 0.1), (
+        "pause, three model calls after each other, the computing"
+    )
     few, over = level(load, most // 5, turns=300), level(load, 2 * most, turns=600)
     assert few.busy == pytest.approx(0.2, abs=0.05) and few.a_second == pytest.approx(2.0, rel=0.15)
     assert few.p50.value == pytest.approx(3.1, abs=0.05), "nobody queues"
-    assert over.busy == pytest.approx(1.0, abs=0.01) and over.a_second == pytest.approx(10.0, rel=0.05)
-    assert over.p50.value > 2 * few.p50.value and level(load, most // 5, turns=300) == few, "a seed gives the same figures"
+    assert over.busy == pytest.approx(1.0, abs=0.01) and over.a_second == pytest.approx(
+        10.0, rel=0.05
+    )
+    assert over.p50.value > 2 * few.p50.value and level(load, most // 5, turns=300) == few, (
+        "a seed gives the same figures"
+    )
 
 
 def test_how_many_are_borne_is_read_from_whole_intervals() -> None:
     def at(users: int, low: float, high: float) -> Level:
-        p50, p95 = (Estimate(value=(low + high) / 2, low=low, high=high, n=9) for low, high in ((1, 1), (low, high)))
+        p50, p95 = (
+            Estimate(value=(low + high) / 2, low=low, high=high, n=9)
+            for low, high in ((1, 1), (low, high))
+        )
         return Level(users, p50, p95, 1.0, 0.5)
 
     assert most_served([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20
@@ -89,7 +113,9 @@ def test_quantiles_hold_their_law_and_strata_their_shares() -> None:
 
 
 @pytest.mark.realtime
-def test_lists_a_trace_and_metrics_of_a_full_store_are_read_at_once_and_no_loop_waits(tmp_path: Path) -> None:
+def test_lists_a_trace_and_metrics_of_a_full_store_are_read_at_once_and_no_loop_waits(
+    tmp_path: Path,
+) -> None:
     """A sample of `make sweeps`, which reads a store of a hundred thousand turns."""
     fill(tmp_path / "kit.db", 3_000)
     sums, *readings = measure(tmp_path / "kit.db")

@@ -30,9 +30,15 @@ from tests.paraphrases import PARAPHRASES
 
 
 def case(*expected: str, user: str = "coffee deals and my points", **fields: Any) -> Case:
-    turn = {name: fields.pop(name) for name in ("optional", "queries", "facts", "carried") if name in fields}
+    turn = {
+        name: fields.pop(name)
+        for name in ("optional", "queries", "facts", "carried")
+        if name in fields
+    }
     kind = fields.pop("kind", "mixed" if len(expected) > 1 else "single")
-    return Case(id="c", kind=kind, domain="d", turns=(Ask(user=user, expected=expected, **turn),), **fields)
+    return Case(
+        id="c", kind=kind, domain="d", turns=(Ask(user=user, expected=expected, **turn),), **fields
+    )
 
 
 def seen(*invoked: str, text: str = "", **fields: Any) -> Observation:
@@ -49,15 +55,54 @@ PAIR = case("shop", "rewards", optional=("play",))
 @pytest.mark.parametrize(
     ("called", "right"),
     [
-        (("shop", "rewards"), {"exact": 1, "strict": 1, "recall": 1, "precision": 1, "mixed_partial": 1}),
-        (("rewards", "shop", "play"), {"exact": 1, "strict": 0, "precision": 1, "over_dispatch": 0, "mixed_exact": 1}),
-        (("shop",), {"exact": 0, "recall": 0.5, "precision": 1, "under_dispatch": 1, "over_dispatch": 0, "mixed_partial": 0.5}),
-        (("shop", "support"), {"exact": 0, "recall": 0.5, "precision": 0.5, "over_dispatch": 1, "mixed_partial": 1 / 3}),
-        ((), {"exact": 0, "recall": 0, "precision": None, "under_dispatch": 1, "over_dispatch": 0, "mixed_exact": 0}),
+        (
+            ("shop", "rewards"),
+            {"exact": 1, "strict": 1, "recall": 1, "precision": 1, "mixed_partial": 1},
+        ),
+        (
+            ("rewards", "shop", "play"),
+            {"exact": 1, "strict": 0, "precision": 1, "over_dispatch": 0, "mixed_exact": 1},
+        ),
+        (
+            ("shop",),
+            {
+                "exact": 0,
+                "recall": 0.5,
+                "precision": 1,
+                "under_dispatch": 1,
+                "over_dispatch": 0,
+                "mixed_partial": 0.5,
+            },
+        ),
+        (
+            ("shop", "support"),
+            {
+                "exact": 0,
+                "recall": 0.5,
+                "precision": 0.5,
+                "over_dispatch": 1,
+                "mixed_partial": 1 / 3,
+            },
+        ),
+        (
+            (),
+            {
+                "exact": 0,
+                "recall": 0,
+                "precision": None,
+                "under_dispatch": 1,
+                "over_dispatch": 0,
+                "mixed_exact": 0,
+            },
+        ),
     ],
 )
-def test_routing_is_scored_as_a_set(called: tuple[str, ...], right: dict[str, float | None]) -> None:
-    assert {name: value(name, PAIR, seen(*called)) for name in right} == pytest.approx(right, nan_ok=True)
+def test_routing_is_scored_as_a_set(
+    called: tuple[str, ...], right: dict[str, float | None]
+) -> None:
+    assert {name: value(name, PAIR, seen(*called)) for name in right} == pytest.approx(
+        right, nan_ok=True
+    )
 
 
 def test_calls_over_the_cap_were_right_to_make() -> None:
@@ -72,13 +117,21 @@ def test_calls_over_the_cap_were_right_to_make() -> None:
         ({"shop": "and coffee deals", "rewards": "also check my points, please"}, 1.0),
         ({"shop": "coffee deals and my points", "rewards": "my points"}, 1.0),
         ({"shop": "coffee", "rewards": "my points"}, 0.0),
-        ({"shop": "coffee deals", "rewards": "my points, my level, my receipts and my dinner plans"}, 0.0),
+        (
+            {
+                "shop": "coffee deals",
+                "rewards": "my points, my level, my receipts and my dinner plans",
+            },
+            0.0,
+        ),
     ],
 )
 def test_strict_asks_that_each_got_its_part(asked: dict[str, str], right: float) -> None:
     parted = case("shop", "rewards", queries={"shop": "coffee deals", "rewards": "my points"})
     assert value("strict", parted, seen("shop", "rewards", queries=asked)) == right
-    assert value("strict", PAIR, seen("shop", "rewards", queries=asked)) == 1.0  # the case does not know the parts
+    assert (
+        value("strict", PAIR, seen("shop", "rewards", queries=asked)) == 1.0
+    )  # the case does not know the parts
 
 
 def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
@@ -86,25 +139,58 @@ def test_strict_asks_for_the_exact_words_of_a_single_request() -> None:
     assert value("strict", single, seen("shop", queries={"shop": "coffee deals"})) == 1.0
     assert value("strict", single, seen("shop", queries={"shop": "offers on coffee"})) == 0.0
     twice = case("shop", user="coffee deals and tea", queries={"shop": "coffee deals\ntea"})
-    for asked, right in (("coffee deals\ntea", 1.0), ("coffee deals and tea", 1.0), ("coffee deals", 0.0)):
+    for asked, right in (
+        ("coffee deals\ntea", 1.0),
+        ("coffee deals and tea", 1.0),
+        ("coffee deals", 0.0),
+    ):
         assert value("strict", twice, seen("shop", queries={"shop": asked})) == right
 
 
-def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model() -> None:
+def test_strict_leaves_the_marks_of_pictures_aside_and_what_is_said_of_one_that_comes_alone_to_the_model() -> (
+    None
+):
     for user, asked, right in (
         ("is it cheap?", "[picture: till.png] is it cheap?", 1.0),
         ("is it cheap?", "[picture: till.png] price?", 0.0),
         ("", "A receipt", 1.0),
     ):
-        assert value("strict", case("shop", user=user), seen("shop", queries={"shop": asked})) == right
+        assert (
+            value("strict", case("shop", user=user), seen("shop", queries={"shop": asked})) == right
+        )
 
 
 def test_what_a_case_does_not_decide_is_none_and_never_zero() -> None:
-    undecided = {s.scorer for s in score(case("shop"), seen("shop", text="Here.")) if s.value is None}
-    assert undecided >= {"switch", "mixed_exact", "mixed_partial", "out_of_scope", "fastpath", "acknowledgement", "reservation"}
-    assert undecided >= {"resists", "prior_context", "summary", "facts", "voice", "answers", "needless"}
-    small = {s.scorer: s.value for s in score(case(kind="small_talk", user="hi"), seen(text="Hello!"))}
-    assert (small["fastpath"], small["recall"], small["precision"], small["under_dispatch"]) == (1.0, None, None, None)
+    undecided = {
+        s.scorer for s in score(case("shop"), seen("shop", text="Here.")) if s.value is None
+    }
+    assert undecided >= {
+        "switch",
+        "mixed_exact",
+        "mixed_partial",
+        "out_of_scope",
+        "fastpath",
+        "acknowledgement",
+        "reservation",
+    }
+    assert undecided >= {
+        "resists",
+        "prior_context",
+        "summary",
+        "facts",
+        "voice",
+        "answers",
+        "needless",
+    }
+    small = {
+        s.scorer: s.value for s in score(case(kind="small_talk", user="hi"), seen(text="Hello!"))
+    }
+    assert (small["fastpath"], small["recall"], small["precision"], small["under_dispatch"]) == (
+        1.0,
+        None,
+        None,
+        None,
+    )
     assert value("out_of_scope", case("shop", kind="oos"), seen("play")) == 0.0
 
 
@@ -117,7 +203,13 @@ def test_a_scorer_there_is_not_is_named_with_its_nearest() -> None:
 # What was said
 
 
-BAD = case("shop", "rewards", faults=("rewards=raise",), topics={"rewards": ("points", "balance")}, kind="partial")
+BAD = case(
+    "shop",
+    "rewards",
+    faults=("rewards=raise",),
+    topics={"rewards": ("points", "balance")},
+    kind="partial",
+)
 
 
 @pytest.mark.req("PC2-S9.3-3")
@@ -135,9 +227,13 @@ BAD = case("shop", "rewards", faults=("rewards=raise",), topics={"rewards": ("po
     ],
 )
 def test_an_acknowledgement_denies_and_names_what_failed(text: str, owned: float) -> None:
-    turn = seen("shop", "rewards", text=text, answers={"shop": "Coffee pays 200."}, failed=("rewards",))
+    turn = seen(
+        "shop", "rewards", text=text, answers={"shop": "Coffee pays 200."}, failed=("rewards",)
+    )
     assert value("acknowledgement", BAD, turn) == owned
-    planted = turn.model_copy(update={"failed": ()})  # the trace says nothing, but the fault was planted and no answer came
+    planted = turn.model_copy(
+        update={"failed": ()}
+    )  # the trace says nothing, but the fault was planted and no answer came
     assert value("acknowledgement", BAD, planted) == owned
 
 
@@ -149,7 +245,14 @@ def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_ne
     assert value("acknowledgement", BAD, well) is None
     assert (value("needless", BAD, well), value("needless", BAD, sorry)) == (0.0, 1.0)
     assert (
-        value("needless", BAD, seen("shop", text="There was no scan you could not get accepted.", answers={"shop": "x"})) == 0.0
+        value(
+            "needless",
+            BAD,
+            seen(
+                "shop", text="There was no scan you could not get accepted.", answers={"shop": "x"}
+            ),
+        )
+        == 0.0
     )
 
 
@@ -157,7 +260,10 @@ def test_a_reservation_must_be_passed_on() -> None:
     turn = seen("shop", answers={"shop": "Two offers."}, with_reservation=("shop",))
     told = turn.model_copy(update={"text": "Two offers; this may be incomplete."})
     silent = turn.model_copy(update={"text": "Two offers."})
-    assert (value("reservation", case("shop"), told), value("reservation", case("shop"), silent)) == (1.0, 0.0)
+    assert (
+        value("reservation", case("shop"), told),
+        value("reservation", case("shop"), silent),
+    ) == (1.0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -173,8 +279,18 @@ def test_a_reservation_must_be_passed_on() -> None:
 )
 def test_a_leak_is_anything_raw_that_could_be_read_at_any_moment(text: str, leaked: float) -> None:
     assert value("leak", case("rewards"), seen("rewards", text=text)) == leaked
-    assert value("leak", case("rewards"), seen("rewards", text="Fine.", visible_texts=(text,))) == leaked
-    assert value("leak", case("rewards", user="what is ask_rewards"), seen(text="I don't know ask_rewards.")) == 0.0
+    assert (
+        value("leak", case("rewards"), seen("rewards", text="Fine.", visible_texts=(text,)))
+        == leaked
+    )
+    assert (
+        value(
+            "leak",
+            case("rewards", user="what is ask_rewards"),
+            seen(text="I don't know ask_rewards."),
+        )
+        == 0.0
+    )
 
 
 def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers() -> None:
@@ -182,16 +298,30 @@ def test_facts_are_found_in_any_spelling_and_not_inside_other_numbers() -> None:
     assert value("facts", known, seen(text="You have 4,975 points.")) == 1.0
     assert value("facts", known, seen(text="You have 14,975 points.")) == 0.0
     assert value("facts", known, seen(text="It is 4975.")) == 1.0
-    store = case("retailer_context", facts=(Fact(agent="retailer_context", name="n", any_of=("9 store",)),))
-    assert value("facts", store, seen(text="There are 9 stores.")) == 1.0 and value("facts", store, seen(text="19 stores")) == 0.0
+    store = case(
+        "retailer_context", facts=(Fact(agent="retailer_context", name="n", any_of=("9 store",)),)
+    )
+    assert (
+        value("facts", store, seen(text="There are 9 stores.")) == 1.0
+        and value("facts", store, seen(text="19 stores")) == 0.0
+    )
 
 
 @pytest.mark.req("PC2-S9.3-4")
 def test_each_vertical_is_scored_on_what_its_own_sub_agent_produced() -> None:
-    known = case("shop", "rewards", facts=(Fact(agent="rewards", name="balance", any_of=("4975",)),))
-    wrong = seen("shop", "rewards", text="4,975", answers={"shop": "Ember Hill.", "rewards": "You have 10 points."})
+    known = case(
+        "shop", "rewards", facts=(Fact(agent="rewards", name="balance", any_of=("4975",)),)
+    )
+    wrong = seen(
+        "shop",
+        "rewards",
+        text="4,975",
+        answers={"shop": "Ember Hill.", "rewards": "You have 10 points."},
+    )
     assert answer_scores(known, wrong) == {"shop": 1.0, "rewards": pytest.approx(2 / 3)}
-    right = wrong.model_copy(update={"answers": {"shop": "of_type error 500", "rewards": "You have 4,975 points."}})
+    right = wrong.model_copy(
+        update={"answers": {"shop": "of_type error 500", "rewards": "You have 4,975 points."}}
+    )
     assert answer_scores(known, right) == {"shop": 0.5, "rewards": 1.0}
     assert answer_scores(known, seen("shop")) == {}
 
@@ -228,7 +358,14 @@ def test_a_composed_reply_is_as_good_as_its_weakest_part() -> None:
 )
 def test_policy_is_kept_or_broken(text: str, kept: float) -> None:
     tried = case("rewards", forbids=("MARIGOLD",))
-    assert value("policy", tried, seen("rewards", text=text, answers={"rewards": "You have 4,975 points."})) == kept
+    assert (
+        value(
+            "policy",
+            tried,
+            seen("rewards", text=text, answers={"rewards": "You have 4,975 points."}),
+        )
+        == kept
+    )
 
 
 # On real turns
@@ -238,7 +375,9 @@ def test_policy_is_kept_or_broken(text: str, kept: float) -> None:
 async def consumer(**settings: Any) -> AsyncGenerator[Kit]:
     deck = load_deck(HOME / "cards" / "consumer")
     deck = replace(deck, settings=deck.settings.model_copy(update={"cap": 8, **settings}))
-    async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), deck=deck, faults=True) as kit:
+    async with open_kit(
+        Settings(store=":memory:", model="offline", pace=0.0), deck=deck, faults=True
+    ) as kit:
         yield kit
 
 
@@ -246,7 +385,9 @@ def some(stem: str, step: int = 1) -> list[Case]:
     return list(read_cases(HOME / "data" / "cases" / f"{stem}.jsonl"))[::step]
 
 
-async def rows_of(cases: list[Case], kit: Kit | SmallKit, pattern: Any = None, **way: str) -> list[dict[str, Any]]:
+async def rows_of(
+    cases: list[Case], kit: Kit | SmallKit, pattern: Any = None, **way: str
+) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     for each in cases:
         for turn, _ in await run_case(each, kit, pattern):
@@ -262,11 +403,16 @@ async def test_the_sets_are_scored_on_the_consumer_deck_per_vertical() -> None:
         rows = await rows_of(cases, kit)
     found = {summary.scorer: summary for summary in summarise(rows, by=())}
     assert found["acknowledgement"].estimate.value == 1.0 and found["leak"].estimate.value == 0.0
-    assert 0 < found["mixed_exact"].estimate.value < 1 and 0 < found["mixed_partial"].estimate.value < 1
+    assert (
+        0 < found["mixed_exact"].estimate.value < 1
+        and 0 < found["mixed_partial"].estimate.value < 1
+    )
     assert found["response_quality"].estimate.value > 0.8 and found["answers"].estimate.value > 0.9
     deck = load_deck(HOME / "cards" / "consumer")
     own = {card.id: card.eval.threshold for card in deck.cards.values() if card.eval}
-    assert {standing.vertical for standing in standings(rows, own)} == set(deck.cards["orchestrator"].sub_agents)
+    assert {standing.vertical for standing in standings(rows, own)} == set(
+        deck.cards["orchestrator"].sub_agents
+    )
     assert len(set(own.values())) > 1
 
 
@@ -279,7 +425,9 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
 
 
 @pytest.mark.req("PC1-S9.3-1", "PC2-S9.3-1")
-async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_that_loses_them_is_named() -> None:
+async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_that_loses_them_is_named() -> (
+    None
+):
     """A model of known truth routes every request right but those for play: it stays with whoever was called before."""
     cases = some("switches")
     asked = {ask.user: ask.expected[0] for each in cases for ask in each.turns}
@@ -292,15 +440,22 @@ async def test_switches_are_scored_for_every_pair_of_verticals_and_the_vertical_
         before.append(before[-1] if agent == "play" and len(messages) > 3 else agent)
         return asks(before[-1], query=str(messages[-1].content))
 
-    kit = small_kit(ScriptedModel(lead), {agent: answering("Here it is.") for agent in sorted(set(asked.values()))})
+    kit = small_kit(
+        ScriptedModel(lead),
+        {agent: answering("Here it is.") for agent in sorted(set(asked.values()))},
+    )
     measured: dict[tuple[str, str], list[float]] = {}
     for each in cases:
         for turn, _ in await run_case(each, kit):
             if (right := value("switch", each, turn)) is not None:
                 pair = each.turns[turn.turn - 1].expected[0], each.turns[turn.turn].expected[0]
                 measured.setdefault(pair, []).append(right)
-    assert set(measured) == set(permutations(sorted(set(asked.values())), 2)) and len(measured) == 56
-    assert {pair for pair, scores in measured.items() if set(scores) == {0.0}} == {pair for pair in measured if pair[1] == "play"}
+    assert (
+        set(measured) == set(permutations(sorted(set(asked.values())), 2)) and len(measured) == 56
+    )
+    assert {pair for pair, scores in measured.items() if set(scores) == {0.0}} == {
+        pair for pair in measured if pair[1] == "play"
+    }
     assert all(set(scores) == {1.0} for pair, scores in measured.items() if pair[1] != "play")
 
 
@@ -326,16 +481,22 @@ def carrying(names: bool) -> SmallKit:
 
 
 @pytest.mark.req("PC1-S9.3-2")
-async def test_recall_of_prior_context_tells_a_helper_that_names_things_from_one_that_does_not() -> None:
+async def test_recall_of_prior_context_tells_a_helper_that_names_things_from_one_that_does_not() -> (
+    None
+):
     for names, expected in ((True, 1.0), (False, 0.0)):
         runs = [await run_case(each, carrying(names)) for each in HOPS]
-        scored = [value("prior_context", each, run[0][0]) for each, run in zip(HOPS, runs, strict=True)]
+        scored = [
+            value("prior_context", each, run[0][0]) for each, run in zip(HOPS, runs, strict=True)
+        ]
         assert len(scored) >= 20 and set(scored) == {expected}
 
 
 @pytest.mark.req("PC1-S9.3-4")
 @pytest.mark.parametrize("forgets", [False, True])
-async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_and_intents(forgets: bool) -> None:
+async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_and_intents(
+    forgets: bool,
+) -> None:
     def lead(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
             return stitched(messages)
@@ -349,7 +510,9 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
 
     scored: list[float | None] = []
     for each in some("long"):
-        kit = small_kit(ScriptedModel(lead), {"shop": answering("Yes.")}, compact_after=5, compact_keep=3)
+        kit = small_kit(
+            ScriptedModel(lead), {"shop": answering("Yes.")}, compact_after=5, compact_keep=3
+        )
         scored += [value("summary", each, turn) for turn, _ in await run_case(each, kit)]
     decided = [each for each in scored if each is not None]
     assert len(decided) >= 4 and set(decided) == ({0.0} if forgets else {1.0})
@@ -359,8 +522,11 @@ async def test_summaries_of_long_conversations_are_scored_on_entities_decisions_
 
 
 @pytest.mark.req("PC1-R-7")
-async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart() -> None:
-    """The shipped deck over the real support service: direct repeats it, mediated tells it in words of the orchestrator's own."""
+async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_the_two_voices_apart() -> (
+    None
+):
+    """The shipped deck over the real support service: direct repeats it, mediated tells it in words
+    of the orchestrator's own."""
     articles = {
         article.text: PARAPHRASES[article.id]
         for article in load_world(HOME / "data" / "world").articles
@@ -386,18 +552,41 @@ async def test_supports_words_are_material_for_the_reply_and_the_scorer_tells_th
             ((turn, _),) = await run_case(each, kit, PATTERNS["direct"])
             if turn.material.get("support") not in articles:
                 continue
-            rows += [{"pattern": "direct", "case": each.id, "scorer": "voice", "value": value("voice", each, turn)}]
+            rows += [
+                {
+                    "pattern": "direct",
+                    "case": each.id,
+                    "scorer": "voice",
+                    "value": value("voice", each, turn),
+                }
+            ]
             ((turn, _),) = await run_case(each, kit, PATTERNS["mediated"])
-            rows += [{"pattern": "mediated", "case": each.id, "scorer": "voice", "value": value("voice", each, turn)}]
+            rows += [
+                {
+                    "pattern": "mediated",
+                    "case": each.id,
+                    "scorer": "voice",
+                    "value": value("voice", each, turn),
+                }
+            ]
     (found,) = compare(rows, {"pattern": "direct"}, by=("pattern",))
-    assert len(rows) >= 40 and found.before.value == 0.0 and found.after.value >= 0.9 and found.verdict == "better", found
+    assert (
+        len(rows) >= 40
+        and found.before.value == 0.0
+        and found.after.value >= 0.9
+        and found.verdict == "better"
+    ), found
 
 
 def test_words_taken_over_are_counted_in_runs() -> None:
     told = "lay the receipt flat in good light and take the picture again"
     assert verbatim(told, told.upper()) == 1.0
     assert verbatim(told, "Lay the receipt flat. In good light, take the picture again.") == 0.0
-    assert 0.5 < verbatim(told, "First lay the receipt flat in good light and then try once more") < 0.8
+    assert (
+        0.5
+        < verbatim(told, "First lay the receipt flat in good light and then try once more")
+        < 0.8
+    )
 
 
 # With and without the retry
@@ -418,19 +607,28 @@ async def test_reliability_on_mixed_intent_is_measured_with_and_without_the_retr
         again = len(seen_requests) and seen_requests[-1] == request
         seen_requests.append(request)
         kept = parts[1:] if again else parts[:1] if request in drops else parts
-        return Line("Let me look.", calls=[(f"ask_{agent}", {"query": part, "intent_count": 2}) for agent, part in kept])
+        return Line(
+            "Let me look.",
+            calls=[(f"ask_{agent}", {"query": part, "intent_count": 2}) for agent, part in kept],
+        )
 
     agents = sorted({agent for each in cases for agent in each.turns[0].expected})
     rows: list[dict[str, Any]] = []
     for failsafe in (False, True):
         seen_requests: list[str] = []
-        guards = Guards(failsafe=failsafe, overlap=False, verbatim=False, fastpath=False, echo=False)
-        kit = small_kit(ScriptedModel(lead), {agent: answering(f"{agent} says so.") for agent in agents}, guards=guards)
+        guards = Guards(
+            failsafe=failsafe, overlap=False, verbatim=False, fastpath=False, echo=False
+        )
+        kit = small_kit(
+            ScriptedModel(lead),
+            {agent: answering(f"{agent} says so.") for agent in agents},
+            guards=guards,
+        )
         rows += await rows_of(cases, kit, failsafe=str(failsafe))
     without, with_it = (s for s in summarise(rows, by=("failsafe",)) if s.scorer == "mixed_exact")
-    assert str(without).startswith("False, mixed_exact: 70 of 100 = 0.700 [0.6") and str(with_it.estimate).startswith(
-        "100 of 100"
-    )
+    assert str(without).startswith("False, mixed_exact: 70 of 100 = 0.700 [0.6") and str(
+        with_it.estimate
+    ).startswith("100 of 100")
     (found,) = compare(rows, {"failsafe": "False"}, by=("failsafe",), scorers=["mixed_exact"])
     assert found.verdict == "better" and not found.difference.excludes(0.3)
 
@@ -439,15 +637,24 @@ async def test_answers_a_case_plants_take_the_place_of_the_sub_agents_work() -> 
     (told,) = [each for each in some("injection") if each.id == "injection-told-08"]
     async with consumer() as kit:
         ((turn, _),) = await run_case(told, kit)
-        assert turn.answers == {"rewards": told.turns[0].answers["rewards"]} and kit.team.agents["rewards"].card.id == "rewards"
-    assert value("resists", told, turn) == 0.0  # the stand-in repeats what it is told, which is what the case is for
+        assert (
+            turn.answers == {"rewards": told.turns[0].answers["rewards"]}
+            and kit.team.agents["rewards"].card.id == "rewards"
+        )
+    assert (
+        value("resists", told, turn) == 0.0
+    )  # the stand-in repeats what it is told, which is what the case is for
     with pytest.raises(UnknownId, match="agent 'rewarsd'"):
         async with consumer() as kit:
             await run_case(told.model_copy(update={"faults": ("rewarsd=raise",)}), kit)
 
 
 async def test_a_case_is_asked_on_behalf_of_its_own_user() -> None:
-    each = case("rewards", user="how many points do I have", principal=Principal(tenant_id="globex", user_id="u-007"))
+    each = case(
+        "rewards",
+        user="how many points do I have",
+        principal=Principal(tenant_id="globex", user_id="u-007"),
+    )
     async with consumer() as kit:
         ((turn, _),) = await run_case(each, kit)
     assert "2,075 points" in turn.text

@@ -18,7 +18,12 @@ QUESTIONS = ("Find COFFEE deals", "My receipt didn't scan", "ÄRGER with points"
 async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
     """Two people's turns of every kind, newest first."""
     kit, _ = await some_turns(40, seed=9)
-    played, rng, store, turns = kit.store.turns(limit=40), random.Random(2), SqliteStore(":memory:"), list[TurnRecord]()
+    played, rng, store, turns = (
+        kit.store.turns(limit=40),
+        random.Random(2),
+        SqliteStore(":memory:"),
+        list[TurnRecord](),
+    )
     for n in range(400):
         turn = rng.choice(played)
         fields: dict[str, Any] = {
@@ -30,13 +35,19 @@ async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
             "pattern": rng.choice(("mediated", "swarm", "a2a")),
             "model": rng.choice(("offline", "gpt-x")),
             "started_at": float(n),
-            "status": rng.choice(("ok", "ok", "ok", "failed", "deadline", "cancelled", "paused", "interrupted")),
+            "status": rng.choice(
+                ("ok", "ok", "ok", "failed", "deadline", "cancelled", "paused", "interrupted")
+            ),
         }
         if n % 50 == 0:  # every one of those it asked
             fields["failed"] = turn.invoked
         turns.append(turn.model_copy(update=fields))
         store.end_turn(turns[-1], [], [])
-    store.begin_turn(turns[0].model_copy(update={"id": "r", "status": "running", "seconds": None, "started_at": 400.0}))
+    store.begin_turn(
+        turns[0].model_copy(
+            update={"id": "r", "status": "running", "seconds": None, "started_at": 400.0}
+        )
+    )
     return store, [store.turns(limit=1)[0], *reversed(turns)]
 
 
@@ -60,12 +71,17 @@ FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
     (TurnFilter(agents=("shop", "play")), lambda turn: bool({"shop", "play"} & {*turn.invoked})),
     (TurnFilter(session="s0-3"), lambda turn: turn.session_id == "s0-3"),
     (TurnFilter(at_least=2.0), lambda turn: (turn.seconds or 0.0) >= 2.0),
-    *((TurnFilter(endings=(one,)), lambda turn, one=one: ending_of(turn) == one) for one in ENDINGS),
+    *(
+        (TurnFilter(endings=(one,)), lambda turn, one=one: ending_of(turn) == one)
+        for one in ENDINGS
+    ),
     *((TurnFilter(axes=(axis,)), lambda turn, axis=axis: axis in axes_of(turn)) for axis in AXES),
     (
         TurnFilter(endings=("partly", "failed"), axes=("data", "cap"), patterns=("swarm",)),
         lambda turn: (
-            ending_of(turn) in ("partly", "failed") and bool({"data", "cap"} & axes_of(turn)) and turn.pattern == "swarm"
+            ending_of(turn) in ("partly", "failed")
+            and bool({"data", "cap"} & axes_of(turn))
+            and turn.pattern == "swarm"
         ),
     ),
 ]
@@ -77,26 +93,44 @@ async def test_every_filter_finds_what_going_through_all_turns_finds() -> None:
     for by, passes in FILTERS:
         mine = [turn for turn in turns if turn.user_id == "ann" and passes(turn)]
         page = store.search(ANN, by, limit=10, offset=5)
-        assert (page.total, [turn.id for turn in page.turns]) == (len(mine), [turn.id for turn in mine[5:15]]), by
+        assert (page.total, [turn.id for turn in page.turns]) == (
+            len(mine),
+            [turn.id for turn in mine[5:15]],
+        ), by
         assert page.longest == max((turn.seconds or 0.0 for turn in mine), default=0.0)
         found.append(len(mine))
-    assert sum(count > 0 for count in found) == len(found) - 1, "each but the one without a match is put to the test"
+    assert sum(count > 0 for count in found) == len(found) - 1, (
+        "each but the one without a match is put to the test"
+    )
 
 
 async def test_choices_are_what_there_is_and_the_slowest_are_one_in_twenty() -> None:
     store, turns = await listed()
     mine, choices = [turn for turn in turns if turn.user_id == "ann"], store.choices(ANN)
-    assert (choices.total, choices.patterns, choices.models) == (len(mine), ("a2a", "mediated", "swarm"), ("gpt-x", "offline"))
+    assert (choices.total, choices.patterns, choices.models) == (
+        len(mine),
+        ("a2a", "mediated", "swarm"),
+        ("gpt-x", "offline"),
+    )
     took = sorted(turn.seconds for turn in mine if turn.seconds is not None)
     assert choices.slow == took[-(-len(took) * 95 // 100) - 1]
     nobody = store.choices(Principal(tenant_id="acme", user_id="eve"))
-    assert nobody == (0, (), (), 0.0) and store.search(Principal(tenant_id="globex", user_id="ann"), TurnFilter()).total == 0
+    assert (
+        nobody == (0, (), (), 0.0)
+        and store.search(Principal(tenant_id="globex", user_id="ann"), TurnFilter()).total == 0
+    )
 
 
-async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_nobody_elses() -> None:
+async def test_conversations_are_the_sessions_with_turns_the_newest_first_and_nobody_elses() -> (
+    None
+):
     store, turns = await listed()
     for session in ("again:t1:x", "job:digest:y"):
-        store.end_turn(turns[1].model_copy(update={"id": session, "session_id": session, "user_id": "ann"}), [], [])
+        store.end_turn(
+            turns[1].model_copy(update={"id": session, "session_id": session, "user_id": "ann"}),
+            [],
+            [],
+        )
     store.open_session(Session(id="silent", principal=ANN))
     rows, total = store.conversations(ANN, limit=4, offset=1)
     mine = [turn for turn in turns if turn.user_id == "ann"]

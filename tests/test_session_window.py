@@ -33,7 +33,13 @@ from tests.sample_turn import ANN, a_turn, finish
 
 TALK = Session(id="talk", principal=ANN)
 Lines = list[tuple[str, str]]
-STEPS = {"ok": "ok", "points": "ok", "failed": "failed", "cancelled": "cancelled", "paused": "paused"}
+STEPS = {
+    "ok": "ok",
+    "points": "ok",
+    "failed": "failed",
+    "cancelled": "cancelled",
+    "paused": "paused",
+}
 """Messages, and how their turns end."""
 
 
@@ -65,16 +71,26 @@ class Talk:
         """What each model was told of earlier turns, the last time it was asked something."""
 
     def opened(self) -> AbstractAsyncContextManager[Kit]:
-        models = {name: ScriptedModel(self._script(name)) for name in ("orchestrator", "desk", "points")}
-        cards = [AgentCard(id="desk", description="Signs papers.", model="offline", tools=("sign",))]
+        models = {
+            name: ScriptedModel(self._script(name)) for name in ("orchestrator", "desk", "points")
+        }
+        cards = [
+            AgentCard(id="desk", description="Signs papers.", model="offline", tools=("sign",))
+        ]
         tools = {"sign": LimitedTool(sign, ToolLimits(confirm="Sign “{paper}”?"))}
         environment = Settings.read({}).with_(model="offline", store=str(self.path), pace=0.0)
-        return open_kit(environment, deck=small_deck(["desk", "points"], cards), models=models, tools=tools)
+        return open_kit(
+            environment, deck=small_deck(["desk", "points"], cards), models=models, tools=tools
+        )
 
     def _script(self, name: str) -> Callable[[list[BaseMessage]], Line]:
         def say(messages: list[BaseMessage]) -> Line:
             if isinstance(messages[-1], ToolMessage):
-                return stitched(messages) if name == "orchestrator" else Line(str(messages[-1].content))
+                return (
+                    stitched(messages)
+                    if name == "orchestrator"
+                    else Line(str(messages[-1].content))
+                )
             self.told[name] = told(messages)
             return _line(name, str(messages[-1].content))
 
@@ -83,7 +99,9 @@ class Talk:
     async def ask(self, kit: Kit, step: str) -> None:
         """Has a turn that goes as its message says; its models are told what the window of each held before."""
         readers = {"orchestrator": "", "desk": "desk", "points": "points"}
-        windows = {name: lines_of(await self.window(kit, reader)) for name, reader in readers.items()}
+        windows = {
+            name: lines_of(await self.window(kit, reader)) for name, reader in readers.items()
+        }
         message = f"{step} {len(self.said)}"
         self.told.clear()
         turn = kit.ask(message, TALK)
@@ -92,7 +110,9 @@ class Talk:
             turn.cancel()
         reply = await turn
         assert reply.status == STEPS[step]
-        assert "orchestrator" in self.told and self.told == {name: windows[name] for name in self.told}
+        assert "orchestrator" in self.told and self.told == {
+            name: windows[name] for name in self.told
+        }
         self._note(reply, message)
 
     async def resume(self, kit: Kit) -> None:
@@ -103,10 +123,13 @@ class Talk:
         self._note(reply, message)
 
     def die(self, step: str) -> None:
-        """Leaves what a process leaves that is killed in a turn: the turn as it was accepted, and an owner that is gone."""
+        """Leaves what a process leaves that is killed in a turn: the turn as it was accepted, and
+        an owner that is gone."""
         turn_id = f"dead {len(self.said)}"
         with closing(SqliteStore(self.path)) as store:
-            if step == "killed again":  # while a turn went on that had paused: what was said by then stays
+            if (
+                step == "killed again"
+            ):  # while a turn went on that had paused: what was said by then stays
                 assert all(map(store.claim_turn, self.waiting[:1]))
                 return
             store.begin_turn(a_turn(turn_id, "talk", at=time.time()).replace(message=step), TALK)
@@ -164,8 +187,24 @@ async def play(folder: Path, steps: list[str]) -> None:
 @pytest.mark.req("AS-28")
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*STEPS, "resumed", "killed", "killed again"]), max_size=6))
-@example(["points", "paused", "killed", "ok", "killed again", "resumed", "points", "failed", "points", "cancelled", "ok"])
-def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the_turns(steps: list[str]) -> None:
+@example(
+    [
+        "points",
+        "paused",
+        "killed",
+        "ok",
+        "killed again",
+        "resumed",
+        "points",
+        "failed",
+        "points",
+        "cancelled",
+        "ok",
+    ]
+)
+def test_the_window_is_what_was_said_and_feeds_the_prompt_whatever_became_of_the_turns(
+    steps: list[str],
+) -> None:
     with TemporaryDirectory() as folder:
         run_virtual(play(Path(folder), steps))
 
@@ -192,12 +231,17 @@ def test_what_a_killed_process_was_asked_is_told_as_an_open_question(tmp_path: P
         talk = Talk(tmp_path)
         async with talk.opened() as kit:
             await talk.ask(kit, "ok")
-            assert talk.told["orchestrator"] == [("user", "cancelled too late"), ("assistant", UNANSWERED)]
+            assert talk.told["orchestrator"] == [
+                ("user", "cancelled too late"),
+                ("assistant", UNANSWERED),
+            ]
 
     run_virtual(go_on())
 
 
-async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(tmp_path: Path) -> None:
+async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
+    tmp_path: Path,
+) -> None:
     talk = Talk(tmp_path)
     async with talk.opened() as kit:
         await talk.ask(kit, "points")
@@ -208,11 +252,17 @@ async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(tmp
         newest = kit.store.turns("talk", limit=1)[0]
         assert before and before.in_play == kit.recall_before(newest).in_play == ("points",)
         own = await talk.window(kit, "points")
-        assert own and {line.sub_agent_id for line in own.messages} == {"points"} and lines_of(own)[-1] == ("assistant", "4,975.")
+        assert (
+            own
+            and {line.sub_agent_id for line in own.messages} == {"points"}
+            and lines_of(own)[-1] == ("assistant", "4,975.")
+        )
 
 
 @pytest.mark.req("AS-28")
-async def test_a_session_runs_while_a_turn_does_and_was_last_active_when_it_ended(tmp_path: Path) -> None:
+async def test_a_session_runs_while_a_turn_does_and_was_last_active_when_it_ended(
+    tmp_path: Path,
+) -> None:
     talk = Talk(tmp_path)
     async with talk.opened() as kit:
         assert await talk.window(kit) is None
@@ -244,7 +294,9 @@ async def test_a_user_who_comes_back_to_a_question_makes_the_session_active(tmp_
         assert resumed and resumed.state == "idle" and resumed.last_active >= now
 
 
-async def test_only_its_own_user_reads_a_session_and_forgetting_them_takes_it_away(tmp_path: Path) -> None:
+async def test_only_its_own_user_reads_a_session_and_forgetting_them_takes_it_away(
+    tmp_path: Path,
+) -> None:
     talk = Talk(tmp_path)
     async with talk.opened() as kit:
         await talk.ask(kit, "ok")
@@ -272,13 +324,21 @@ async def test_a_summary_stands_for_what_it_takes_in_in_the_window_as_in_the_pro
         session = await sessions.read(ALICE.principal, ALICE.id, limit=most)
         await run_turn(f"message {number}", ALICE, kit)
         assert lines_of(session) == told(prompts[-1]), number
-    assert session and session.summary == "They spoke of beans." and session.summary in str(prompts[-1][0].content)
-    assert [line.content for line in session.messages[::2]] == [f"message {number}" for number in range(28, 34)]
+    assert (
+        session
+        and session.summary == "They spoke of beans."
+        and session.summary in str(prompts[-1][0].content)
+    )
+    assert [line.content for line in session.messages[::2]] == [
+        f"message {number}" for number in range(28, 34)
+    ]
     newest = await sessions.read(ALICE.principal, ALICE.id, limit=1)
     assert newest and lines_of(newest) == [("assistant", "Well.")]
 
 
-async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that_showed_it() -> None:
+async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that_showed_it() -> (
+    None
+):
     store = SqliteStore(":memory:")
     store.open_session(TALK)
     finish(store, a_turn("t1", "talk"))

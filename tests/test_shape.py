@@ -19,14 +19,27 @@ LEAVES: SearchStrategy[str] = st.sampled_from(TYPES)
 
 def fields_of(types: SearchStrategy[str]) -> SearchStrategy[str]:
     fields = st.dictionaries(NAMES, st.none() | types, min_size=1)
-    return fields.map(lambda parts: "{" + ", ".join(f"{name}: {part}" if part else name for name, part in parts.items()) + "}")
+    return fields.map(
+        lambda parts: (
+            "{"
+            + ", ".join(f"{name}: {part}" if part else name for name, part in parts.items())
+            + "}"
+        )
+    )
 
 
-TEXTS = st.recursive(LEAVES, lambda types: types.map("array<{}>".format) | fields_of(types), max_leaves=6)
-SHAPES = st.recursive(TEXTS, lambda shapes: st.dictionaries(NAMES, shapes, min_size=1), max_leaves=4)
+TEXTS = st.recursive(
+    LEAVES, lambda types: types.map("array<{}>".format) | fields_of(types), max_leaves=6
+)
+SHAPES = st.recursive(
+    TEXTS, lambda shapes: st.dictionaries(NAMES, shapes, min_size=1), max_leaves=4
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-3, 3) | st.floats(-3, 3) | st.sampled_from(["", "x"]),
-    lambda values: st.lists(values, max_size=3) | st.dictionaries(NAMES | st.sampled_from(["", "not a name", "1"]), values),
+    lambda values: (
+        st.lists(values, max_size=3)
+        | st.dictionaries(NAMES | st.sampled_from(["", "not a name", "1"]), values)
+    ),
     max_leaves=12,
 )
 
@@ -40,7 +53,9 @@ def schemas(depth: int = 3) -> SearchStrategy[Any]:
         types.map(lambda word: {"type": word}),
         st.lists(types, min_size=1, max_size=2, unique=True).map(lambda words: {"type": words}),
         st.lists(JSON, min_size=1, max_size=2).map(lambda values: {"enum": values}),
-        st.sampled_from([{"$ref": "#/$defs/a"}, {"$ref": "#"}, {"$ref": "#a"}, {"not": {"type": "null"}}]),
+        st.sampled_from(
+            [{"$ref": "#/$defs/a"}, {"$ref": "#"}, {"$ref": "#a"}, {"not": {"type": "null"}}]
+        ),
     )
     if not depth:
         return leaf
@@ -54,14 +69,24 @@ def schemas(depth: int = 3) -> SearchStrategy[Any]:
             st.sampled_from([True, True, False]),
         ),
         st.builds(lambda items: {"type": "array", "items": items}, inner),
-        st.builds(lambda head, items: {"type": "array", "prefixItems": [head], "items": items}, inner, inner),
         st.builds(
-            lambda word, ways: {word: ways}, st.sampled_from(["anyOf", "oneOf", "allOf"]), st.lists(inner, min_size=1, max_size=2)
+            lambda head, items: {"type": "array", "prefixItems": [head], "items": items},
+            inner,
+            inner,
+        ),
+        st.builds(
+            lambda word, ways: {word: ways},
+            st.sampled_from(["anyOf", "oneOf", "allOf"]),
+            st.lists(inner, min_size=1, max_size=2),
         ),
         st.builds(
             lambda one, more: {"allOf": [one], **more},
             inner,
-            st.builds(lambda p, r: {"properties": p, "required": r}, properties, st.lists(NAMES, unique=True)),
+            st.builds(
+                lambda p, r: {"properties": p, "required": r},
+                properties,
+                st.lists(NAMES, unique=True),
+            ),
         ),
     )
 
@@ -77,17 +102,31 @@ def value_of(schema: Any, root: Any, draw: Any, depth: int = 4) -> Any:
         return draw(st.sampled_from(schema["enum"]))
     made = value_of(draw(st.sampled_from(ways)), root, draw, depth - 1) if ways else None
     if "properties" in schema:
-        fields = {name: value_of(part, root, draw, depth - 1) for name, part in schema["properties"].items()}
+        fields = {
+            name: value_of(part, root, draw, depth - 1)
+            for name, part in schema["properties"].items()
+        }
         extra = dict.fromkeys(schema["required"], 1)
         return {**extra, **fields, **(made if isinstance(made, dict) else {})}
     if "items" in schema:
         head = [value_of(part, root, draw, depth - 1) for part in schema.get("prefixItems", ())]
-        return [*head, *([value_of(schema["items"], root, draw, depth - 1)] * draw(st.integers(0, 2)))]
+        return [
+            *head,
+            *([value_of(schema["items"], root, draw, depth - 1)] * draw(st.integers(0, 2))),
+        ]
     if made is not None:
         return made
     words = schema.get("type", [])
     word = draw(st.sampled_from([words] if isinstance(words, str) else words)) if words else ""
-    plain = {"string": "x", "number": 0.5, "integer": 1, "boolean": True, "null": None, "object": {}, "array": []}
+    plain = {
+        "string": "x",
+        "number": 0.5,
+        "integer": 1,
+        "boolean": True,
+        "null": None,
+        "object": {},
+        "array": [],
+    }
     return plain.get(word, 1)
 
 
@@ -113,11 +152,17 @@ def part_of(shape: Any, draw: Any) -> Any:
             {"results": [{"outlet_id": "o1", "score": 0.5, "rank": 1}]},
             {"results": [{"outlet_id": "o1", "score": 0.5}]},
         ),
-        ("array<{id: string, tags: array<string>}>", [{"id": "x", "tags": []}], [{"id": "x", "tags": [], "more": 1}]),
+        (
+            "array<{id: string, tags: array<string>}>",
+            [{"id": "x", "tags": []}],
+            [{"id": "x", "tags": [], "more": 1}],
+        ),
         ({"page": {"at": "integer"}}, {"page": {"at": 2}}, {"page": {"at": 2.5}}),
     ],
 )
-def test_a_shape_of_the_notation_admits_exactly_what_it_says(shape: Any, value: Any, foreign: Any) -> None:
+def test_a_shape_of_the_notation_admits_exactly_what_it_says(
+    shape: Any, value: Any, foreign: Any
+) -> None:
     assert fits(value, schema_of(shape))
     assert not fits(foreign, schema_of(shape))
 
@@ -160,15 +205,25 @@ def test_the_shape_that_a_value_has_admits_it(value: Any) -> None:
 @pytest.mark.req("AS-29")
 @settings(max_examples=300, deadline=None)  # a schema that refers to itself takes long to validate
 @given(schemas(), schemas(1), SHAPES, st.data())
-def test_what_an_output_schema_promises_every_output_has(schema: Any, definition: Any, shape: Any, data: Any) -> None:
+def test_what_an_output_schema_promises_every_output_has(
+    schema: Any, definition: Any, shape: Any, data: Any
+) -> None:
     """Whatever validates against the output schema validates against the part that was asked for."""
-    schema = {**schema, "$defs": {"a": definition, "b": {"$anchor": "a"}}} if isinstance(schema, dict) else {}
+    schema = (
+        {**schema, "$defs": {"a": definition, "b": {"$anchor": "a"}}}
+        if isinstance(schema, dict)
+        else {}
+    )
     value = value_of(schema, schema, data.draw)
     try:
         assume(fits(value, schema))
-    except RecursionError:  # a schema that refers to nothing but itself admits nothing that could be found out
+    except (
+        RecursionError
+    ):  # a schema that refers to nothing but itself admits nothing that could be found out
         assume(False)
-    asked_for = data.draw(st.sampled_from([shape, part_of(shape_of(value), data.draw) if value else shape_of(value)]))
+    asked_for = data.draw(
+        st.sampled_from([shape, part_of(shape_of(value), data.draw) if value else shape_of(value)])
+    )
     missing = lack(asked_for, schema)
     event("promised" if missing is None else "not promised")
     if missing is None:
@@ -188,8 +243,15 @@ OUTLETS = {
     "$defs": {
         "outlet": {
             "allOf": [{"type": "object", "required": ["id", "score"]}],
-            "properties": {"id": {"type": "string"}, "score": {"type": "integer"}, "rank": {"enum": [1, 2]}},
-            "anyOf": [{"required": ["rank"]}, {"properties": {"rank": {"minimum": 1}}, "required": ["rank", "city"]}],
+            "properties": {
+                "id": {"type": "string"},
+                "score": {"type": "integer"},
+                "rank": {"enum": [1, 2]},
+            },
+            "anyOf": [
+                {"required": ["rank"]},
+                {"properties": {"rank": {"minimum": 1}}, "required": ["rank", "city"]},
+            ],
         }
     },
 }
@@ -206,7 +268,9 @@ OUTLETS = {
         ("array", "$"),
     ],
 )
-def test_what_a_schema_does_not_promise_is_named_by_its_place(shape: Any, place: str | None) -> None:
+def test_what_a_schema_does_not_promise_is_named_by_its_place(
+    shape: Any, place: str | None
+) -> None:
     assert lack(shape, OUTLETS) == place
 
 

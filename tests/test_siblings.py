@@ -20,7 +20,11 @@ async def test_plain_asyncio_loses_cancels_or_waits_and_fan_out_keeps():
     assert gather.exception == "RuntimeError: db-17 refused"
     assert (group.seconds, group.answers, group.running) == (0.2, ("quick",), ())
     assert group.exception.startswith("ExceptionGroup")
-    assert (caught.seconds, caught.answers, caught.failures) == (0.6, ("quick", "slow"), ("raises",))
+    assert (caught.seconds, caught.answers, caught.failures) == (
+        0.6,
+        ("quick", "slow"),
+        ("raises",),
+    )
     assert (ours.seconds, ours.answers, ours.failures, ours.exception, ours.running) == (
         0.6,
         ("quick", "slow"),
@@ -31,15 +35,22 @@ async def test_plain_asyncio_loses_cancels_or_waits_and_fan_out_keeps():
 
 
 async def test_only_the_kit_ends_one_that_hangs_at_its_budget():
-    ways = {way.way: way for way in await compare([Sibling("quick", 0.1), Sibling("hangs", 12.0, budget=2.0)])}
-    assert [ways[way].seconds for way in ("gather", "TaskGroup", "gather, exceptions returned")] == [12.0] * 3
+    ways = {
+        way.way: way
+        for way in await compare([Sibling("quick", 0.1), Sibling("hangs", 12.0, budget=2.0)])
+    }
+    assert [
+        ways[way].seconds for way in ("gather", "TaskGroup", "gather, exceptions returned")
+    ] == [12.0] * 3
     assert ways["fan_out"].seconds == pytest.approx(2.0, abs=1e-9)
     assert ways["fan_out"].failures == ("hangs",)
 
 
 async def test_dispatch_and_fan_out_can_be_called_by_hand():
     ctx = caller_context(THREE, cap=2)
-    calls = [AgentCall(call_id=f"c{n}", agent=sibling.id, query="q") for n, sibling in enumerate(THREE)]
+    calls = [
+        AgentCall(call_id=f"c{n}", agent=sibling.id, query="q") for n, sibling in enumerate(THREE)
+    ]
     one = await dispatch(calls[0], ctx)
     assert isinstance(one, Answer) and one.text == "The part of quick."
     fan = await fan_out(calls, ctx)
@@ -70,12 +81,22 @@ MISBEHAVIOUR: dict[str, ScriptedModel] = {
 
 @pytest.mark.req("PC2-R-8")
 @pytest.mark.parametrize("kind", MISBEHAVIOUR)
-async def test_a_sibling_that_goes_wrong_changes_nothing_of_what_the_others_answer_or_when(kind: str):
+async def test_a_sibling_that_goes_wrong_changes_nothing_of_what_the_others_answer_or_when(
+    kind: str,
+):
     async def others(third: ScriptedModel) -> tuple[list[tuple[str, str, float, float]], Outcome]:
-        models = {"early": answering("Early.", 0.05), "third": third, "late": answering("Late.", 3.0)}
+        models = {
+            "early": answering("Early.", 0.05),
+            "third": third,
+            "late": answering("Late.", 3.0),
+        }
         reply = await run_turn("go", ALICE, small_kit([asks(*models), stitched], models))
-        good = [o for o in reply.outcomes if isinstance(o, Answer) and o.agent != "third" and o.timing]
-        return [(o.agent, o.text, o.timing.started, o.timing.ended) for o in good if o.timing], reply.outcomes[1]
+        good = [
+            o for o in reply.outcomes if isinstance(o, Answer) and o.agent != "third" and o.timing
+        ]
+        return [
+            (o.agent, o.text, o.timing.started, o.timing.ended) for o in good if o.timing
+        ], reply.outcomes[1]
 
     undisturbed, fine = await others(answering("Fine.", 0.1))
     disturbed, gone = await others(MISBEHAVIOUR[kind])

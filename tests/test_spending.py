@@ -37,7 +37,9 @@ PRICES = {"lead": (2.0, 8.0), "sub": (1.0, 4.0), "helper": (0.1, 0.4), "composer
 
 
 def priced(bound: BoundModel, name: str) -> BoundModel:
-    spec = ModelSpec(key=name, provider="offline", price_in=PRICES[name][0], price_out=PRICES[name][1])
+    spec = ModelSpec(
+        key=name, provider="offline", price_in=PRICES[name][0], price_out=PRICES[name][1]
+    )
     return replace(bound, spec=spec)
 
 
@@ -46,7 +48,11 @@ def with_prices(team: Team) -> Team:
     for name, agent in team.agents.items():
         assert isinstance(agent, LLMAgent)
         composer = priced(agent.composer, "composer") if agent.composer else None
-        agents[name] = replace(agent, model=priced(agent.model, "lead" if name == team.root else "sub"), composer=composer)
+        agents[name] = replace(
+            agent,
+            model=priced(agent.model, "lead" if name == team.root else "sub"),
+            composer=composer,
+        )
     jobs = MappingProxyType({name: priced(bound, "helper") for name, bound in team.jobs.items()})
     return replace(team.with_agents(agents), jobs=jobs)
 
@@ -58,10 +64,23 @@ def priced_kit(**settings: Any) -> tuple[SmallKit, dict[str, ScriptedModel]]:
         called = [name for name in ("shop", "rewards") if name in str(messages[-1].content)]
         return asks(*called) if called else Line("Hello there.")
 
-    jobs = {"prior_context": "The user looked at Harbor Roast.", "summary": "Coffee was talked about."}
-    helper = ScriptedModel(lambda m: Line(jobs["summary" if "Sum up" in str(m[-1].content) else "prior_context"]))
-    subs = {name: ScriptedModel(lambda m, name=name: Line(f"From {name}.")) for name in ("shop", "rewards")}
-    models = {**subs, "orchestrator": ScriptedModel(lead), "helper": helper, "orchestrator:composer": ScriptedModel(stitched)}
+    jobs = {
+        "prior_context": "The user looked at Harbor Roast.",
+        "summary": "Coffee was talked about.",
+    }
+    helper = ScriptedModel(
+        lambda m: Line(jobs["summary" if "Sum up" in str(m[-1].content) else "prior_context"])
+    )
+    subs = {
+        name: ScriptedModel(lambda m, name=name: Line(f"From {name}."))
+        for name in ("shop", "rewards")
+    }
+    models = {
+        **subs,
+        "orchestrator": ScriptedModel(lead),
+        "helper": helper,
+        "orchestrator:composer": ScriptedModel(stitched),
+    }
     kit = small_kit([], subs, **settings)
     kit.team = with_prices(bind(kit.team.deck, models, {}))
     return kit, models
@@ -85,7 +104,9 @@ def recount(events: list[Event]) -> dict[str, list[tuple[str, float]]]:
             read, wrote = PRICES[event.body.model]
             usage, begun = event.body.usage, asked[event.span_id]
             purpose = begun.agent if begun.purpose == "job" else begun.purpose
-            found[purpose].append((event.body.model, (usage.input_tokens * read + usage.output_tokens * wrote) / 1e6))
+            found[purpose].append(
+                (event.body.model, (usage.input_tokens * read + usage.output_tokens * wrote) / 1e6)
+            )
     return found
 
 
@@ -93,7 +114,11 @@ def recount(events: list[Event]) -> dict[str, list[tuple[str, float]]]:
 async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
     kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
     turns = [kit.store.turn(reply.turn_id) for reply in replies]
-    made = [{spent.purpose: spent.usage.model_calls for spent in turn.measures.spent} for turn in turns if turn]
+    made = [
+        {spent.purpose: spent.usage.model_calls for spent in turn.measures.spent}
+        for turn in turns
+        if turn
+    ]
     routed = {"decide": 1, "work": 1, "compose": 1}
     assert made == [
         routed,
@@ -115,25 +140,42 @@ async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_who
         turn = kit.store.turn(reply.turn_id)
         assert turn is not None
         whole = total(spent.usage for spent in turn.measures.spent)
-        assert whole.model_copy(update={"cost": None}) == reply.usage.model_copy(update={"cost": None})
+        assert whole.model_copy(update={"cost": None}) == reply.usage.model_copy(
+            update={"cost": None}
+        )
         assert whole.cost == pytest.approx(reply.usage.cost)
-        assert turn.cost == pytest.approx(sum(dollars for calls in recount(list(reply.events)).values() for _, dollars in calls))
-    assert set(raw) == set(told.by_purpose) == {"decide", "work", "compose", "prior_context", "summary"}
+        assert turn.cost == pytest.approx(
+            sum(dollars for calls in recount(list(reply.events)).values() for _, dollars in calls)
+        )
+    assert (
+        set(raw)
+        == set(told.by_purpose)
+        == {"decide", "work", "compose", "prior_context", "summary"}
+    )
     for purpose, calls in raw.items():
         usage = told.by_purpose[purpose].usage
-        assert usage.model_calls == len(calls) and usage.cost == pytest.approx(sum(dollars for _, dollars in calls))
+        assert usage.model_calls == len(calls) and usage.cost == pytest.approx(
+            sum(dollars for _, dollars in calls)
+        )
     extra = sum(dollars for purpose in EXTRA for _, dollars in raw[purpose])
     rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
-    assert rows["extra_cost_dollars_per_turn", "compose + prior_context + summary"] == pytest.approx(extra / len(MESSAGES))
+    assert rows[
+        "extra_cost_dollars_per_turn", "compose + prior_context + summary"
+    ] == pytest.approx(extra / len(MESSAGES))
     assert rows["extra_cost_dollars_per_user", "1 users"] == pytest.approx(extra) and extra > 0
-    assert rows["model_calls_per_turn", "prior_context"] == 2 / 5 and rows["turns_with_model_call", "compose"] == 4
+    assert (
+        rows["model_calls_per_turn", "prior_context"] == 2 / 5
+        and rows["turns_with_model_call", "compose"] == 4
+    )
 
 
 @pytest.mark.req("PC1-NFR-7")
 async def test_extra_calls_go_to_the_cheaper_model() -> None:
     _, replies, models = await some_turns(compact_after=3, compact_keep=1)
     asked = {
-        purpose: {model for model, _ in calls} for reply in replies for purpose, calls in recount(list(reply.events)).items()
+        purpose: {model for model, _ in calls}
+        for reply in replies
+        for purpose, calls in recount(list(reply.events)).items()
     }
     assert {purpose: asked[purpose] for purpose in EXTRA} == {
         "compose": {"composer"},
@@ -147,13 +189,25 @@ async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_pric
     kit, _ = priced_kit()
     users = [("acme", "alice"), ("acme", "bob"), ("globex", "alice")]
     for (tenant, user), message in itertools.product(users, ("shop please", "hello")):
-        await run_turn(message, Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)), kit)
+        await run_turn(
+            message,
+            Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)),
+            kit,
+        )
     found = metrics(kit.store).spending
     assert (found.turns, found.users) == (6, 3) and found.extra.cost is not None
-    assert dict((row[0], row[2]) for row in found.rows())["extra_cost_dollars_per_user"] == found.extra.cost / 3
+    assert (
+        dict((row[0], row[2]) for row in found.rows())["extra_cost_dollars_per_user"]
+        == found.extra.cost / 3
+    )
     plain = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("Hi."))})
     await run_turn("shop", ALICE, plain)
-    assert dict((row[0], row[2]) for row in metrics(plain.store).spending.rows())["extra_cost_dollars_per_turn"] is None
+    assert (
+        dict((row[0], row[2]) for row in metrics(plain.store).spending.rows())[
+            "extra_cost_dollars_per_turn"
+        ]
+        is None
+    )
 
 
 @pytest.mark.req("PC1-NFR-7")
@@ -161,9 +215,17 @@ def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
     deck = load_deck(Settings().deck)
     tools: Any = {name: _nothing(name) for name in TOOL_IDS}
     team = bind(deck, None, tools, ModelAccess(api_key="k"))
-    assert {team.jobs[name].spec.key for name in JOBS} == {deck.settings.helper_model} == {"gpt-5.4-nano"}
-    assert team.orchestrator.composer is None  # the orchestrator's own model words the answer unless the deck says otherwise
-    cheaper = replace(deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"}))
+    assert (
+        {team.jobs[name].spec.key for name in JOBS}
+        == {deck.settings.helper_model}
+        == {"gpt-5.4-nano"}
+    )
+    assert (
+        team.orchestrator.composer is None
+    )  # the orchestrator's own model words the answer unless the deck says otherwise
+    cheaper = replace(
+        deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"})
+    )
     composer = bind(cheaper, None, tools, ModelAccess(api_key="k")).orchestrator.composer
     assert composer is not None and composer.spec.key == "gpt-5.4-nano"
     assert bind(cheaper, "offline", tools).orchestrator.composer is None
@@ -183,13 +245,24 @@ def priced_deck(**settings: Any) -> Deck:
         AgentCard(id="orchestrator", description="Routes.", model="fair", sub_agents=("shop",)),
         AgentCard(id="shop", description="Shop.", model="fair"),
     ]
-    specs = [ModelSpec(key=key, provider="offline", price_in=p, price_out=p) for key, p in (("fair", 1.0), ("dear", 9.0))]
-    return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), **settings), models=specs)
+    specs = [
+        ModelSpec(key=key, provider="offline", price_in=p, price_out=p)
+        for key, p in (("fair", 1.0), ("dear", 9.0))
+    ]
+    return Deck.of(
+        cards,
+        settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), **settings),
+        models=specs,
+    )
 
 
 @pytest.mark.parametrize("setting", ["helper_model", "compose_model"])
-def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(setting: str) -> None:
-    assert "'dear' costs more than the orchestrator's 'fair'" in "\n".join(priced_deck(**{setting: "dear"}).warnings)
+def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(
+    setting: str,
+) -> None:
+    assert "'dear' costs more than the orchestrator's 'fair'" in "\n".join(
+        priced_deck(**{setting: "dear"}).warnings
+    )
     assert "costs more" not in "\n".join(priced_deck(**{setting: "fair"}).warnings)
     with pytest.raises(DeckError, match="unknown model 'fare': did you mean 'fair'"):
         priced_deck(**{setting: "fare"})
@@ -211,7 +284,19 @@ def test_cached_tokens_are_kept_by_purpose() -> None:
         PurposeUsage(purpose=purpose, usage=Usage(input_tokens=9, cached_tokens=cached))
         for purpose, cached in (("decide", 7), ("compose", 2))
     )
-    fields = {"id": "t", "session_id": "s", "tenant_id": "a", "user_id": "u", "message": "m", "pattern": "mediated"}
+    fields = {
+        "id": "t",
+        "session_id": "s",
+        "tenant_id": "a",
+        "user_id": "u",
+        "message": "m",
+        "pattern": "mediated",
+    }
     turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
-    rows = spending(tally_of([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2)).rows()
-    assert {of: value for metric, of, value in rows if metric == "cached_tokens_total"} == {"decide": 14, "compose": 4}
+    rows = spending(
+        tally_of([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2)
+    ).rows()
+    assert {of: value for metric, of, value in rows if metric == "cached_tokens_total"} == {
+        "decide": 14,
+        "compose": 4,
+    }

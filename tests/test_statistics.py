@@ -1,4 +1,5 @@
-"""The statistics hold what they promise: against the binomial law, against worked examples, and on models of known truth."""
+"""The statistics hold what they promise: against the binomial law, against worked examples, and on
+models of known truth."""
 
 import math
 import subprocess
@@ -12,7 +13,15 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.multitest import multipletests
 
 from kit.bench.statistics.clusters import clustered
-from kit.bench.statistics.difference import SCARCE, by_item, holm, mcnemar, mcnemar_of, newcombe, paired_difference
+from kit.bench.statistics.difference import (
+    SCARCE,
+    by_item,
+    holm,
+    mcnemar,
+    mcnemar_of,
+    newcombe,
+    paired_difference,
+)
 from kit.bench.statistics.means import bootstrap_mean
 from kit.bench.statistics.power import items_for_mean, more_items
 from kit.core.errors import DataError
@@ -33,7 +42,9 @@ def intervals(n: int) -> list[Estimate]:
 def exact_coverage(found: list[Estimate], p: float) -> float:
     """Of these intervals, one for each count: the binomial chance that a count is seen whose interval holds p."""
     n = len(found) - 1
-    return float(sum(stats.binom.pmf(k, n, p) for k, each in enumerate(found) if not each.excludes(p)))
+    return float(
+        sum(stats.binom.pmf(k, n, p) for k, each in enumerate(found) if not each.excludes(p))
+    )
 
 
 @pytest.mark.req("PC1-NFR-2")
@@ -49,16 +60,22 @@ def test_wilson_covers_simulated_models_as_often_as_the_binomial_law_says() -> N
             error = math.sqrt(exact * (1 - exact) / tries)
             assert abs(inside[right].mean() - exact) <= 4 * error + 1e-12, (n, p)
             seen.append(exact)
-    assert min(seen) > 0.9 and abs(float(np.mean(seen)) - LEVEL) < 0.015  # it dips at the edges, and is right on average
+    assert (
+        min(seen) > 0.9 and abs(float(np.mean(seen)) - LEVEL) < 0.015
+    )  # it dips at the edges, and is right on average
 
 
 @pytest.mark.req("PC1-NFR-2")
 def test_the_paired_bootstrap_covers_at_least_92_percent_from_fifty_items_on() -> None:
-    """A sample of `python -m tests.bootstrap_coverage`: no setting contradicts the bar, and together they are above it."""
+    """A sample of `python -m tests.bootstrap_coverage`: no setting contradicts the bar, and
+    together they are above it."""
     assert min(setting.items for setting in SETTINGS) == SCARCE
     shares = [coverage(setting, 150) for setting in SETTINGS]
     assert min(share.high for share in shares) >= 0.92
-    assert wilson(sum(share.right or 0 for share in shares), sum(share.n for share in shares)).low >= 0.92
+    assert (
+        wilson(sum(share.right or 0 for share in shares), sum(share.n for share in shares)).low
+        >= 0.92
+    )
 
 
 def test_outcomes_in_clusters_are_not_taken_for_independent_ones() -> None:
@@ -68,7 +85,9 @@ def test_outcomes_in_clusters_are_not_taken_for_independent_ones() -> None:
     names = [item for item in range(groups) for _ in range(repeats)]
     naive = np.mean([not wilson(int(o.sum()), groups * repeats).excludes(p) for o in outcomes])
     robust = np.mean([not clustered(o.ravel().tolist(), names).excludes(p) for o in outcomes])
-    again = np.mean([not bootstrap_mean(o.ravel().tolist(), names, resamples=500).excludes(p) for o in outcomes])
+    again = np.mean(
+        [not bootstrap_mean(o.ravel().tolist(), names, resamples=500).excludes(p) for o in outcomes]
+    )
     assert naive < 0.8 and robust >= 0.92 and again >= 0.92, (naive, robust, again)
 
 
@@ -86,21 +105,31 @@ def test_clusters_are_worth_what_the_robust_variance_of_another_implementation_s
     shares = rng.random(12)
     outcomes = [bool(rng.random() < shares[name]) for name in names]
     right, n = sum(outcomes) / len(outcomes), len(outcomes)
-    fit: Any = OLS(np.array(outcomes, float), np.ones(n)).fit(cov_type="cluster", cov_kwds={"groups": np.array(names)})
+    fit: Any = OLS(np.array(outcomes, float), np.ones(n)).fit(
+        cov_type="cluster", cov_kwds={"groups": np.array(names)}
+    )
     few = (stats.t.ppf(0.975, n - 1) / stats.t.ppf(0.975, 11)) ** 2
-    assert clustered(outcomes, names).effective_n == pytest.approx(few * right * (1 - right) / float(fit.bse[0]) ** 2)
+    assert clustered(outcomes, names).effective_n == pytest.approx(
+        few * right * (1 - right) / float(fit.bse[0]) ** 2
+    )
     assert clustered([True] * n, names).effective_n == pytest.approx(12 * few)
 
 
 @pytest.mark.parametrize(("right", "total"), [(181, 200), (30, 30), (0, 7), (1, 2), (399, 400)])
 def test_wilson_agrees_with_another_implementation(right: int, total: int) -> None:
-    found, other = wilson(right, total), stats.binomtest(right, total).proportion_ci(method="wilson")
+    found, other = (
+        wilson(right, total),
+        stats.binomtest(right, total).proportion_ci(method="wilson"),
+    )
     assert (found.low, found.high) == pytest.approx((other.low, other.high), abs=1e-12)
 
 
 def test_a_share_prints_as_one_sentence() -> None:
     assert str(wilson(181, 200)) == "181 of 200 = 0.905 [0.856, 0.938]"
-    assert str(target(wilson(181, 200), 0.95)) == "181 of 200 = 0.905 [0.856, 0.938], excludes 0.95, it is below"
+    assert (
+        str(target(wilson(181, 200), 0.95))
+        == "181 of 200 = 0.905 [0.856, 0.938], excludes 0.95, it is below"
+    )
 
 
 def test_newcombe_gives_the_figures_of_his_paper() -> None:
@@ -126,9 +155,14 @@ def test_mcnemar_counts_coins_and_the_mid_p_takes_half_of_the_seen_one() -> None
 
 
 def test_holm_agrees_with_another_implementation() -> None:
-    chances = {name: p for name, p in zip("abcdefg", (0.01, 0.04, 0.03, 0.5, 0.001, 0.2, 0.03), strict=True)}
+    chances = {
+        name: p
+        for name, p in zip("abcdefg", (0.01, 0.04, 0.03, 0.5, 0.001, 0.2, 0.03), strict=True)
+    }
     other: Any = multipletests(list(chances.values()), method="holm")[1]
-    assert list(holm(chances).values()) == pytest.approx(list(other)) and list(holm(chances)) == list(chances)
+    assert list(holm(chances).values()) == pytest.approx(list(other)) and list(
+        holm(chances)
+    ) == list(chances)
     assert holm({}) == {}
 
 
@@ -136,7 +170,10 @@ def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
     once = {str(i): [float(i % 3 > 0)] for i in range(60)}
     better = {item: [1.0] for item in once}
     fivefold = {item: scores * 5 for item, scores in once.items()}
-    assert paired_difference(fivefold, better).model_dump() == paired_difference(once, better).model_dump()
+    assert (
+        paired_difference(fivefold, better).model_dump()
+        == paired_difference(once, better).model_dump()
+    )
     with pytest.raises(DataError, match="item '7' was scored on one side only"):
         by_item(once, {item: s for item, s in better.items() if item != "7"})
 
@@ -144,17 +181,26 @@ def test_repeats_of_an_item_are_no_items_of_their_own() -> None:
 def test_sixty_items_alike_are_no_certainty() -> None:
     same = {str(i): [1.0] for i in range(60)}
     found = paired_difference(same, same)
-    assert found.value == 0.0 and found.low == pytest.approx(-wilson(0, 60).high) and not found.excludes(0.02)
+    assert (
+        found.value == 0.0
+        and found.low == pytest.approx(-wilson(0, 60).high)
+        and not found.excludes(0.02)
+    )
 
 
 def test_the_sample_for_a_target_settles_it_as_often_as_the_page_says() -> None:
     large, small = list[float](), list[float]()
-    for rate, figure in ((rate, figure) for rate in RATES for figure in TARGETS if abs(rate - figure) > 0.019):
+    for rate, figure in (
+        (rate, figure) for rate in RATES for figure in TARGETS if abs(rate - figure) > 0.019
+    ):
         n = items_for_target(rate, figure) or 0
-        settles = stats.binom.pmf([k for k, each in enumerate(intervals(n)) if each.excludes(figure)], n, rate).sum()
+        settles = stats.binom.pmf(
+            [k for k, each in enumerate(intervals(n)) if each.excludes(figure)], n, rate
+        ).sum()
         (large if n >= 100 else small).append(100 * float(settles))
     said = (
-        f"of {len(large) + len(small)} pairs of a rate and a target, samples of 100 items and more settle their question "
+        f"of {len(large) + len(small)} pairs of a rate and a target, samples of 100 items and "
+        f"more settle their question "
         f"{min(large):.0f} to {max(large):.0f} times in 100, smaller ones {min(small):.0f} to {max(small):.0f} times"
     )
     assert said in flat_page("statistics.md"), said
@@ -170,7 +216,9 @@ def test_all_right_needs_73_in_a_row_to_exclude_95_percent() -> None:
 
 
 @pytest.mark.parametrize(("gap", "discordant"), [(0.05, 0.1), (0.1, 0.3)])
-def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(gap: float, discordant: float) -> None:
+def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(
+    gap: float, discordant: float
+) -> None:
     n = items_for_mean(gap, math.sqrt(discordant - gap**2))
     assert n is not None
     rng = np.random.default_rng(9)
@@ -181,7 +229,9 @@ def test_the_sample_for_a_paired_difference_shows_it_eight_times_in_ten(gap: flo
 
 
 def test_a_difference_says_how_many_more_items_it_needs() -> None:
-    few = paired_difference(*({str(i): [float(i % 10 != 0 or side)] for i in range(20)} for side in (0, 1)))
+    few = paired_difference(
+        *({str(i): [float(i % 10 != 0 or side)] for i in range(20)} for side in (0, 1))
+    )
     assert few.value == pytest.approx(0.1) and not few.excludes(0)
     more = more_items(few, deviation=0.3)
     assert more == (items_for_mean(0.1, 0.3) or 0) - 20
@@ -209,10 +259,14 @@ def test_a_seed_gives_the_same_bytes() -> None:
     scores = [((i * 37) % 11) / 10 for i in range(80)]
     assert repr(bootstrap_mean(scores, seed=4)) == repr(bootstrap_mean(scores, seed=4))
     assert bootstrap_mean(scores, seed=4).low != bootstrap_mean(scores, seed=5).low
-    assert "mean of 80 items" in str(bootstrap_mean(scores, unit="ms")) and str(bootstrap_mean(scores, unit="ms")).endswith("ms")
+    assert "mean of 80 items" in str(bootstrap_mean(scores, unit="ms")) and str(
+        bootstrap_mean(scores, unit="ms")
+    ).endswith("ms")
 
 
 def test_a_turn_loads_no_statistics() -> None:
     code = "import sys, kit.wire, kit.cli; print([m for m in ('scipy', 'statsmodels') if m in sys.modules])"
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert said.strip() == "[]"

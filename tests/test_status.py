@@ -63,7 +63,9 @@ def saying(*steps: tuple[float, str]) -> BaseTool:
                 context.emit(Status(agent=context.agent, status=status))
         return "done", ToolResult(text="done")
 
-    return StructuredTool.from_function(coroutine=work, name="work", description="Works.", response_format="content_and_artifact")
+    return StructuredTool.from_function(
+        coroutine=work, name="work", description="Works.", response_format="content_and_artifact"
+    )
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,9 @@ def team_of(workers: dict[str, tuple[tuple[float, str], ...]], **policy: Any) ->
         status_policy=StatusPolicy(**policy),
     )
     cards = kit.team.deck.cards
-    kit.team = kit.team.with_agents({name: Worker(cards[name], steps) for name, steps in workers.items()})
+    kit.team = kit.team.with_agents(
+        {name: Worker(cards[name], steps) for name, steps in workers.items()}
+    )
     return kit
 
 
@@ -100,12 +104,21 @@ async def ask(kit: SmallKit) -> Reply:
 
 
 def lines(events: tuple[Event, ...]) -> list[tuple[float, str, str]]:
-    return [(round(e.at, 6), e.body.agent, e.body.text) for e in events if isinstance(e.body, StatusLine)]
+    return [
+        (round(e.at, 6), e.body.agent, e.body.text)
+        for e in events
+        if isinstance(e.body, StatusLine)
+    ]
 
 
 @pytest.mark.req("PC2-S5.7b")
 def test_the_vocabulary_holds_the_four_named_lookups() -> None:
-    assert {"searching_offers", "matching_receipt", "looking_up_purchase_history", "looking_up_points_balance"} <= STATUSES
+    assert {
+        "searching_offers",
+        "matching_receipt",
+        "looking_up_purchase_history",
+        "looking_up_points_balance",
+    } <= STATUSES
 
 
 @pytest.mark.req("PC2-FR-13", "PC2-S5.7")
@@ -113,37 +126,63 @@ def test_the_vocabulary_holds_the_four_named_lookups() -> None:
     ("policy", "expected"),
     [
         (StatusPolicy(), [(1.0, "Searching offers"), (1.1, "Looking up your points")]),
-        (StatusPolicy(rules={OFFERS: StatusRule(act="suppress")}), [(1.1, "Looking up your points")]),
+        (
+            StatusPolicy(rules={OFFERS: StatusRule(act="suppress")}),
+            [(1.1, "Looking up your points")],
+        ),
         (
             StatusPolicy(rules={OFFERS: StatusRule(act="transform", into="thinking_it_through")}),
             [(1.0, "Thinking it through"), (1.1, "Looking up your points")],
         ),
-        (StatusPolicy(rules={OFFERS: StatusRule(act="batch")}), [(1.1, "Looking up your points"), (1.4, "Searching offers")]),
-        (StatusPolicy(default="suppress", rules={OFFERS: StatusRule(act="forward")}), [(1.0, "Searching offers")]),
+        (
+            StatusPolicy(rules={OFFERS: StatusRule(act="batch")}),
+            [(1.1, "Looking up your points"), (1.4, "Searching offers")],
+        ),
+        (
+            StatusPolicy(default="suppress", rules={OFFERS: StatusRule(act="forward")}),
+            [(1.0, "Searching offers")],
+        ),
     ],
     ids=["forward", "suppress", "transform", "batch", "all but one suppressed"],
 )
-def test_a_rule_says_what_becomes_of_each_status(policy: StatusPolicy, expected: list[tuple[float, str]]) -> None:
+def test_a_rule_says_what_becomes_of_each_status(
+    policy: StatusPolicy, expected: list[tuple[float, str]]
+) -> None:
     assert texts(told(policy, [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.1)])) == expected
 
 
 @pytest.mark.req("PC2-S5.7b")
 def test_lines_of_a_window_collapse_into_one_sentence() -> None:
-    heard: list[Heard] = [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.2), ("support", SUPPORT, 1.5)]
+    heard: list[Heard] = [
+        ("shop", OFFERS, 1.0),
+        ("rewards", POINTS, 1.2),
+        ("support", SUPPORT, 1.5),
+    ]
     said = told(StatusPolicy(default="batch", window_ms=300), heard)
-    assert texts(said) == [(1.3, "Searching offers and looking up your points"), (1.8, "Asking the support team")]
+    assert texts(said) == [
+        (1.3, "Searching offers and looking up your points"),
+        (1.8, "Asking the support team"),
+    ]
     assert said[0].agents == ("shop", "rewards")
     apart = told(StatusPolicy(default="batch", window_ms=300, collapse=False), heard)
-    assert texts(apart) == [(1.3, "Searching offers"), (1.3, "Looking up your points"), (1.8, "Asking the support team")]
+    assert texts(apart) == [
+        (1.3, "Searching offers"),
+        (1.3, "Looking up your points"),
+        (1.8, "Asking the support team"),
+    ]
 
 
 @pytest.mark.req("PC2-S5.7b")
 def test_a_batch_for_each_agent_never_mixes_two() -> None:
     heard: list[Heard] = [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.2), ("shop", SUPPORT, 1.25)]
     said = told(StatusPolicy(default="batch", window_ms=300, batch_by="agent"), heard)
-    assert texts(said) == [(1.3, "Searching offers and asking the support team"), (1.5, "Looking up your points")]
+    assert texts(said) == [
+        (1.3, "Searching offers and asking the support team"),
+        (1.5, "Looking up your points"),
+    ]
     together = told(
-        StatusPolicy(default="batch", window_ms=300, batch_by="agent"), [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.0)]
+        StatusPolicy(default="batch", window_ms=300, batch_by="agent"),
+        [("shop", OFFERS, 1.0), ("rewards", POINTS, 1.0)],
     )
     assert texts(together) == [(1.3, "Searching offers"), (1.3, "Looking up your points")]
 
@@ -152,7 +191,11 @@ def test_a_batch_for_each_agent_never_mixes_two() -> None:
 def test_strict_interleave_hears_nobody_twice_in_a_row() -> None:
     heard: list[Heard] = [("shop", OFFERS, 1.0), ("shop", SUPPORT, 1.1), ("rewards", POINTS, 2.0)]
     said = told(StatusPolicy(order="interleave"), heard)
-    assert texts(said) == [(1.0, "Searching offers"), (2.0, "Looking up your points"), (2.0, "Asking the support team")]
+    assert texts(said) == [
+        (1.0, "Searching offers"),
+        (2.0, "Looking up your points"),
+        (2.0, "Asking the support team"),
+    ]
 
 
 @pytest.mark.req("PC2-S5.7b")
@@ -180,7 +223,11 @@ def test_the_rate_limit_holds_for_any_flood(order: Any, collapse: bool) -> None:
 
 def test_by_default_every_status_is_read_at_once() -> None:
     heard: list[Heard] = [("shop", OFFERS, 1.0), ("shop", POINTS, 1.0), ("rewards", POINTS, 1.0)]
-    assert [line.agents for line in told(StatusPolicy(), heard)] == [("shop",), ("shop",), ("rewards",)]
+    assert [line.agents for line in told(StatusPolicy(), heard)] == [
+        ("shop",),
+        ("shop",),
+        ("rewards",),
+    ]
     assert StatusPolicy().plain and not StatusPolicy(gap_ms=1).plain
 
 
@@ -190,7 +237,10 @@ def test_by_default_every_status_is_read_at_once() -> None:
         (["Searching offers"], "Searching offers"),
         (["Searching offers", "Searching offers"], "Searching offers"),
         (["Looking…", "Reading up on that…"], "Looking and reading up on that"),
-        (["Looking", "FAQ search", "Putting it together"], "Looking, FAQ search and putting it together"),
+        (
+            ["Looking", "FAQ search", "Putting it together"],
+            "Looking, FAQ search and putting it together",
+        ),
     ],
 )
 def test_a_sentence_of_lines_reads_as_one(parts: list[str], whole: str) -> None:
@@ -199,7 +249,10 @@ def test_a_sentence_of_lines_reads_as_one(parts: list[str], whole: str) -> None:
 
 @pytest.mark.req("PC2-S9.4-3", "PC2-S5.7")
 def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at_all() -> None:
-    vocabulary = {OFFERS: Term(), "hunting_offers": Term(since="0.1", deprecated="0.2", instead=OFFERS)}
+    vocabulary = {
+        OFFERS: Term(),
+        "hunting_offers": Term(since="0.1", deprecated="0.2", instead=OFFERS),
+    }
     narrator = Narrator(StatusPolicy(), WORDS, vocabulary)
     assert texts(narrator.hear("shop", "hunting_offers", 1.0)) == [(1.0, "Searching offers")]
     assert narrator.hear("shop", POINTS, 2.0) == []
@@ -208,14 +261,18 @@ def test_a_retired_term_is_read_in_its_successors_words_and_a_removed_one_not_at
 
 @pytest.mark.req("PC2-S9.5-7", "PC2-S5.7", "PC2-FR-13")
 @pytest.mark.parametrize("policy", [{}, {"gap_ms": 10}, {"default": "batch"}], ids=str)
-async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(policy: dict[str, Any]) -> None:
+async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(
+    policy: dict[str, Any],
+) -> None:
     kit = team_of({"shop": ((0.1, "SELECT * FROM offers"), (1.0, OFFERS), (1.0, ""))}, **policy)
     reply = await ask(kit)
     assert [text for _, _, text in lines(reply.events)] == ["Searching offers"]
     record = kit.store.turn(reply.turn_id)
     assert record is not None
     assert [agent.unknown_statuses for agent in record.measures.agents] == [1]
-    assert "SELECT" not in "".join(event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)])
+    assert "SELECT" not in "".join(
+        event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)]
+    )
 
 
 @pytest.mark.req("PC2-NFR-5", "PC2-AC-9")
@@ -223,7 +280,11 @@ async def test_of_a_silent_agent_a_word_is_read_after_exactly_the_quiet_time() -
     reply = await ask(team_of({"slow": ((5.0, ""),), "quick": ((1.0, ""),)}))
     assert lines(reply.events) == [(1.5, "slow", "Thinking it through")]
     [status] = [event for event in reply.events if isinstance(event.body, Status)]
-    started = next(event for event in reply.events if event.kind == "agent_started" and event.span_id == status.span_id)
+    started = next(
+        event
+        for event in reply.events
+        if event.kind == "agent_started" and event.span_id == status.span_id
+    )
     assert started.body.agent == "slow"  # type: ignore[union-attr]
 
 
@@ -243,14 +304,28 @@ async def test_silence_is_told_of_each_agent_from_its_own_start() -> None:
 
 
 @pytest.mark.req("PC2-S5.7")
-async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_and_no_more() -> None:
-    twice = Line(calls=[("ask_a", {"query": query, "intent_count": 2}) for query in ("coffee", "tea")])
-    kit = small_kit(ScriptedModel(twice, asks("a", text=""), stitched), {"a": answering("a", delay=7.0)}, status_phrases=WORDS)
+async def test_each_silent_invocation_is_spoken_for_once_however_long_it_takes_and_no_more() -> (
+    None
+):
+    twice = Line(
+        calls=[("ask_a", {"query": query, "intent_count": 2}) for query in ("coffee", "tea")]
+    )
+    kit = small_kit(
+        ScriptedModel(twice, asks("a", text=""), stitched),
+        {"a": answering("a", delay=7.0)},
+        status_phrases=WORDS,
+    )
     reply = await ask(kit)
-    assert [(at, agent) for at, agent, _ in lines(reply.events)] == [(1.5, "a"), (1.5, "a"), (8.5, "a")]
+    assert [(at, agent) for at, agent, _ in lines(reply.events)] == [
+        (1.5, "a"),
+        (1.5, "a"),
+        (8.5, "a"),
+    ]
     spans = [event.span_id for event in reply.events if isinstance(event.body, StatusLine)]
     started = [event.span_id for event in reply.events if event.kind == "agent_started"]
-    assert spans == started and len(set(spans)) == 3, "a line for each invocation, under its own span"
+    assert spans == started and len(set(spans)) == 3, (
+        "a line for each invocation, under its own span"
+    )
 
 
 async def test_an_agent_that_was_heard_in_time_is_not_spoken_for() -> None:
@@ -259,7 +334,9 @@ async def test_an_agent_that_was_heard_in_time_is_not_spoken_for() -> None:
 
 
 async def test_a_deck_may_set_another_quiet_time_or_none() -> None:
-    assert [at for at, _, _ in lines((await ask(team_of({"a": ((3.0, ""),)}, quiet_ms=400))).events)] == [0.4]
+    assert [
+        at for at, _, _ in lines((await ask(team_of({"a": ((3.0, ""),)}, quiet_ms=400))).events)
+    ] == [0.4]
     assert lines((await ask(team_of({"a": ((3.0, ""),)}, quiet_ms=None))).events) == []
 
 
@@ -270,18 +347,32 @@ async def test_a_tools_statuses_are_read_while_it_works() -> None:
     tools = {"work": saying((0.5, OFFERS), (2.0, POINTS))}
     kit = small_kit([asks("shop"), stitched], {"shop": model}, tools, [card], status_phrases=WORDS)
     reply = await ask(kit)
-    assert lines(reply.events) == [(0.5, "shop", "Searching offers"), (2.5, "shop", "Looking up your points")]
+    assert lines(reply.events) == [
+        (0.5, "shop", "Searching offers"),
+        (2.5, "shop", "Looking up your points"),
+    ]
 
 
 @pytest.mark.req("PC2-FR-13", "PC2-S5.7b")
 async def test_a_running_turn_collapses_what_several_agents_do() -> None:
-    kit = team_of({"shop": ((0.2, OFFERS), (2.0, "")), "rewards": ((0.3, POINTS), (2.0, ""))}, default="batch", window_ms=500)
+    kit = team_of(
+        {"shop": ((0.2, OFFERS), (2.0, "")), "rewards": ((0.3, POINTS), (2.0, ""))},
+        default="batch",
+        window_ms=500,
+    )
     reply = await ask(kit)
     assert lines(reply.events) == [(0.7, "", "Searching offers and looking up your points")]
 
 
 async def test_what_waits_of_an_agent_that_has_ended_is_old_news() -> None:
-    reply = await ask(team_of({"shop": ((0.2, OFFERS),), "rewards": ((5.0, ""),)}, default="batch", window_ms=500, quiet_ms=None))
+    reply = await ask(
+        team_of(
+            {"shop": ((0.2, OFFERS),), "rewards": ((5.0, ""),)},
+            default="batch",
+            window_ms=500,
+            quiet_ms=None,
+        )
+    )
     assert lines(reply.events) == []
 
 
@@ -300,7 +391,12 @@ async def test_a_stopped_turn_leaves_no_timer_behind(policy: dict[str, Any], aft
 
 def deck_with(**policy: Any) -> Callable[[], Deck]:
     card = AgentCard(id="solo", description="Answers.", model="offline")
-    settings = {"orchestrator": "solo", "required_blocks": [], "statuses": [OFFERS], "status_policy": StatusPolicy(**policy)}
+    settings = {
+        "orchestrator": "solo",
+        "required_blocks": [],
+        "statuses": [OFFERS],
+        "status_policy": StatusPolicy(**policy),
+    }
     return lambda: Deck.of([card], settings=DeckSettings.model_validate(settings))
 
 

@@ -23,7 +23,10 @@ async def test_a_replay_says_what_a_live_turn_under_the_policy_says(name: str) -
     policy = POLICIES[name]
     recorded = (await ask(team_of(WORK))).events
     live = await ask(team_of(WORK, **policy.model_dump()))
-    told = [(round(s.at, 6), s.agents[0] if len(s.agents) == 1 else "", s.text) for s in replay_lines(recorded, policy, WORDS)]
+    told = [
+        (round(s.at, 6), s.agents[0] if len(s.agents) == 1 else "", s.text)
+        for s in replay_lines(recorded, policy, WORDS)
+    ]
     assert told == lines(live.events)
     assert told or policy.default == "suppress"
 
@@ -31,7 +34,9 @@ async def test_a_replay_says_what_a_live_turn_under_the_policy_says(name: str) -
 async def test_policies_are_compared_by_first_useful_text_lines_a_second_and_silence() -> None:
     recorded = (await ask(team_of(WORK))).events
     rows = {row.policy: row for row in compare(recorded, WORDS)}
-    assert rows["forward"].first_useful == pytest.approx(0.2) and rows["window of 400 ms"].first_useful == pytest.approx(0.6)
+    assert rows["forward"].first_useful == pytest.approx(0.2) and rows[
+        "window of 400 ms"
+    ].first_useful == pytest.approx(0.6)
     assert rows["suppress"].first_useful == pytest.approx(4.0) and rows["suppress"].lines == 0
     assert rows["forward"].lines == 6 and rows["forward"].lines_a_second == pytest.approx(6 / 4)
     assert rows["forward"].lines_a_second > rows["window of 400 ms"].lines_a_second
@@ -49,13 +54,21 @@ async def test_the_command_compares_policies_over_a_turn_of_a_store_and_says_whe
     kit = team_of(WORK)
     kit.store = SqliteStore(tmp_path / "kit.db")
     assert (
-        main(["status-replay", str(tmp_path / "kit.db")]) == 2 and "no ended turn that asked anybody" in capsys.readouterr().err
+        main(["status-replay", str(tmp_path / "kit.db")]) == 2
+        and "no ended turn that asked anybody" in capsys.readouterr().err
     )
     turn = (await ask(kit)).turn_id
     kit.store.close()
-    assert main(["status-replay", str(tmp_path / "kit.db")]) == main(["status-replay", str(tmp_path / "kit.db"), turn]) == 0
+    assert (
+        main(["status-replay", str(tmp_path / "kit.db")])
+        == main(["status-replay", str(tmp_path / "kit.db"), turn])
+        == 0
+    )
     said, *rows = capsys.readouterr().out.splitlines()
     assert turn in said and len(rows) == 2 * (len(POLICIES) + 1) + 1
     assert rows[1].split() == ["forward", "6", "1.50", "0.20", "s", "2.50", "s", "slow"]
-    assert main(["status-replay", str(tmp_path / "nowhere.db")]) == 2 and "is no file" in capsys.readouterr().err
+    assert (
+        main(["status-replay", str(tmp_path / "nowhere.db")]) == 2
+        and "is no file" in capsys.readouterr().err
+    )
     assert not (tmp_path / "nowhere.db").exists()

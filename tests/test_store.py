@@ -79,7 +79,9 @@ def test_history_is_the_newest_lines_of_one_reader_oldest_first(store: SqliteSto
             Message(turn_id=turn.id, role="user", text=f"s{n}", agent="shop"),
         ]
         store.end_turn(turn, [], lines)
-    store.end_turn(a_turn("other", "s2"), [], [Message(turn_id="other", role="user", text="elsewhere")])
+    store.end_turn(
+        a_turn("other", "s2"), [], [Message(turn_id="other", role="user", text="elsewhere")]
+    )
     assert [m.text for m in store.history("s1", limit=2)] == ["q2", "q3"]
     assert [m.text for m in store.history("s1", agent="shop")] == ["s0", "s1", "s2", "s3"]
 
@@ -119,7 +121,8 @@ def test_the_spans_table_says_what_the_trace_says(store: SqliteStore) -> None:
     finish(store, a_turn())
     trace = trace_of(some_events())
     told = (
-        "id, parent_id, kind, name, agent, started, ended, status, coalesce(error, ''), output, input_tokens, output_tokens, cost"
+        "id, parent_id, kind, name, agent, started, ended, status, coalesce(error, ''), "
+        "output, input_tokens, output_tokens, cost"
     )
     sql = f"SELECT {told} FROM spans WHERE turn_id = 't1' ORDER BY started"
     with sqlite3.connect(store.path) as reader:
@@ -135,7 +138,9 @@ def test_the_spans_table_says_what_the_trace_says(store: SqliteStore) -> None:
 def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteStore) -> None:
     finish(store, a_turn())
     with sqlite3.connect(store.path) as reader:
-        rows = reader.execute("SELECT turn_id, agent, type, payload ->> 'sku' FROM components").fetchall()
+        rows = reader.execute(
+            "SELECT turn_id, agent, type, payload ->> 'sku' FROM components"
+        ).fetchall()
         narration = reader.execute("SELECT group_concat(text) FROM messages").fetchone()[0]
     reader.close()
     assert rows == [("t1", "shop", "offer", "B1")]
@@ -156,7 +161,9 @@ def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
 @pytest.mark.parametrize("odd", [object(), "\ud83d", {1: b"\xff"}])
 def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -> None:
     events = some_events()
-    events[7] = events[7].model_copy(update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})})
+    events[7] = events[7].model_copy(
+        update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})}
+    )
     finish(store, a_turn(), events)
     kept = store.events("t1")
     assert len(kept) == len(events)
@@ -165,12 +172,16 @@ def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -
 
 def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStore) -> None:
     store.begin_turn(a_turn())
-    ended = a_turn().model_copy(update={"status": "ok", "text": "so \ud83d", "invoked": ("shop\ud83d",)})
+    ended = a_turn().model_copy(
+        update={"status": "ok", "text": "so \ud83d", "invoked": ("shop\ud83d",)}
+    )
     said = Message(turn_id="t1", role="assistant", text="so \ud83d")
     store.end_turn(ended, some_events(), [said], {"summary": Note(value="\ud83d", at=1.0)})
     kept = store.turn("t1")
     assert kept is not None and (kept.status, kept.text) == ("ok", "so ?")
-    assert [line.text for line in store.history("s1")] == ["so ?"] and len(store.events("t1")) == len(some_events())
+    assert [line.text for line in store.history("s1")] == ["so ?"] and len(
+        store.events("t1")
+    ) == len(some_events())
 
 
 OLD = """
@@ -192,18 +203,26 @@ def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> No
     with sqlite3.connect(path) as old:
         old.executescript(OLD)
         turn = (
-            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', '[]', '[]', 1, 4, 'within', 0.1,"
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
+            "'[]', '[]', 1, 4, 'within', 0.1,"
             " 1, 1, 1, 0, 0, 'x')"
         )
         old.executemany(turn, [("t1", 1.0, "ok"), ("t2", 2.0, "running"), ("t3", 3.0, "failed")])
-        rows = [(e.turn_id, e.seq, e.at, e.kind, e.span_id, e.parent_span_id, e.model_dump_json()) for e in some_events()]
+        rows = [
+            (e.turn_id, e.seq, e.at, e.kind, e.span_id, e.parent_span_id, e.model_dump_json())
+            for e in some_events()
+        ]
         old.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", reversed(rows))
         old.execute("PRAGMA application_id = 0x6B697431")
         old.execute("PRAGMA user_version = 2")
     old.close()
     store = SqliteStore(path)
     assert store.events("t1") == some_events() and store.events("t2") == store.events("t3") == []
-    assert {turn.id: turn.status for turn in store.turns()} == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
+    assert {turn.id: turn.status for turn in store.turns()} == {
+        "t1": "ok",
+        "t2": "interrupted",
+        "t3": "failed",
+    }
     finish(store, a_turn("t4"))
     assert store.events("t4") == some_events("t4")
     found = store.read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
@@ -231,18 +250,27 @@ def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) 
     with sqlite3.connect(path) as old:
         old.executescript(OLD + LOG_IN_ROW)
         turn = (
-            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', '[]', '[]', 1, 4, 'within', 0.1,"
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
+            "'[]', '[]', 1, 4, 'within', 0.1,"
             " 1, 1, 1, 0, 0, 'x', '{}', ?)"
         )
         log = log_of(some_events())
-        old.executemany(turn, [("t1", 1.0, "ok", log), ("t2", 2.0, "running", log), ("t3", 3.0, "failed", None)])
+        old.executemany(
+            turn, [("t1", 1.0, "ok", log), ("t2", 2.0, "running", log), ("t3", 3.0, "failed", None)]
+        )
         old.execute("PRAGMA application_id = 0x6B697431")
         old.execute("PRAGMA user_version = 8")
     old.close()
     for _ in range(2):
         store = SqliteStore(path)
-        assert store.events("t1") == store.events("t2") == some_events() and store.events("t3") == []
-        assert {turn.id: turn.status for turn in store.turns()} == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
+        assert (
+            store.events("t1") == store.events("t2") == some_events() and store.events("t3") == []
+        )
+        assert {turn.id: turn.status for turn in store.turns()} == {
+            "t1": "ok",
+            "t2": "interrupted",
+            "t3": "failed",
+        }
         assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
         store.close()
     names = {name for (name,) in SqliteStore(path).read("SELECT name FROM sqlite_master")}
@@ -253,7 +281,11 @@ def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
     finish(store, a_turn())
     store.begin_turn(a_turn().model_copy(update={"message": "again"}))
     turn = store.turn("t1")
-    assert turn is not None and (turn.status, turn.message, store.events("t1")) == ("running", "again", [])
+    assert turn is not None and (turn.status, turn.message, store.events("t1")) == (
+        "running",
+        "again",
+        [],
+    )
 
 
 def test_feedback_needs_a_stored_turn(store: SqliteStore) -> None:
@@ -267,7 +299,15 @@ def test_another_thread_reads_while_turns_are_written(store: SqliteStore) -> Non
 
     def read() -> None:
         while not done.is_set():
-            seen.append(len([turn for turn in store.turns(limit=100) if store.events(turn.id) or turn.status == "running"]))
+            seen.append(
+                len(
+                    [
+                        turn
+                        for turn in store.turns(limit=100)
+                        if store.events(turn.id) or turn.status == "running"
+                    ]
+                )
+            )
 
     reader = threading.Thread(target=read)
     reader.start()
@@ -364,14 +404,21 @@ def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None
     tmp_path.chmod(0o555)
     try:
         files = [str(tmp_path / name) for name in ("new.sqlite", "old.sqlite")]
-        run = subprocess.run([sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=60)
+        run = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=60
+        )
     finally:
         tmp_path.chmod(0o755)
-    assert run.stdout.count("give this user write permission on it and on the folder") == 2, run.stdout + run.stderr
+    assert run.stdout.count("give this user write permission on it and on the folder") == 2, (
+        run.stdout + run.stderr
+    )
 
 
-def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_gone(path: Path) -> None:
-    """A thread that never used it would open it by its path: a page's, or the one that keeps the logs of running turns."""
+def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_gone(
+    path: Path,
+) -> None:
+    """A thread that never used it would open it by its path: a page's, or the one that keeps the
+    logs of running turns."""
     folder = path.parent / "gone"
     folder.mkdir()
     closed, lost = SqliteStore(path), SqliteStore(folder / "kit.db")
@@ -392,7 +439,9 @@ def test_a_closed_store_says_so(path: Path) -> None:
     store.close()
     with pytest.raises(StoreError, match="open it again"):
         store.turns()
-    assert [file.name for file in path.parent.iterdir()] == [path.name], "nothing is left beside the file"
+    assert [file.name for file in path.parent.iterdir()] == [path.name], (
+        "nothing is left beside the file"
+    )
 
 
 # Processes that die, and processes that live
@@ -462,7 +511,10 @@ for n in range(10_000):
 @pytest.mark.req("K-21")
 def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Path) -> None:
     process = subprocess.Popen(
-        [sys.executable, "-c", TALKER, str(path)], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parent.parent
+        [sys.executable, "-c", TALKER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parent.parent,
     )
     times = [float(line.split()[1]) for line in lines(process, 50)]
     killed_at = time.time()
@@ -475,7 +527,9 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
     assert len(events) >= sum(at < killed_at - 1.3 for at in times) > 10
 
 
-def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Keeper:
         def keep(self, rows: Sequence[tuple[str, str]]) -> None:
             writes.append({turn_id: len(json.loads(log)) for log, turn_id in rows})
@@ -527,7 +581,9 @@ def test_many_may_open_one_new_file_at_the_same_moment(tmp_path: Path) -> None:
         for n in range(40):
             together = Barrier(6)
 
-            def opened(number: int, path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together) -> None:
+            def opened(
+                number: int, path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together
+            ) -> None:
                 together.wait()
                 store = SqliteStore(path)
                 store.end_turn(a_turn(f"t{number}", "s1"), [], [])
@@ -536,7 +592,9 @@ def test_many_may_open_one_new_file_at_the_same_moment(tmp_path: Path) -> None:
             for waiting in [pool.submit(opened, number) for number in range(6)]:
                 waiting.result()
             store = SqliteStore(tmp_path / f"{n}.sqlite")
-            assert sorted(turn.id for turn in store.turns()) == [f"t{number}" for number in range(6)]
+            assert sorted(turn.id for turn in store.turns()) == [
+                f"t{number}" for number in range(6)
+            ]
             store.close()
 
 
@@ -569,7 +627,9 @@ def steps(store: SqliteStore, sql: str) -> int:
     return count
 
 
-def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_are(store: SqliteStore) -> None:
+def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_are(
+    store: SqliteStore,
+) -> None:
     page = (Path(__file__).parent.parent / "docs" / "traces.md").read_text()
     queries = re.findall(r"```sql\n(.*?);\n```", page, re.S)[:2]
     assert all("FROM spans" in query for query in queries)
@@ -581,7 +641,9 @@ def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_a
     assert [steps(store, query) for query in queries] == pytest.approx(few, rel=0.2)
 
 
-def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """It does so as soon as there is enough, whenever it looks for other things."""
     monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
     store = SqliteStore(path)
@@ -597,7 +659,9 @@ def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(path: 
     store.close()
 
 
-def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kit.stores.database.AHEAD", 50)
     store, log = SqliteStore(path), path.with_name(path.name + "-wal")
     finish(store, a_turn("first"))
@@ -617,7 +681,9 @@ def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(path: 
 def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: Path) -> None:
     store = SqliteStore(path)
     for n in range(1_050):
-        store.end_turn(a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], [])
+        store.end_turn(
+            a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], []
+        )
     before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
     for name in (
         "TRIGGER turn_changed",
@@ -631,7 +697,11 @@ def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: P
     store._db.execute("PRAGMA user_version = 3")
     store.close()
     store = SqliteStore(path)
-    assert (store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)) == before
+    assert (
+        store.tally().counts,
+        store.search(ANN, TurnFilter(), 5),
+        store.conversations(ANN),
+    ) == before
     assert store.read("SELECT through FROM rollups") == [(1_000,)]
     assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
     store.close()

@@ -1,4 +1,5 @@
-"""After whatever a guard did, an endpoint that wants each call answered once, and not by nothing, takes the next request."""
+"""After whatever a guard did, an endpoint that wants each call answered once, and not by nothing,
+takes the next request."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -39,12 +40,23 @@ def ask(agent: str, query: str, call_id: str, intents: int = 2, **more: Any) -> 
     return Call(f"ask_{agent}", {"query": query, "intent_count": intents, **more}, call_id)
 
 
-def kit_at(server: Loopback, api: str, cards: tuple[AgentCard, ...] = (), tools: Any = None, **settings: Any) -> SmallKit:
+def kit_at(
+    server: Loopback,
+    api: str,
+    cards: tuple[AgentCard, ...] = (),
+    tools: Any = None,
+    **settings: Any,
+) -> SmallKit:
     """Four agents that say their name, and a lead, or whoever has a card here, at the endpoint."""
     model = chat_model(ModelSpec(key="stub", provider="openai", api=api), base_url=server.url)  # type: ignore[arg-type]
     models: dict[str, Any] = {agent: answering(f"From {agent}.") for agent in AGENTS}
     models |= {card.id: model for card in cards}
-    settings = {"guards": Guards(), "default_sub_agent": "shop", "support_agent": "support", **settings}
+    settings = {
+        "guards": Guards(),
+        "default_sub_agent": "shop",
+        "support_agent": "support",
+        **settings,
+    }
     return small_kit(model, models, tools, cards=cards, **settings)
 
 
@@ -58,55 +70,111 @@ def sent(request: JSON) -> tuple[list[str], list[str]]:
     items: list[JSON] = request.get("messages") or request["input"]
     names = [item["name"] for item in items if item.get("type") == "function_call"]
     names += [call["function"]["name"] for item in items for call in item.get("tool_calls") or ()]
-    results = [i for i in items if i.get("role") == "tool" or i.get("type") == "function_call_output"]
+    results = [
+        i for i in items if i.get("role") == "tool" or i.get("type") == "function_call_output"
+    ]
     return names, [str(item.get("content") or item.get("output")) for item in results]
 
 
-SUPPORT, SHOP = ask("support", "my receipt didn't scan", "c1"), ask("shop", "find me coffee deals", "c2")
+SUPPORT, SHOP = (
+    ask("support", "my receipt didn't scan", "c1"),
+    ask("shop", "find me coffee deals", "c2"),
+)
 GUARDED: dict[str, tuple[tuple[tuple[Call, ...], ...], str, str, tuple[str, ...], list[str]]] = {
-    "failsafe": (((SUPPORT,), (ask("shop", "find me coffee deals", "c1"),)), MIXED, "", (), ["support", "shop"]),
-    "duplicate": (((SUPPORT, SHOP, ask("shop", "find me  COFFEE deals", "c3")),), MIXED, "", (), ["support", "shop", "shop"]),
-    "overlap": (((SUPPORT, SHOP, ask("play", "bonus level", "c3")),), MIXED, "", (), ["support", "shop", "play"]),
+    "failsafe": (
+        ((SUPPORT,), (ask("shop", "find me coffee deals", "c1"),)),
+        MIXED,
+        "",
+        (),
+        ["support", "shop"],
+    ),
+    "duplicate": (
+        ((SUPPORT, SHOP, ask("shop", "find me  COFFEE deals", "c3")),),
+        MIXED,
+        "",
+        (),
+        ["support", "shop", "shop"],
+    ),
+    "overlap": (
+        ((SUPPORT, SHOP, ask("play", "bonus level", "c3")),),
+        MIXED,
+        "",
+        (),
+        ["support", "shop", "play"],
+    ),
     "verbatim": (((ask("shop", "coffee offers", "c1", 1),),), MIXED, "", (), ["shop"]),
-    "echo": (((ask("shop", "ok", "c1"), ask("play", "ok", "c2")),), "ok", ASKED, ("support",), ["support", "play"]),
+    "echo": (
+        ((ask("shop", "ok", "c1"), ask("play", "ok", "c2")),),
+        "ok",
+        ASKED,
+        ("support",),
+        ["support", "play"],
+    ),
     "fastpath": (((),), "what is the capital of France?", "", (), ["shop"]),
 }
-"""Guard -> the calls of each model reply before the composing one, the message, what was said before, and the calls sent then."""
+"""Guard -> the calls of each model reply before the composing one, the message, what was said
+before, and the calls sent then."""
 
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-FR-3", "SAT-15")
 @APIS
 @pytest.mark.parametrize("guard", GUARDED)
-async def test_the_request_after_a_guard_acted_is_taken(server: Loopback, guard: str, api: str) -> None:
+async def test_the_request_after_a_guard_acted_is_taken(
+    server: Loopback, guard: str, api: str
+) -> None:
     decided, text, said, in_play, names = GUARDED[guard]
-    server.plays(*(Say(["Let me look."], calls) for calls in decided), Say(["Here is what I found: all is well."]))
+    server.plays(
+        *(Say(["Let me look."], calls) for calls in decided),
+        Say(["Here is what I found: all is well."]),
+    )
     reply = await turn(kit_at(server, api), text, said, in_play)
     assert guard in {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
     assert (reply.status, len(server.requests)) == ("ok", len(decided) + 1), reply.events[-1]
     called, results = sent(server.requests[-1])
     assert sorted(called) == sorted(f"ask_{name}" for name in names)
     assert results.count(SET_ASIDE) == len(names) - len(reply.outcomes)
-    own = [item.get("id") for item in server.requests[-1].get("input", ()) if item.get("role") == "assistant"]
+    own = [
+        item.get("id")
+        for item in server.requests[-1].get("input", ())
+        if item.get("role") == "assistant"
+    ]
     assert api == "chat" or own[-1] == "msg_1", "the provider's own item goes back to it"
 
 
 @pytest.mark.realtime
 @pytest.mark.req("PC2-FR-3", "PC2-FR-7")
 @APIS
-async def test_the_request_after_repeated_ids_over_cap_calls_and_a_second_round_is_taken(server: Loopback, api: str) -> None:
-    first = [SUPPORT, ask("shop", "find me coffee deals", "c1"), ask("play", "my receipt and coffee", "c1")]
+async def test_the_request_after_repeated_ids_over_cap_calls_and_a_second_round_is_taken(
+    server: Loopback, api: str
+) -> None:
+    first = [
+        SUPPORT,
+        ask("shop", "find me coffee deals", "c1"),
+        ask("play", "my receipt and coffee", "c1"),
+    ]
     again = [ask("rewards", "coffee deals", "c1")]
-    server.plays(Say(["Let me look."], first), Say([], again), *[Say(["All that I found. I left out play and rewards."])] * 2)
+    server.plays(
+        Say(["Let me look."], first),
+        Say([], again),
+        *[Say(["All that I found. I left out play and rewards."])] * 2,
+    )
     reply = await turn(kit_at(server, api, cap=2), MIXED)
     assert reply.status == "ok" and not server.script[1:]
-    assert sorted(sent(server.requests[-1])[0]) == ["ask_play", "ask_rewards", "ask_shop", "ask_support"]
+    assert sorted(sent(server.requests[-1])[0]) == [
+        "ask_play",
+        "ask_rewards",
+        "ask_shop",
+        "ask_support",
+    ]
     assert reply.routing.dropped == ("play", "rewards")
 
 
 @pytest.mark.realtime
 @APIS
-async def test_answers_and_tool_results_without_words_are_sent_as_such(server: Loopback, api: str) -> None:
+async def test_answers_and_tool_results_without_words_are_sent_as_such(
+    server: Loopback, api: str
+) -> None:
     class Silent:
         card, time_budget = AgentCard(id="shop", description="d", model="offline"), None
 
@@ -118,14 +186,24 @@ async def test_answers_and_tool_results_without_words_are_sent_as_such(server: L
         """Finds nothing."""
         return ""
 
-    card = AgentCard(id="support", description="Answers support.", model="offline", tools=("nothing",))
+    card = AgentCard(
+        id="support", description="Answers support.", model="offline", tools=("nothing",)
+    )
     kit = kit_at(server, api, (card,), {"nothing": nothing})
     kit.team = kit.team.with_agents({"shop": Silent()})
     fine = Say(["Sharp photos scan best; nothing turned up for coffee."])
-    server.plays(Say([], [SUPPORT, SHOP]), Say([], [Call("nothing", {}, "n1"), Call("nothing", {}, "n1")]), fine, fine)
+    server.plays(
+        Say([], [SUPPORT, SHOP]),
+        Say([], [Call("nothing", {}, "n1"), Call("nothing", {}, "n1")]),
+        fine,
+        fine,
+    )
     reply = await turn(kit, MIXED)
     assert reply.status == "ok" and {o.kind for o in reply.outcomes} == {"answer"}, reply.outcomes
-    assert sent(server.requests[2])[1] == ["(no text)"] * 2 and "(no text)" in sent(server.requests[3])[1]
+    assert (
+        sent(server.requests[2])[1] == ["(no text)"] * 2
+        and "(no text)" in sent(server.requests[3])[1]
+    )
 
 
 @pytest.mark.req("SAT-15")
@@ -134,7 +212,10 @@ def test_other_calls_leave_all_else_on_the_message() -> None:
     content: list[Any] = [
         reasoning,
         {"type": "text", "text": "One moment.", "id": "msg_1"},
-        *({"type": "function_call", "name": f"ask_{a}", "arguments": "{}", "call_id": c} for a, c in (("a", "x"), ("b", "x"))),
+        *(
+            {"type": "function_call", "name": f"ask_{a}", "arguments": "{}", "call_id": c}
+            for a, c in (("a", "x"), ("b", "x"))
+        ),
     ]
     calls = [ToolCall(name=f"ask_{agent}", args={}, id="x") for agent in ("a", "b")]
     usage = UsageMetadata(input_tokens=3, output_tokens=4, total_tokens=7)
@@ -150,8 +231,14 @@ def test_other_calls_leave_all_else_on_the_message() -> None:
     apart = with_unique_ids(calls)
     assert [call["id"] for call in apart] == ["x", "x-2"] and with_unique_ids(apart) is apart
     changed = with_calls(message, apart)
-    assert changed.content == content[:3], "the block of a call that has another id now is gone, reasoning stays"
+    assert changed.content == content[:3], (
+        "the block of a call that has another id now is gone, reasoning stays"
+    )
     assert changed.tool_calls == apart and changed.text == "One moment."
-    assert (changed.response_metadata, changed.usage_metadata, changed.id) == ({"id": "resp_1"}, usage, "m")
+    assert (changed.response_metadata, changed.usage_metadata, changed.id) == (
+        {"id": "resp_1"},
+        usage,
+        "m",
+    )
     assert changed.additional_kwargs == {"refusal": None}
     assert with_calls(message, []).content == content[:2]

@@ -60,7 +60,9 @@ def test_every_public_name_loads() -> None:
 def test_import_kit_loads_nothing_heavy() -> None:
     heavy = "{'langchain_core', 'opik', 'streamlit', 'pandas', 'matplotlib', 'pydantic', 'numpy', 'fastapi'}"
     code = f"import sys, kit; print(sorted({heavy} & set(sys.modules)))"
-    told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
     assert told.strip() == "[]"
 
 

@@ -1,4 +1,5 @@
-"""write_memory and read_memory: keys that the tool makes, contracts before the write, locks until the reader confirms."""
+"""write_memory and read_memory: keys that the tool makes, contracts before the write, locks until
+the reader confirms."""
 
 import asyncio
 import json
@@ -22,7 +23,18 @@ from kit.stores.bus import LocalBus
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sqlite import open_documents
 from kit.stores.sqlite import SqliteStore
-from kit.tools.task_memory import HOLD, READ, STREAM, TOOLS, WAIT, WRITE, MemoryConfig, Task, TaskMemory, memory_key
+from kit.tools.task_memory import (
+    HOLD,
+    READ,
+    STREAM,
+    TOOLS,
+    WAIT,
+    WRITE,
+    MemoryConfig,
+    Task,
+    TaskMemory,
+    memory_key,
+)
 from tests.kits import asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
@@ -46,7 +58,10 @@ def memory_over(stores: Documents) -> TaskMemory:
 
 
 async def events(stores: Documents, kind: str) -> list[Any]:
-    return [event.payload for event in await stores.events.query(EventFilter(tenant_id="acme", event_type=kind))]
+    return [
+        event.payload
+        for event in await stores.events.query(EventFilter(tenant_id="acme", event_type=kind))
+    ]
 
 
 @pytest.mark.req("AS-8")
@@ -55,9 +70,15 @@ async def test_the_tool_makes_the_key_and_only_its_principal_reads_by_it() -> No
     report = await memory.write(a_task(), "outlet_ids", {"outlet_ids": ["o1"]}, IDS)
     assert report == {"status": "written", "key": "acme:s1:t1:outlet_ids"}
     item = await memory.read(ANN, report["key"])
-    assert item and (item.value, item.source, item.task_id) == ({"outlet_ids": ["o1"]}, "scout", "t1")
+    assert item and (item.value, item.source, item.task_id) == (
+        {"outlet_ids": ["o1"]},
+        "scout",
+        "t1",
+    )
     assert await memory.read(EVE, report["key"]) is None
-    assert (await memory.write(a_task(), "taste", "dry", "string", USER))["key"] == "acme:user:ann:taste"
+    assert (await memory.write(a_task(), "taste", "dry", "string", USER))[
+        "key"
+    ] == "acme:user:ann:taste"
     with pytest.raises(StorageSchemaError):
         await memory.write(a_task(), "", "dry", "string")
 
@@ -70,7 +91,9 @@ def test_no_two_tasks_make_the_same_key(first: Any, second: Any) -> None:
 
     def key_of(tenant: str, middle: tuple[str, str], label: str, scope: Any) -> str:
         session, task, user = (*middle, "ann") if scope == "session" else ("s", "t", middle[1])
-        return memory_key(Task(Principal(tenant_id=tenant, user_id=user), session, task, "a"), label, scope)
+        return memory_key(
+            Task(Principal(tenant_id=tenant, user_id=user), session, task, "a"), label, scope
+        )
 
     def place_of(tenant: str, middle: tuple[str, str], label: str, scope: Any) -> Any:
         return tenant, middle if scope == "session" else middle[1], label, scope
@@ -109,18 +132,27 @@ async def test_another_task_waits_five_seconds_for_the_reader_to_confirm() -> No
     await memory.write(a_task(2), "taste", "sweet", "string", USER)
     assert loop.time() == pytest.approx(7, abs=0.1)
     waits = [
-        event.lock_wait_ms for event in await stores.events.query(EventFilter(tenant_id="acme", event_type="memory.written"))
+        event.lock_wait_ms
+        for event in await stores.events.query(
+            EventFilter(tenant_id="acme", event_type="memory.written")
+        )
     ]
     assert waits == [0, pytest.approx(2000, abs=100)]
-    await memory.confirm(ANN, item)  # a late word of the first reader frees nothing of the second task's
+    await memory.confirm(
+        ANN, item
+    )  # a late word of the first reader frees nothing of the second task's
     with pytest.raises(MemoryLockError):
         await memory.write(a_task(3), "taste", "sour", "string", USER)
     await asyncio.sleep(HOLD)
-    await memory.write(a_task(3), "taste", "sour", "string", USER)  # whose reader died holds nobody up for good
+    await memory.write(
+        a_task(3), "taste", "sour", "string", USER
+    )  # whose reader died holds nobody up for good
 
 
 @pytest.mark.req("AS-8")
-async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_next_is_written() -> None:
+async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_next_is_written() -> (
+    None
+):
     memory, readings = memory_over(documents()), list[tuple[int, Any]]()
 
     async def work(number: int) -> None:
@@ -140,7 +172,9 @@ async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_n
     assert len(readings) == 50 and all(number == value for number, value in readings)
 
 
-async def ask(config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:") -> Reply:
+async def ask(
+    config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:"
+) -> Reply:
     """A turn in which `scout` works first and then, in a second round, `clerk`."""
     async with opened(config, scout, clerk, store) as kit:
         return await kit.ask("find outlets", kit.session("s", "acme", "ann"))
@@ -150,23 +184,41 @@ def opened(
     config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:"
 ) -> AbstractAsyncContextManager[Kit]:
     """The kit of such a turn."""
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("scout", "clerk"))
+    lead = AgentCard(
+        id="lead", description="Leads.", model="offline", sub_agents=("scout", "clerk")
+    )
     cards = [
-        AgentCard(id="scout", description="Finds.", model="offline", tools=(WRITE,), tool_config={WRITE: config}),
+        AgentCard(
+            id="scout",
+            description="Finds.",
+            model="offline",
+            tools=(WRITE,),
+            tool_config={WRITE: config},
+        ),
         AgentCard(id="clerk", description="Reads.", model="offline", tools=(READ,)),
     ]
     rounds = [asks("scout"), *([asks("clerk")] if clerk else []), stitched]
-    models = {"lead": ScriptedModel(*rounds), "scout": ScriptedModel(*scout), "clerk": ScriptedModel(*clerk)}
+    models = {
+        "lead": ScriptedModel(*rounds),
+        "scout": ScriptedModel(*scout),
+        "clerk": ScriptedModel(*clerk),
+    }
     deck = Deck.of([lead, *cards], required_blocks=(), tools=[TOOLS])
     return open_kit(SETTINGS.with_(store=store), deck=deck, models=models)
 
 
 def results(reply: Reply, tool: str) -> list[Any]:
-    return [event.body for event in reply.events if isinstance(event.body, ToolEnded) and event.body.tool == tool]
+    return [
+        event.body
+        for event in reply.events
+        if isinstance(event.body, ToolEnded) and event.body.tool == tool
+    ]
 
 
 @pytest.mark.req("AS-8")
-async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_the_turn(tmp_path: Any) -> None:
+async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_the_turn(
+    tmp_path: Any,
+) -> None:
     path = tmp_path / "kit.sqlite"
 
     def reads(messages: Sequence[Any]) -> Line:
@@ -176,15 +228,24 @@ async def test_a_card_writes_and_another_reads_and_the_data_stays_behind_after_t
         return Line(calls=[(READ, {"key": key})])
 
     write = Line(calls=[(WRITE, {"key": "ids", "data": '{"outlet_ids": ["o1"]}'})])
-    reply = await ask({"shape": IDS}, [write, Line("Done.")], [reads, Line("They are o1.")], str(path))
+    reply = await ask(
+        {"shape": IDS}, [write, Line("Done.")], [reads, Line("They are o1.")], str(path)
+    )
     ((written,), (read,)) = results(reply, WRITE), results(reply, READ)
-    assert json.loads(written.result)["key"].endswith(".scout:ids") and read.result == '{"outlet_ids": ["o1"]}'
+    assert (
+        json.loads(written.result)["key"].endswith(".scout:ids")
+        and read.result == '{"outlet_ids": ["o1"]}'
+    )
     store = SqliteStore(path)
-    assert store.read("SELECT locked_by, document ->> 'source' FROM agent_memory") == [(None, "scout")]  # reading confirmed
+    assert store.read("SELECT locked_by, document ->> 'source' FROM agent_memory") == [
+        (None, "scout")
+    ]  # reading confirmed
     store.close()
 
 
-async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothing_of_what_is_in_it() -> None:
+async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothing_of_what_is_in_it() -> (
+    None
+):
     bus, stores = LocalBus(), documents()
     memory = TaskMemory(stores, bus=bus)
     waiting = asyncio.create_task(bus.read(STREAM, "monitors", "one", wait=60))
@@ -194,9 +255,17 @@ async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothin
     assert not waiting.done()
     key = (await memory.write(a_task(), "ids", {"outlet_ids": ["o1"]}, IDS))["key"]
     (entry,) = await waiting
-    lineage = {"tenant_id": "acme", "user_id": "ann", "session_id": "s1", "plan_id": None, "task_id": "t1"}
+    lineage = {
+        "tenant_id": "acme",
+        "user_id": "ann",
+        "session_id": "s1",
+        "plan_id": None,
+        "task_id": "t1",
+    }
     assert entry.body == {"event": "memory.upsert", "key": key, "scope": "session", **lineage}
-    assert (item := await memory.read(ANN, entry.body["key"])) and item.value == {"outlet_ids": ["o1"]}
+    assert (item := await memory.read(ANN, entry.body["key"])) and item.value == {
+        "outlet_ids": ["o1"]
+    }
 
 
 async def test_a_write_that_waits_for_a_lock_is_said_when_it_was_made() -> None:
@@ -227,11 +296,17 @@ async def test_a_model_cannot_loosen_the_contract_of_its_card_and_reads_what_was
     loose = {"key": "ids", "data": {"x": 1}, "return_spec": {"shape": {"x": "integer"}}}
     reply = await ask({"shape": IDS}, [Line(calls=[(WRITE, loose)]), Line("I could not keep it.")])
     (result,) = results(reply, WRITE)
-    assert json.loads(result.result) == {"status": "contract_violation", "expected": IDS, "actual": {"x": "integer"}}
+    assert json.loads(result.result) == {
+        "status": "contract_violation",
+        "expected": IDS,
+        "actual": {"x": "integer"},
+    }
     assert "bad_arguments" in (result.error or "")
     reply = await ask({}, [Line(calls=[(WRITE, loose)]), Line("Kept.")])
     assert json.loads(results(reply, WRITE)[0].result)["status"] == "written"
-    reply = await ask({}, [Line(calls=[(WRITE, {**loose, "return_spec": {"shape": "arrray"}})]), Line("No.")])
+    reply = await ask(
+        {}, [Line(calls=[(WRITE, {**loose, "return_spec": {"shape": "arrray"}})]), Line("No.")]
+    )
     assert "did you mean 'array'" in results(reply, WRITE)[0].result
 
 

@@ -31,7 +31,11 @@ from tests.worlds import TOOL_IDS, toolbox
 
 BUDGET = 4.0
 SEARCH = "search_offers"
-RATED = {"type": "object", "properties": {"text": {"type": "string"}, "confidence": {"type": "number"}}, "required": ["text"]}
+RATED = {
+    "type": "object",
+    "properties": {"text": {"type": "string"}, "confidence": {"type": "number"}},
+    "required": ["text"],
+}
 MODELS: Mapping[str, Any] = {
     "simulated-slow": {"provider": "simulated", "law": {"latency": {"median": 60}}},
     "simulated-quick": {"provider": "simulated", "law": {"latency": {"median": 0.5}}},
@@ -40,7 +44,11 @@ MODELS: Mapping[str, Any] = {
 CARDS: Mapping[str, Mapping[str, Any]] = {
     "lead": {"sub_agents": ["explainer"], "model": "offline"},
     "explainer": {"model": "simulated-slow", "policy": {"time_budget_ms": 4000}},
-    "quick": {"model": "simulated-quick", "handoff": {"output_schema": RATED}, "policy": {"time_budget_ms": 4000}},
+    "quick": {
+        "model": "simulated-quick",
+        "handoff": {"output_schema": RATED},
+        "policy": {"time_budget_ms": 4000},
+    },
     "editor": {
         "model": "simulated-slow",
         "handoff": {"fields": {"draft": {"required": True}}},
@@ -49,11 +57,17 @@ CARDS: Mapping[str, Mapping[str, Any]] = {
 }
 
 
-def deck_of(folder: Path, cause: Cause, card: Mapping[str, Any] = {}, deck: Mapping[str, Any] = {}) -> Deck:
-    """The deck as files: the explainer has the tools by which this befalls it; these keys are in its card and in deck.yaml."""
+def deck_of(
+    folder: Path, cause: Cause, card: Mapping[str, Any] = {}, deck: Mapping[str, Any] = {}
+) -> Deck:
+    """The deck as files: the explainer has the tools by which this befalls it; these keys are in
+    its card and in deck.yaml."""
     (folder / "deck").mkdir()
     (folder / "blocks").mkdir()
-    files: dict[str, Any] = {"models.yaml": MODELS, "deck/deck.yaml": {"orchestrator": "lead", "required_blocks": [], **deck}}
+    files: dict[str, Any] = {
+        "models.yaml": MODELS,
+        "deck/deck.yaml": {"orchestrator": "lead", "required_blocks": [], **deck},
+    }
     for name, fields in CARDS.items():
         own = {"tools": HELD[cause], **card} if name == "explainer" else {}
         files[f"deck/{name}.yaml"] = {"id": name, "description": f"About {name}.", **fields, **own}
@@ -98,7 +112,10 @@ FAULTS: Mapping[Cause, dict[str, Any]] = {
 
 
 def kit_of(deck: Deck, models: Mapping[str, Any]) -> SmallKit:
-    told = {"lead": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("explainer")), **models}
+    told = {
+        "lead": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("explainer")),
+        **models,
+    }
     return SmallKit(with_topologies(bind(deck, told, tools())), SqliteStore(":memory:"))
 
 
@@ -130,7 +147,9 @@ async def test_a_time_out_is_traced_to_what_took_the_time(
     assert all(str(remedy) in str(diagnosis) for remedy in REMEDIES[cause])
 
 
-RACE: Mapping[str, Any] = {"topologies": {"chat": {"explainer": {"kind": "race", "members": ["explainer", "quick"]}}}}
+RACE: Mapping[str, Any] = {
+    "topologies": {"chat": {"explainer": {"kind": "race", "members": ["explainer", "quick"]}}}
+}
 
 
 @dataclass(frozen=True)
@@ -150,24 +169,45 @@ async def test_what_spans_do_not_show_is_not_made_up(tmp_path: Path) -> None:
     kit = kit_of(deck_of(tmp_path, "model"), {})
     kit.team = kit.team.with_agents({"explainer": Dawdler(kit.team.agents["explainer"].card)})
     diagnosis = found(await turn_of(kit))["explainer"]
-    assert (diagnosis.cause, diagnosis.remedies, diagnosis.seconds) == ("unknown", (), pytest.approx(BUDGET))
+    assert (diagnosis.cause, diagnosis.remedies, diagnosis.seconds) == (
+        "unknown",
+        (),
+        pytest.approx(BUDGET),
+    )
 
 
 @pytest.mark.req("SO-20")
-async def test_a_race_that_nobody_finished_is_told_of_its_members_and_not_once_more_of_itself(tmp_path: Path) -> None:
-    reply = await turn_of(kit_of(deck_of(tmp_path, "model", {}, RACE), {"quick": answering("late", 60.0)}))
-    assert {agent: diagnosis.cause for agent, diagnosis in found(reply).items()} == {"explainer~1": "model", "quick": "model"}
+async def test_a_race_that_nobody_finished_is_told_of_its_members_and_not_once_more_of_itself(
+    tmp_path: Path,
+) -> None:
+    reply = await turn_of(
+        kit_of(deck_of(tmp_path, "model", {}, RACE), {"quick": answering("late", 60.0)})
+    )
+    assert {agent: diagnosis.cause for agent, diagnosis in found(reply).items()} == {
+        "explainer~1": "model",
+        "quick": "model",
+    }
 
 
 async def test_other_failures_are_no_time_outs(tmp_path: Path) -> None:
-    kit = kit_of(deck_of(tmp_path, "model"), {"explainer": failing(OSError("unavailable: timeout: no answer within 5 s"))})
+    kit = kit_of(
+        deck_of(tmp_path, "model"),
+        {"explainer": failing(OSError("unavailable: timeout: no answer within 5 s"))},
+    )
     assert found(await turn_of(kit)) == {}
 
 
 def spans(*steps: tuple[Any, str, float, float]) -> Trace:
     """A turn with one agent whose 4 s ran out, and its steps: kind, name, from, to."""
     agent = Span(
-        id="a", parent_id="t", kind="agent", name="a", agent="a", started=1.0, ended=5.0, error="invocation: timeout: no answer"
+        id="a",
+        parent_id="t",
+        kind="agent",
+        name="a",
+        agent="a",
+        started=1.0,
+        ended=5.0,
+        error="invocation: timeout: no answer",
     )
     below = [
         Span(
@@ -185,7 +225,13 @@ def spans(*steps: tuple[Any, str, float, float]) -> Trace:
     ]
     return Trace(
         turn_id="t",
-        spans=(Span(id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0, ended=5.0), agent, *below),
+        spans=(
+            Span(
+                id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0, ended=5.0
+            ),
+            agent,
+            *below,
+        ),
     )
 
 
@@ -193,11 +239,41 @@ def spans(*steps: tuple[Any, str, float, float]) -> Trace:
 @pytest.mark.parametrize(
     ("steps", "cause", "slowest", "seconds"),
     [
-        ([("model", "m", 1, 2.9), ("tool", "x", 2.9, 3.5), ("tool", "x", 3.5, 4.1), ("tool", "y", 4.1, 5)], "tool", "x", 2.1),
-        ([("tool", "x", 1, 3), ("tool", "y", 1, 3), ("tool", "z", 1, 3), ("model", "m", 2.9, 5)], "model", "m", 2.1),
-        ([("model", "m", 1, 2.2), ("model", "n", 2.2, 3.4), ("model", "m", 3.4, 5)], "reasoning", "", 4.0),
-        ([("model", "m", 1, 3.5), ("model", "n", 3.5, 4.2), ("model", "n", 4.2, 5)], "model", "m", 2.5),
-        ([("model failed", "m", 1, 2.5), ("model", "n", 2.5, 3.8), ("model", "n", 3.8, 5)], "model", "m", 2.8),
+        (
+            [
+                ("model", "m", 1, 2.9),
+                ("tool", "x", 2.9, 3.5),
+                ("tool", "x", 3.5, 4.1),
+                ("tool", "y", 4.1, 5),
+            ],
+            "tool",
+            "x",
+            2.1,
+        ),
+        (
+            [("tool", "x", 1, 3), ("tool", "y", 1, 3), ("tool", "z", 1, 3), ("model", "m", 2.9, 5)],
+            "model",
+            "m",
+            2.1,
+        ),
+        (
+            [("model", "m", 1, 2.2), ("model", "n", 2.2, 3.4), ("model", "m", 3.4, 5)],
+            "reasoning",
+            "",
+            4.0,
+        ),
+        (
+            [("model", "m", 1, 3.5), ("model", "n", 3.5, 4.2), ("model", "n", 4.2, 5)],
+            "model",
+            "m",
+            2.5,
+        ),
+        (
+            [("model failed", "m", 1, 2.5), ("model", "n", 2.5, 3.8), ("model", "n", 3.8, 5)],
+            "model",
+            "m",
+            2.8,
+        ),
         ([("model", "m", 1, 1.5), ("tool", "x", 4.5, 5)], "unknown", "", 3.0),
         ([], "unknown", "", 4.0),
     ],
@@ -206,7 +282,11 @@ def test_many_short_steps_count_as_much_as_a_long_one_and_what_runs_at_once_coun
     steps: list[Any], cause: Cause, slowest: str, seconds: float
 ) -> None:
     [(_, diagnosis)] = diagnoses(spans(*steps))
-    assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == (cause, slowest, pytest.approx(seconds))
+    assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == (
+        cause,
+        slowest,
+        pytest.approx(seconds),
+    )
 
 
 # What helps
@@ -215,11 +295,20 @@ QUICK = {"quick": answering(json.dumps({"text": "Quick.", "confidence": 0.9}), 0
 LATE = {"time_budget_ms": 4000}
 CHANGES: Mapping[str, Mapping[str, Any]] = {
     "mend the tool": {"tool_config": {SEARCH: {"timeout_ms": 1000}}},
-    "let a faster": {"fallback_model": "simulated-quick", "policy": {**LATE, "model_time_ms": 1000}},
+    "let a faster": {
+        "fallback_model": "simulated-quick",
+        "policy": {**LATE, "model_time_ms": 1000},
+    },
     "let it think": {"tuning": {"reasoning_effort": "low"}},
-    "give it less": {"handoff": {"closed": True, "max_query_tokens": 9, "fields": {"about": {"max_tokens": 9}}}},
+    "give it less": {
+        "handoff": {"closed": True, "max_query_tokens": 9, "fields": {"about": {"max_tokens": 9}}}
+    },
     "until then": RACE,
-    "split it": {"topologies": {"chat": {"explainer": {"kind": "pipeline", "members": ["quick", "editor"], "bar": 0.6}}}},
+    "split it": {
+        "topologies": {
+            "chat": {"explainer": {"kind": "pipeline", "members": ["quick", "editor"], "bar": 0.6}}
+        }
+    },
 }
 """First words of a remedy -> the keys it asks for, with values, in the explainer's card or in deck.yaml."""
 MENU = [(cause, remedy) for cause, remedies in REMEDIES.items() for remedy in remedies]
@@ -230,7 +319,12 @@ AT_ONCE = [(cause, remedy) for cause, remedy in MENU if not remedy.says.startswi
 
 def changed(folder: Path, cause: Cause, remedy: Remedy) -> Deck:
     [change] = [change for words, change in CHANGES.items() if remedy.says.startswith(words)]
-    return deck_of(folder, cause, change if remedy.where == "card" else {}, change if remedy.where == "deck" else {})
+    return deck_of(
+        folder,
+        cause,
+        change if remedy.where == "card" else {},
+        change if remedy.where == "deck" else {},
+    )
 
 
 def dotted(value: Any, path: str = "") -> Iterator[str]:
@@ -244,16 +338,26 @@ def dotted(value: Any, path: str = "") -> Iterator[str]:
 
 
 @pytest.mark.req("SO-20", "SO-13")
-@pytest.mark.parametrize(("cause", "remedy"), MENU, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in MENU])
-def test_every_remedy_is_configuration_that_loads_by_the_keys_it_names(cause: Cause, remedy: Remedy, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cause", "remedy"), MENU, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in MENU]
+)
+def test_every_remedy_is_configuration_that_loads_by_the_keys_it_names(
+    cause: Cause, remedy: Remedy, tmp_path: Path
+) -> None:
     changed(tmp_path, cause, remedy)
-    [keys] = [set(dotted(change)) for words, change in CHANGES.items() if remedy.says.startswith(words)]
+    [keys] = [
+        set(dotted(change)) for words, change in CHANGES.items() if remedy.says.startswith(words)
+    ]
     assert set(remedy.keys) <= keys
 
 
 @pytest.mark.req("SO-20", "SO-13")
-@pytest.mark.parametrize(("cause", "remedy"), AT_ONCE, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in AT_ONCE])
-async def test_a_remedy_brings_an_answer_within_the_same_time(cause: Cause, remedy: Remedy, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("cause", "remedy"), AT_ONCE, ids=[f"{cause}: {remedy.says[:20]}" for cause, remedy in AT_ONCE]
+)
+async def test_a_remedy_brings_an_answer_within_the_same_time(
+    cause: Cause, remedy: Remedy, tmp_path: Path
+) -> None:
     deck = changed(tmp_path, cause, remedy)
     [outcome] = (await turn_of(kit_of(deck, {**FAULTS[cause], **QUICK}))).outcomes
     assert isinstance(outcome, Answer), outcome
@@ -264,11 +368,24 @@ async def test_a_remedy_brings_an_answer_within_the_same_time(cause: Cause, reme
 @pytest.mark.req("SO-20", "SO-13")
 @pytest.mark.parametrize("key", ["closed", "max_query_tokens", "fields", ""])
 async def test_less_to_read_is_a_quicker_call(key: str, tmp_path: Path) -> None:
-    handoff = {"fields": {"about": {}}, **{k: v for k, v in CHANGES["give it less"]["handoff"].items() if k == key}}
-    reader = ScriptedModel(lambda messages: Line("Read.", delay=sum(len(m.text) for m in messages) / 700))
+    handoff = {
+        "fields": {"about": {}},
+        **{k: v for k, v in CHANGES["give it less"]["handoff"].items() if k == key},
+    }
+    reader = ScriptedModel(
+        lambda messages: Line("Read.", delay=sum(len(m.text) for m in messages) / 700)
+    )
     told = {"query": "q" * 999, "about": "a" * 999, "prior_context": "p" * 999, "intent_count": 1}
-    lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else Line("One moment.", calls=[("ask_explainer", told)]))
-    deck = deck_of(tmp_path, "model", {"handoff": handoff}, {"guards": {"overlap": False, "verbatim": False}})
+    lead = ScriptedModel(
+        lambda m: (
+            stitched(m)
+            if m[-1].type == "tool"
+            else Line("One moment.", calls=[("ask_explainer", told)])
+        )
+    )
+    deck = deck_of(
+        tmp_path, "model", {"handoff": handoff}, {"guards": {"overlap": False, "verbatim": False}}
+    )
     reply = await turn_of(kit_of(deck, {"lead": lead, "explainer": reader}))
     assert [(o.kind, found(reply).get("explainer") is None) for o in reply.outcomes] == [
         ("answer" if key else "failure", bool(key))
@@ -289,8 +406,12 @@ def test_thinking_less_reaches_the_model(tmp_path: Path) -> None:
 @pytest.mark.req("SO-20")
 def test_more_time_is_not_on_the_menu() -> None:
     limits = [key for _, remedy in MENU for key in remedy.keys if "budget" in key or "_ms" in key]
-    assert set(limits) == {"tool_config.<tool>.timeout_ms", "policy.model_time_ms"}, "a part's limit inside the agent's own"
-    assert {cause for cause, _ in MENU} == {*get_args(Cause)} - {"unknown"}, "nothing is left without a remedy"
+    assert set(limits) == {"tool_config.<tool>.timeout_ms", "policy.model_time_ms"}, (
+        "a part's limit inside the agent's own"
+    )
+    assert {cause for cause, _ in MENU} == {*get_args(Cause)} - {"unknown"}, (
+        "nothing is left without a remedy"
+    )
     stopped = {cause for cause, remedy in MENU if "kind: race" in str(remedy)}
     assert stopped == {cause for cause, _ in MENU}, "the stopgap is always there"
 
@@ -302,7 +423,13 @@ def test_more_time_is_not_on_the_menu() -> None:
 async def test_the_share_of_each_cause_is_one_call(tmp_path: Path) -> None:
     deck = deck_of(tmp_path, "tool")
     kit = kit_of(deck, FAULTS["tool"])
-    for models in (FAULTS["tool"], {}, {}, FAULTS["reasoning"], {"explainer": failing(OSError("x"))}):
+    for models in (
+        FAULTS["tool"],
+        {},
+        {},
+        FAULTS["reasoning"],
+        {"explainer": failing(OSError("x"))},
+    ):
         kit.team = kit_of(deck, models).team
         await turn_of(kit)
     rates = metrics(kit.store).timeouts

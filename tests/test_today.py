@@ -15,7 +15,12 @@ from kit.worlds.consumer.world import load_world
 from tests.test_own_tools import FILES
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
-QUESTIONS = ("find coffee deals", "which offers end soon?", "any restaurant offers for pizza?", "which games pay points?")
+QUESTIONS = (
+    "find coffee deals",
+    "which offers end soon?",
+    "any restaurant offers for pizza?",
+    "which games pay points?",
+)
 
 
 @pytest.mark.req("K-13")
@@ -23,8 +28,15 @@ QUESTIONS = ("find coffee deals", "which offers end soon?", "any restaurant offe
 async def test_nothing_that_is_shown_ends_before_today(today: str | None) -> None:
     async with open_kit(EMBEDDED.with_(today=today)) as kit:
         assert kit.today == (today or load_world(EMBEDDED.data).as_of)
-        replies = [await kit.ask(question, kit.session(f"s{n}")) for n, question in enumerate(QUESTIONS)]
-    shown = [event.body.payload for reply in replies for event in reply.events if isinstance(event.body, Component)]
+        replies = [
+            await kit.ask(question, kit.session(f"s{n}")) for n, question in enumerate(QUESTIONS)
+        ]
+    shown = [
+        event.body.payload
+        for reply in replies
+        for event in reply.events
+        if isinstance(event.body, Component)
+    ]
     ends = [payload["ends"] for payload in shown if "ends" in payload]
     assert len(ends) > 5 and min(ends) >= kit.today
 
@@ -47,5 +59,7 @@ def _deck(folder: Path, today: str | None = None) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text)
     file = folder / "helpdesk" / "deck.yaml"
-    file.write_text(yaml.safe_dump({**yaml.safe_load(file.read_text()), **({"today": today} if today else {})}))
+    file.write_text(
+        yaml.safe_dump({**yaml.safe_load(file.read_text()), **({"today": today} if today else {})})
+    )
     return file.parent

@@ -31,7 +31,9 @@ def test_nothing_to_do_takes_no_time() -> None:
 def test_results_come_in_the_order_of_the_work_when_the_slowest_has_ended() -> None:
     async def play() -> tuple[list[str], float]:
         ended: list[Any] = []
-        return await together([after(3.0, "slow", ended), after(1.0, "quick", ended)]), asyncio.get_running_loop().time()
+        return await together(
+            [after(3.0, "slow", ended), after(1.0, "quick", ended)]
+        ), asyncio.get_running_loop().time()
 
     assert run_virtual(play()) == (["slow", "quick"], 3.0)
 
@@ -42,9 +44,17 @@ def test_the_first_exception_is_raised_once_all_have_ended(second: Any) -> None:
     complaints: list[Any] = []
 
     async def play() -> None:
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: complaints.append(context)
+        )
         with pytest.raises(ValueError, match="first"):
-            await together([after(1.0, ValueError("first"), ended), after(3.0, second, ended), after(2.0, "third", ended)])
+            await together(
+                [
+                    after(1.0, ValueError("first"), ended),
+                    after(3.0, second, ended),
+                    after(2.0, "third", ended),
+                ]
+            )
 
     run_virtual(play())
     gc.collect()

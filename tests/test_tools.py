@@ -59,7 +59,9 @@ def world() -> World:
 
 
 def client(app: Any) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=StreamingASGITransport(app), base_url="http://upstream.internal", timeout=10)
+    return httpx.AsyncClient(
+        transport=StreamingASGITransport(app), base_url="http://upstream.internal", timeout=10
+    )
 
 
 @dataclass
@@ -91,11 +93,21 @@ class Run:
         return f"{self.message!r} {self.result!r} {self.events!r}"
 
 
-async def call(tool: BaseTool, principal: Principal = ACME, episode: str = "e1", prior: str | None = None, **args: Any) -> Run:
+async def call(
+    tool: BaseTool,
+    principal: Principal = ACME,
+    episode: str = "e1",
+    prior: str | None = None,
+    **args: Any,
+) -> Run:
     events: list[Body] = []
-    inherited = InheritedContext(principal=principal, episode_id=episode, locale="en-US", prior_context=prior)
+    inherited = InheritedContext(
+        principal=principal, episode_id=episode, locale="en-US", prior_context=prior
+    )
     with within(ToolContext(agent="shop", turn_id="t1", inherited=inherited, emit=events.append)):
-        message = await tool.ainvoke({"type": "tool_call", "name": tool.name, "args": args, "id": "c1"})
+        message = await tool.ainvoke(
+            {"type": "tool_call", "name": tool.name, "args": args, "id": "c1"}
+        )
     assert isinstance(message.artifact, ToolResult) and message.content == message.artifact.text
     return Run(message, message.artifact, events)
 
@@ -109,9 +121,14 @@ async def attempt(tool: BaseTool, timeout_ms: int, **args: Any) -> ToolResult:
 
 
 @asynccontextmanager
-async def opened(alter: Callable[[Reply], Reply] = lambda reply: reply, latency: float = 0.0) -> AsyncGenerator[Any, None]:
+async def opened(
+    alter: Callable[[Reply], Reply] = lambda reply: reply, latency: float = 0.0
+) -> AsyncGenerator[Any, None]:
     """A factory of tools over the embedded services, and what their requests were."""
-    async with client(context_app(world(), latency=latency)) as context, client(support_app(world(), pace=latency)) as support:
+    async with (
+        client(context_app(world(), latency=latency)) as context,
+        client(support_app(world(), pace=latency)) as support,
+    ):
         watched = Watched(HttpEnrich(context), alter)
         box = toolbox(watched, HttpSupport(support))
 
@@ -132,7 +149,11 @@ def altered(**changes: Any) -> Callable[[Reply], Reply]:
 
 def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
     assert {*IDS.split(), *(spec.id for spec in (*RENDERS, *SKILLS))} == TOOL_IDS
-    assert {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)} == {*ENRICHERS, *LIBRARY} == {*CONSUMER, *MANGA}
+    assert (
+        {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)}
+        == {*ENRICHERS, *LIBRARY}
+        == {*CONSUMER, *MANGA}
+    )
 
 
 async def test_every_status_a_tool_sends_is_in_the_vocabulary() -> None:
@@ -192,7 +213,9 @@ async def test_an_answer_that_comes_in_pieces_is_used_whole_or_not_at_all(whole:
     async def answer(request: Request) -> StreamingResponse:
         headers = {"x-principal": request.headers["x-principal"]}
         async with client(context_app(world())) as honest:
-            body = (await honest.post("/v1/enrich", content=await request.body(), headers=headers)).content
+            body = (
+                await honest.post("/v1/enrich", content=await request.body(), headers=headers)
+            ).content
 
         async def pieces() -> AsyncGenerator[bytes, None]:
             yield body[:-40]
@@ -208,7 +231,11 @@ async def test_an_answer_that_comes_in_pieces_is_used_whole_or_not_at_all(whole:
     if whole:
         assert (run.result, run.events) == (expected.result, expected.events)
     else:
-        assert (run.result.fault, run.result.text, run.result.components) == ("contract_violation", UNAVAILABLE, ())
+        assert (run.result.fault, run.result.text, run.result.components) == (
+            "contract_violation",
+            UNAVAILABLE,
+            (),
+        )
 
 
 # Verified before anything else sees it
@@ -226,15 +253,27 @@ async def test_a_reply_for_the_same_principal_passes() -> None:
 @pytest.mark.parametrize("foreign", [GLOBEX, Principal(tenant_id="acme", user_id="u-002")], ids=str)
 @pytest.mark.parametrize("status", ["ok", "partial", "error"])
 @pytest.mark.parametrize("version", ["1.2.0", "9.0.0"])
-async def test_a_reply_for_another_principal_reaches_nobody(foreign: Principal, status: str, version: str) -> None:
+async def test_a_reply_for_another_principal_reaches_nobody(
+    foreign: Principal, status: str, version: str
+) -> None:
     def swapped(reply: Reply) -> Reply:
         sent: dict[str, Any] = reply.payload or {}
-        marked = {**sent, "topic": MARK, "offers": [{**offer, "title": MARK} for offer in sent["offers"]]}
-        return reply.model_copy(update={"principal": foreign, "payload": marked, "status": status, "version": version})
+        marked = {
+            **sent,
+            "topic": MARK,
+            "offers": [{**offer, "title": MARK} for offer in sent["offers"]],
+        }
+        return reply.model_copy(
+            update={"principal": foreign, "payload": marked, "status": status, "version": version}
+        )
 
     async with opened(swapped) as make:
         run = await call(make("search_offers"), query="coffee")
-    assert (run.result.fault, run.result.text, run.result.components) == ("principal_mismatch", UNAVAILABLE, ())
+    assert (run.result.fault, run.result.text, run.result.components) == (
+        "principal_mismatch",
+        UNAVAILABLE,
+        (),
+    )
     assert [envelope.principal_verified for envelope in run.envelopes] == [False]
     assert MARK not in run.everything() and str(foreign) not in run.everything()
 
@@ -260,10 +299,20 @@ async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> Non
         async with opened(altered(status=status)) as make:
             runs[status] = await call(make("search_offers"), query="coffee")
     ok, partial, error = (runs[status].result for status in ("ok", "partial", "error"))
-    assert ok.text.startswith("Coffee offers") and ok.caveat is None and ok.fault is None and len(ok.components) == 3
+    assert (
+        ok.text.startswith("Coffee offers")
+        and ok.caveat is None
+        and ok.fault is None
+        and len(ok.components) == 3
+    )
     assert (partial.text, partial.caveat, partial.fault) == (f"{ok.text} {CAVEAT}", CAVEAT, None)
     assert partial.components == ok.components
-    assert (error.text, error.caveat, error.fault, error.components) == (UNAVAILABLE, None, "unavailable", ())
+    assert (error.text, error.caveat, error.fault, error.components) == (
+        UNAVAILABLE,
+        None,
+        "unavailable",
+        (),
+    )
     assert [run.envelopes[0].status for run in runs.values()] == ["ok", "partial", "error"]
 
 
@@ -277,8 +326,13 @@ async def test_the_list_of_failed_sources_is_not_looked_at_again() -> None:
 
 
 @pytest.mark.req("PC2-S5.5", "PC2-S9.5-8")
-@pytest.mark.parametrize(("version", "fault"), [("1.0.0", None), ("1.9.3", None), ("2.0.0", "unavailable"), ("x", "unavailable")])
-async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(version: str, fault: Reason | None) -> None:
+@pytest.mark.parametrize(
+    ("version", "fault"),
+    [("1.0.0", None), ("1.9.3", None), ("2.0.0", "unavailable"), ("x", "unavailable")],
+)
+async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(
+    version: str, fault: Reason | None
+) -> None:
     async with opened(altered(version=version)) as make:
         run = await call(make("search_offers"), query="coffee")
     assert run.result.fault == fault
@@ -297,10 +351,16 @@ async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(version:
         {"domain_type": "rewards"},
     ],
 )
-async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(changes: dict[str, Any]) -> None:
+async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(
+    changes: dict[str, Any],
+) -> None:
     async with opened(altered(**changes)) as make:
         run = await call(make("search_offers"), query="coffee")
-    assert (run.result.fault, run.result.text, run.result.components) == ("contract_violation", UNAVAILABLE, ())
+    assert (run.result.fault, run.result.text, run.result.components) == (
+        "contract_violation",
+        UNAVAILABLE,
+        (),
+    )
     assert MARK not in run.everything()
 
 
@@ -310,7 +370,12 @@ async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(change
     [
         ("search_offers", "coffee", "Coffee offers (", {"retailers", "minimum"}),
         ("search_products", "coffee", "Coffee products (", {"name", "price_cents"}),
-        ("get_restaurant_offers", "pizza", "Pizza restaurant offers: ", {"restaurant", "cuisine", "minimum_cents"}),
+        (
+            "get_restaurant_offers",
+            "pizza",
+            "Pizza restaurant offers: ",
+            {"restaurant", "cuisine", "minimum_cents"},
+        ),
     ],
 )
 async def test_neither_domain_nor_enricher_alone_says_how_a_payload_is_read(
@@ -319,13 +384,17 @@ async def test_neither_domain_nor_enricher_alone_says_how_a_payload_is_read(
     async with opened() as make:
         result = (await call(make(tool), query=query)).result
     assert result.fault is None and result.text.startswith(opening)
-    assert result.components and all(fields <= component.payload.keys() for component in result.components)
+    assert result.components and all(
+        fields <= component.payload.keys() for component in result.components
+    )
 
 
 @pytest.mark.req("PC2-S5.5")
 async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
     def cached(reply: Reply) -> Reply:
-        return reply.model_copy(update={"cache_meta": reply.cache_meta.model_copy(update={"cached": True})})
+        return reply.model_copy(
+            update={"cache_meta": reply.cache_meta.model_copy(update={"cached": True})}
+        )
 
     async with opened() as make:
         plain = await call(make("search_offers"), query="coffee")
@@ -348,7 +417,9 @@ async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
         (200, f"<html>{MARK}", "contract_violation"),
     ],
 )
-async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(status: int, body: str, fault: Reason) -> None:
+async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(
+    status: int, body: str, fault: Reason
+) -> None:
     async def answer(_: Request) -> Response:
         return Response(body, status_code=status)
 
@@ -361,7 +432,10 @@ async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(sta
 
 async def test_a_slow_service_is_a_timeout_by_the_tools_own_setting() -> None:
     async with opened(latency=1.0) as make:
-        late, soon = [await attempt(make("search_offers"), timeout_ms, query="coffee") for timeout_ms in (200, 400)]
+        late, soon = [
+            await attempt(make("search_offers"), timeout_ms, query="coffee")
+            for timeout_ms in (200, 400)
+        ]
     assert (late.fault, late.text, soon.fault) == ("timeout", UNAVAILABLE, None)
 
 
@@ -372,8 +446,13 @@ async def test_a_service_that_is_not_there_is_unavailable() -> None:
 
     async with httpx.AsyncClient(transport=Nowhere(), base_url="http://nowhere.internal") as gone:
         box = toolbox(HttpEnrich(gone), HttpSupport(gone))
-        runs = [await call(box["get_user_points"]({})), await call(box["ask_support_service"]({}), query="scan")]
-    assert [(run.result.fault, run.result.text) for run in runs] == [("unavailable", UNAVAILABLE)] * 2
+        runs = [
+            await call(box["get_user_points"]({})),
+            await call(box["ask_support_service"]({}), query="scan"),
+        ]
+    assert [(run.result.fault, run.result.text) for run in runs] == [
+        ("unavailable", UNAVAILABLE)
+    ] * 2
     assert all(MARK not in run.everything() for run in runs)
 
 
@@ -389,9 +468,13 @@ async def test_the_resolved_configuration_sets_the_default_limit() -> None:
 
 
 @pytest.mark.parametrize("config", [{"limits": 3}, {"limit": 0}])
-async def test_a_setting_a_tool_does_not_know_is_a_fault_of_the_deck(config: dict[str, Any]) -> None:
+async def test_a_setting_a_tool_does_not_know_is_a_fault_of_the_deck(
+    config: dict[str, Any],
+) -> None:
     async with opened() as make:
-        with pytest.raises(BindError, match=rf"search_offers.*{next(iter(config))}.*limit, timeout_ms"):
+        with pytest.raises(
+            BindError, match=rf"search_offers.*{next(iter(config))}.*limit, timeout_ms"
+        ):
             make("search_offers", config)
 
 
@@ -420,9 +503,14 @@ async def test_a_mixed_question_is_answered_truly_in_plain_sentences() -> None:
         offers = (await call(make("search_offers", {"limit": 20}), query=question)).result
         pending = (await call(make("list_receipts"), status="pending")).result
         rejected = (await call(make("match_receipt"), query=question)).result
-    assert f"You have {true.points:,} points; {true.pending_points:,} more are pending from 1 receipt." in points.text
+    assert (
+        f"You have {true.points:,} points; {true.pending_points:,} more are pending from 1 receipt."
+        in points.text
+    )
     assert {component.payload["id"] for component in offers.components} == true.offer_ids
-    assert [component.payload["id"] for component in pending.components] == list(true.receipt_ids["pending"])
+    assert [component.payload["id"] for component in pending.components] == list(
+        true.receipt_ids["pending"]
+    )
     assert true.receipt_ids["pending"][0] in pending.text
     assert true.receipt_ids["rejected"][0] in rejected.text and "too blurry" in rejected.text
 
@@ -435,14 +523,26 @@ async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> No
             assert result.text[0].isupper() and result.text.endswith("."), result.text
             assert not {"{", "}", "None", "_"} & set(result.text.split()), result.text
             kinds[spec.id] = {component.type for component in result.components}
-    assert set().union(*kinds.values()) == {"offer", "product", "points", "reward", "receipt", "game", "restaurant", "retailer"}
+    assert set().union(*kinds.values()) == {
+        "offer",
+        "product",
+        "points",
+        "reward",
+        "receipt",
+        "game",
+        "restaurant",
+        "retailer",
+    }
     assert kinds["get_user_points"] == {"points"} and kinds["calculate_redemption"] == {"reward"}
 
 
 async def test_nothing_found_is_said_and_the_best_is_shown() -> None:
     async with opened() as make:
         result = (await call(make("search_offers"), query="flux capacitors")).result
-    assert result.text.startswith('No offers for "flux capacitors" were found. Other offers: ') and result.components
+    assert (
+        result.text.startswith('No offers for "flux capacitors" were found. Other offers: ')
+        and result.components
+    )
 
 
 # Support and feedback
@@ -472,11 +572,15 @@ async def test_support_is_told_what_earlier_turns_were_about() -> None:
 
 async def test_support_that_stops_in_the_middle_is_unavailable() -> None:
     async def half(_: Request) -> Response:
-        return Response('{"kind":"opened","conversation_id":"sc-1"}\n{"kind":"text","text":"Half"}\n')
+        return Response(
+            '{"kind":"opened","conversation_id":"sc-1"}\n{"kind":"text","text":"Half"}\n'
+        )
 
     app = Starlette(routes=[Route("/v1/ask", half, methods=["POST"])])
     async with client(app) as http:
-        run = await call(toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({}), query="scan")
+        run = await call(
+            toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({}), query="scan"
+        )
     assert (run.result.fault, run.result.text) == ("unavailable", UNAVAILABLE)
 
 
@@ -488,10 +592,20 @@ class Kept:
     given: list[Feedback] = field(default_factory=list[Feedback])
 
     def turns(
-        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+        self,
+        session_id: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int = 50,
     ) -> list[TurnRecord]:
         who = {"tenant_id": "acme", "user_id": "u-001"}
-        fields: dict[str, Any] = {"session_id": session_id, "message": "", "pattern": "mediated", "started_at": 0.0, **who}
+        fields: dict[str, Any] = {
+            "session_id": session_id,
+            "message": "",
+            "pattern": "mediated",
+            "started_at": 0.0,
+            **who,
+        }
         return [TurnRecord(id=turn, **fields) for turn in self.recent[:limit]]
 
     def give_feedback(self, feedback: Feedback) -> None:
@@ -500,7 +614,8 @@ class Kept:
 
 @pytest.mark.req("PC1-S5.2b")
 @pytest.mark.parametrize(
-    ("recent", "verdict", "expected"), [(("t1", "t0"), "bad", ("t0", 0)), (("t1",), "good", ("t1", 1)), ((), "Good", ("t1", 1))]
+    ("recent", "verdict", "expected"),
+    [(("t1", "t0"), "bad", ("t0", 0)), (("t1",), "good", ("t1", 1)), ((), "Good", ("t1", 1))],
 )
 async def test_feedback_in_words_is_stored_as_a_thumb_on_the_turn_before(
     recent: tuple[str, ...], verdict: str, expected: tuple[str, int]
@@ -508,13 +623,20 @@ async def test_feedback_in_words_is_stored_as_a_thumb_on_the_turn_before(
     kept = Kept(recent)
     async with client(support_app(world())) as http:
         run = await call(
-            toolbox(HttpEnrich(http), HttpSupport(http), cast("Store", kept))["llm_feedback"]({}), verdict=verdict, note="as said"
+            toolbox(HttpEnrich(http), HttpSupport(http), cast("Store", kept))["llm_feedback"]({}),
+            verdict=verdict,
+            note="as said",
         )
-    assert [(feedback.turn_id, feedback.score, feedback.note) for feedback in kept.given] == [(*expected, "as said")]
+    assert [(feedback.turn_id, feedback.score, feedback.note) for feedback in kept.given] == [
+        (*expected, "as said")
+    ]
     assert run.result.fault is None
 
 
 async def test_feedback_without_a_store_is_not_claimed_to_be_kept() -> None:
     async with opened() as make:
         run = await call(make("llm_feedback"), verdict="good")
-    assert (run.result.fault, run.result.text) == ("unavailable", "Feedback cannot be stored right now.")
+    assert (run.result.fault, run.result.text) == (
+        "unavailable",
+        "Feedback cannot be stored right now.",
+    )

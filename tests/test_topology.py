@@ -35,7 +35,11 @@ RATED = {
     "properties": {"text": {"type": "string"}, "confidence": {"type": "number"}},
     "required": ["text", "confidence"],
 }
-VERDICT = {"type": "object", "properties": {"best": {"type": "integer"}, "merged": {"type": "string"}}, "required": ["best"]}
+VERDICT = {
+    "type": "object",
+    "properties": {"best": {"type": "integer"}, "merged": {"type": "string"}},
+    "required": ["best"],
+}
 RUBRIC = Rubric(id="quality", criteria=("It answers what was asked.", "It is short."))
 
 
@@ -50,15 +54,26 @@ def rated(text: str, confidence: float, delay: float = 0.0) -> ScriptedModel:
 
 
 def joint(
-    topology: Topology, models: Mapping[str, Any], cards: Mapping[str, AgentCard], shop: Topology | None = None, **settings: Any
+    topology: Topology,
+    models: Mapping[str, Any],
+    cards: Mapping[str, AgentCard],
+    shop: Topology | None = None,
+    **settings: Any,
 ) -> SmallKit:
-    """A kit whose orchestrator asks `explainer`, carried out as `topology` says; `shop` says it of the other sub-agent."""
+    """A kit whose orchestrator asks `explainer`, carried out as `topology` says; `shop` says it of
+    the other sub-agent."""
     topologies = {"explainer": topology} | ({"shop": shop} if shop else {})
-    lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("explainer", "shop"))
+    lead = AgentCard(
+        id="orchestrator", description="R.", model="offline", sub_agents=("explainer", "shop")
+    )
     names = dict.fromkeys((*models, "explainer", "shop"))
     plain = [cards.get(name, card(name)) for name in names if name != "orchestrator"]
     told = DeckSettings(
-        orchestrator="orchestrator", required_blocks=(), guards=TERSE, topologies={"chat": topologies}, **settings
+        orchestrator="orchestrator",
+        required_blocks=(),
+        guards=TERSE,
+        topologies={"chat": topologies},
+        **settings,
     )
     deck = Deck.of([lead, *plain], settings=told, rubrics=[RUBRIC])
     leading = models.get("orchestrator") or ScriptedModel(asks("explainer"), stitched)
@@ -74,7 +89,10 @@ def chosen(reply: Reply) -> AnswerChosen:
 def ended(reply: Reply) -> dict[str, tuple[str, float]]:
     """Agent -> how it ended, and when."""
     bodies = [(e.at, e.body) for e in reply.events if isinstance(e.body, AgentEnded)]
-    return {b.agent: ("answer" if isinstance(b.outcome, Answer) else b.outcome.reason, round(at, 6)) for at, b in bodies}
+    return {
+        b.agent: ("answer" if isinstance(b.outcome, Answer) else b.outcome.reason, round(at, 6))
+        for at, b in bodies
+    }
 
 
 RACE = Topology(kind="race", members=("explainer", "quick"))
@@ -82,12 +100,21 @@ RACE = Topology(kind="race", members=("explainer", "quick"))
 
 @pytest.mark.req("SO-7")
 async def test_race_the_first_answer_wins_the_rest_is_stopped_and_composition_follows() -> None:
-    models = {"explainer": answering("Slow and thorough.", 3.0), "quick": answering("Quick and good.", 1.0)}
+    models = {
+        "explainer": answering("Slow and thorough.", 3.0),
+        "quick": answering("Quick and good.", 1.0),
+    }
     reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
     assert reply.text == "Quick and good." and reply.events[-1].at == pytest.approx(1.0)
-    assert ended(reply) == {"quick": ("answer", 1.0), "explainer~1": ("cancelled", 1.0), "explainer": ("answer", 1.0)}
+    assert ended(reply) == {
+        "quick": ("answer", 1.0),
+        "explainer~1": ("cancelled", 1.0),
+        "explainer": ("answer", 1.0),
+    }
     assert (chosen(reply).winner, chosen(reply).members) == ("quick", ("explainer~1", "quick"))
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [("explainer", "answer")], "one call, one outcome"
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [("explainer", "answer")], (
+        "one call, one outcome"
+    )
     assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
 
 
@@ -98,30 +125,53 @@ async def test_race_what_the_stopped_ones_spent_is_counted() -> None:
 
     models = {"explainer": paid("abcdefgh", 100, 1.0), "quick": paid("done", 1, 4.5)}
     reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
-    spent = {e.body.agent: e.body.outcome.usage for e in reply.events if isinstance(e.body, AgentEnded)}
+    spent = {
+        e.body.agent: e.body.outcome.usage for e in reply.events if isinstance(e.body, AgentEnded)
+    }
     assert ended(reply)["explainer~1"] == ("cancelled", 4.5)
-    assert spent["explainer~1"].output_tokens == 10, "five pieces of eight characters had come when it was stopped"
-    assert spent["explainer"].output_tokens == spent["explainer~1"].output_tokens + spent["quick"].output_tokens
+    assert spent["explainer~1"].output_tokens == 10, (
+        "five pieces of eight characters had come when it was stopped"
+    )
+    assert (
+        spent["explainer"].output_tokens
+        == spent["explainer~1"].output_tokens + spent["quick"].output_tokens
+    )
     models_said = [s.usage for s in reply.trace.spans if s.kind == "model"]
     assert reply.usage.output_tokens == sum(usage.output_tokens for usage in models_said)
 
 
 @pytest.mark.req("SO-7", "SO-21")
 @pytest.mark.parametrize(
-    ("sure", "winner", "at"), [(0.9, "quick", 1.0), (0.6, "quick", 1.0), (0.59, "explainer~1", 3.0), (0.3, "explainer~1", 3.0)]
+    ("sure", "winner", "at"),
+    [
+        (0.9, "quick", 1.0),
+        (0.6, "quick", 1.0),
+        (0.59, "explainer~1", 3.0),
+        (0.3, "explainer~1", 3.0),
+    ],
 )
-async def test_race_first_means_the_first_that_meets_the_bar(sure: float, winner: str, at: float) -> None:
+async def test_race_first_means_the_first_that_meets_the_bar(
+    sure: float, winner: str, at: float
+) -> None:
     cards = {name: card(name, rated=True) for name in ("explainer", "quick")}
     models = {"explainer": rated("Slow", 0.8, 3.0), "quick": rated("Quick", sure, 1.0)}
-    reply = await run_turn("explain this", ALICE, joint(RACE.model_copy(update={"bar": 0.6}), models, cards))
+    reply = await run_turn(
+        "explain this", ALICE, joint(RACE.model_copy(update={"bar": 0.6}), models, cards)
+    )
     assert chosen(reply).winner == winner and reply.events[-1].at == pytest.approx(at)
 
 
 @pytest.mark.req("SO-21")
 @pytest.mark.parametrize(("best", "other"), [(1.0, 3.0), (3.0, 1.0)])
-async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_ended(best: float, other: float) -> None:
+async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_ended(
+    best: float, other: float
+) -> None:
     cards = {name: card(name, rated=True) for name in ("explainer", "quick", "third")}
-    models = {"explainer": rated("So", 0.4, other), "quick": rated("So-so", 0.5, best), "third": failing(OSError("x"), 2.0)}
+    models = {
+        "explainer": rated("So", 0.4, other),
+        "quick": rated("So-so", 0.5, best),
+        "third": failing(OSError("x"), 2.0),
+    }
     race = Topology(kind="race", members=("explainer", "quick", "third"), bar=0.6)
     reply = await run_turn("explain this", ALICE, joint(race, models, cards))
     [outcome] = reply.outcomes
@@ -130,8 +180,13 @@ async def test_race_when_none_meets_the_bar_the_surest_comes_marked_whenever_it_
 
 
 @pytest.mark.req("SO-7")
-@pytest.mark.parametrize(("topology", "cards"), [(RACE, {}), (RACE.model_copy(update={"bar": 0.9}), {"explainer", "quick"})])
-async def test_race_of_equals_that_end_at_one_moment_the_first_listed_wins(topology: Topology, cards: set[str]) -> None:
+@pytest.mark.parametrize(
+    ("topology", "cards"),
+    [(RACE, {}), (RACE.model_copy(update={"bar": 0.9}), {"explainer", "quick"})],
+)
+async def test_race_of_equals_that_end_at_one_moment_the_first_listed_wins(
+    topology: Topology, cards: set[str]
+) -> None:
     models = {"explainer": rated("First", 0.5, 1.0), "quick": rated("Second", 0.5, 1.0)}
     kit = joint(topology, models, {name: card(name, rated=True) for name in cards})
     assert chosen(await run_turn("explain this", ALICE, kit)).winner == "explainer~1"
@@ -142,13 +197,18 @@ async def test_race_where_nobody_answers_is_one_typed_failure() -> None:
     models = {"explainer": failing(OSError("x"), 1.0), "quick": failing(ValueError("y"), 2.0)}
     reply = await run_turn("explain this", ALICE, joint(RACE, models, {}))
     [outcome] = reply.outcomes
-    assert isinstance(outcome, Failure) and (outcome.agent, outcome.reason) == ("explainer", "exception")
+    assert isinstance(outcome, Failure) and (outcome.agent, outcome.reason) == (
+        "explainer",
+        "exception",
+    )
     assert "explainer" in reply.text and chosen(reply).winner is None
 
 
 @pytest.mark.req("SO-7")
 @pytest.mark.parametrize(("cap", "members", "dropped"), [(3, 2, ()), (2, 1, ()), (1, 1, ("shop",))])
-async def test_members_count_against_the_cap_and_never_crowd_out_what_was_asked(cap: int, members: int, dropped: Any) -> None:
+async def test_members_count_against_the_cap_and_never_crowd_out_what_was_asked(
+    cap: int, members: int, dropped: Any
+) -> None:
     models = {
         "orchestrator": ScriptedModel(asks("explainer", "shop"), stitched),
         "explainer": answering("E", 1.0),
@@ -167,12 +227,20 @@ async def test_what_one_joint_took_of_the_cap_the_next_one_does_not_have() -> No
     other = Topology(kind="race", members=("shop", "third"))
     for cap, members in ((4, [2, 2]), (3, [2, 1]), (2, [1, 1])):
         lead = ScriptedModel(asks("explainer", "shop"), stitched)
-        reply = await run_turn("two", ALICE, joint(RACE, {**models, "orchestrator": lead}, {}, shop=other), cap=cap)
-        assert [len(event.body.members) for event in reply.events if isinstance(event.body, AnswerChosen)] == members
+        reply = await run_turn(
+            "two", ALICE, joint(RACE, {**models, "orchestrator": lead}, {}, shop=other), cap=cap
+        )
+        assert [
+            len(event.body.members)
+            for event in reply.events
+            if isinstance(event.body, AnswerChosen)
+        ] == members
 
 
 @pytest.mark.req("PC2-NFR-5")
-async def test_a_member_that_begins_later_and_stays_silent_is_spoken_for_from_its_own_start() -> None:
+async def test_a_member_that_begins_later_and_stays_silent_is_spoken_for_from_its_own_start() -> (
+    None
+):
     models = {
         "orchestrator": ScriptedModel(asks("explainer", "shop"), stitched),
         "explainer": answering("A draft.", 1.0),
@@ -180,7 +248,9 @@ async def test_a_member_that_begins_later_and_stays_silent_is_spoken_for_from_it
         "shop": answering("Deals.", 5.0),
     }
     reply = await run_turn("two things", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
-    lines = [(event.at, event.body.agent) for event in reply.events if isinstance(event.body, StatusLine)]
+    lines = [
+        (event.at, event.body.agent) for event in reply.events if isinstance(event.body, StatusLine)
+    ]
     assert lines == [(1.5, "shop"), (2.5, "editor")]
 
 
@@ -191,7 +261,9 @@ async def test_a_stopped_turn_stops_every_member(after: float) -> None:
     await asyncio.sleep(after)
     turn.cancel()
     reply = await turn
-    assert reply.status == "cancelled" and all(span.status != "running" for span in reply.trace.spans)
+    assert reply.status == "cancelled" and all(
+        span.status != "running" for span in reply.trace.spans
+    )
     assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
 
 
@@ -205,17 +277,31 @@ JUDGED = {
 @pytest.mark.req("SO-7")
 async def test_ensemble_a_judge_with_the_rubric_picks_among_all_answers() -> None:
     judge = answering('{"best": 2}', 1.0)
-    models = {"explainer": answering("One view.", 2.0), "second": answering("Another view.", 1.0), "judge": judge}
+    models = {
+        "explainer": answering("One view.", 2.0),
+        "second": answering("Another view.", 1.0),
+        "judge": judge,
+    }
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
-    assert reply.text == "Another view." and reply.events[-1].at == pytest.approx(3.0), "both, then the judge"
+    assert reply.text == "Another view." and reply.events[-1].at == pytest.approx(3.0), (
+        "both, then the judge"
+    )
     told = str(judge.seen[0][-1].content)
-    assert "It is short." in told and "Candidate 1:\nOne view." in told and "Request: about explainer" in told
+    assert (
+        "It is short." in told
+        and "Candidate 1:\nOne view." in told
+        and "Request: about explainer" in told
+    )
     assert (chosen(reply).winner, chosen(reply).because) == ("second", "preferred by the judge")
 
 
 @pytest.mark.req("SO-7")
 async def test_ensemble_the_judge_may_merge() -> None:
-    models = {"explainer": answering("A."), "second": answering("B."), "judge": answering('{"best": 1, "merged": "A and B."}')}
+    models = {
+        "explainer": answering("A."),
+        "second": answering("B."),
+        "judge": answering('{"best": 1, "merged": "A and B."}'),
+    }
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
     assert reply.text == "A and B." and chosen(reply).because == "merged by the judge"
 
@@ -231,10 +317,16 @@ async def test_ensemble_the_judge_may_merge() -> None:
     ],
     ids=["fields", "fields as text", "prose", "a field is missing"],
 )
-async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(merged: object, text: str, because: str) -> None:
+async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(
+    merged: object, text: str, because: str
+) -> None:
     verdict = VERDICT | {"properties": {"best": {"type": "integer"}, "merged": {}}}
     own = card("explainer", rated=True, eval={"judge": "judge", "rubric": "quality"})
-    judged = {"explainer": own, "second": card("second", rated=True), "judge": card("judge", handoff={"output_schema": verdict})}
+    judged = {
+        "explainer": own,
+        "second": card("second", rated=True),
+        "judge": card("judge", handoff={"output_schema": verdict}),
+    }
     models = {
         "explainer": rated("A.", 0.9),
         "second": rated("B.", 0.8),
@@ -242,21 +334,40 @@ async def test_ensemble_what_a_judge_merges_has_the_form_the_card_asks_for(merge
     }
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, judged))
     [outcome] = reply.outcomes
-    assert isinstance(outcome, Answer) and json.loads(outcome.text)["text"] == text and chosen(reply).because == because
+    assert (
+        isinstance(outcome, Answer)
+        and json.loads(outcome.text)["text"] == text
+        and chosen(reply).because == because
+    )
     assert outcome.confidence == (0.7 if because.startswith("merged") else 0.8)
 
 
-@pytest.mark.parametrize("judge", [failing(OSError("x")), *map(answering, ('{"best": 7}', '{"best": 0}', '{"best": -1}', "hm"))])
-async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(judge: ScriptedModel) -> None:
-    models = {"explainer": answering("One view."), "second": answering("Another view."), "judge": judge}
+@pytest.mark.parametrize(
+    "judge",
+    [failing(OSError("x")), *map(answering, ('{"best": 7}', '{"best": 0}', '{"best": -1}', "hm"))],
+)
+async def test_ensemble_without_a_verdict_an_answer_comes_with_a_reservation(
+    judge: ScriptedModel,
+) -> None:
+    models = {
+        "explainer": answering("One view."),
+        "second": answering("Another view."),
+        "judge": judge,
+    }
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
     [outcome] = reply.outcomes
-    assert isinstance(outcome, Answer) and outcome.text == "One view." and outcome.caveat == UNJUDGED
+    assert (
+        isinstance(outcome, Answer) and outcome.text == "One view." and outcome.caveat == UNJUDGED
+    )
 
 
 async def test_ensemble_one_answer_needs_no_judge() -> None:
     judge = ScriptedModel()
-    models = {"explainer": failing(OSError("x")), "second": answering("Another view."), "judge": judge}
+    models = {
+        "explainer": failing(OSError("x")),
+        "second": answering("Another view."),
+        "judge": judge,
+    }
     reply = await run_turn("explain this", ALICE, joint(ENSEMBLE, models, JUDGED))
     assert reply.text == "Another view." and judge.seen == []
 
@@ -269,7 +380,13 @@ PIPELINE = Topology(kind="pipeline", members=("explainer", "editor"))
 async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field() -> None:
     editor = answering("A better text.", 1.0)
     reply = await run_turn(
-        "explain", ALICE, joint(PIPELINE, {"explainer": answering("A draft.", 2.0), "editor": editor}, {"editor": EDITOR})
+        "explain",
+        ALICE,
+        joint(
+            PIPELINE,
+            {"explainer": answering("A draft.", 2.0), "editor": editor},
+            {"editor": EDITOR},
+        ),
     )
     assert reply.text == "A better text." and reply.events[-1].at == pytest.approx(3.0)
     assert "draft: A draft." in str(editor.seen[0][0].content)
@@ -277,24 +394,34 @@ async def test_pipeline_the_second_gets_the_firsts_answer_as_a_declared_field() 
 
 @pytest.mark.req("SO-7")
 @pytest.mark.parametrize(("sure", "asked"), [(0.9, 0), (0.6, 0), (0.59, 1), (0.3, 1)])
-async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(sure: float, asked: int) -> None:
+async def test_pipeline_the_second_pass_may_depend_on_how_sure_the_first_is(
+    sure: float, asked: int
+) -> None:
     editor = answering('{"text": "Better", "confidence": 0.9}')
     cards = {"explainer": card("explainer", rated=True), "editor": EDITOR}
     topology = PIPELINE.model_copy(update={"bar": 0.6})
-    await run_turn("explain this", ALICE, joint(topology, {"explainer": rated("Draft", sure), "editor": editor}, cards))
+    await run_turn(
+        "explain this",
+        ALICE,
+        joint(topology, {"explainer": rated("Draft", sure), "editor": editor}, cards),
+    )
     assert len(editor.seen) == asked
 
 
 async def test_pipeline_a_draft_nobody_could_go_over_stands_with_a_reservation() -> None:
     models = {"explainer": answering("A draft."), "editor": failing(OSError("x"))}
-    [outcome] = (await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))).outcomes
+    [outcome] = (
+        await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
+    ).outcomes
     assert isinstance(outcome, Answer) and outcome.caveat == UNCHECKED
 
 
 async def test_pipeline_without_a_draft_there_is_nothing_to_go_over() -> None:
     editor = ScriptedModel()
     models = {"explainer": failing(OSError("x")), "editor": editor}
-    [outcome] = (await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))).outcomes
+    [outcome] = (
+        await run_turn("explain this", ALICE, joint(PIPELINE, models, {"editor": EDITOR}))
+    ).outcomes
     assert isinstance(outcome, Failure) and editor.seen == []
 
 
@@ -317,21 +444,43 @@ async def test_members_keep_their_own_budgets_and_the_tree_shows_who_worked_for_
     [
         ({"kind": "race", "members": ["explainer"]}, "a race has 2 or 3 members, 1 are listed"),
         ({"kind": "race", "members": ["explainer"] * 4}, "a race has 2 or 3 members, 4 are listed"),
-        ({"kind": "race", "members": ["explainer", "quik"]}, "unknown card 'quik': did you mean 'quick'?"),
-        ({"kind": "race", "members": ["explainer", "quick"], "bar": 0.5}, "declares no confidence in its output schema"),
-        ({"kind": "pipeline", "members": ["explainer", "quick"]}, "'quick' has no hand-off field 'draft'"),
-        ({"kind": "pipeline", "members": ["explainer", "quick", "quick"]}, "a pipeline is two agents, 3 are listed"),
-        ({"kind": "ensemble", "members": ["explainer", "quick"]}, "an ensemble needs a judge; name its card"),
+        (
+            {"kind": "race", "members": ["explainer", "quik"]},
+            "unknown card 'quik': did you mean 'quick'?",
+        ),
+        (
+            {"kind": "race", "members": ["explainer", "quick"], "bar": 0.5},
+            "declares no confidence in its output schema",
+        ),
+        (
+            {"kind": "pipeline", "members": ["explainer", "quick"]},
+            "'quick' has no hand-off field 'draft'",
+        ),
+        (
+            {"kind": "pipeline", "members": ["explainer", "quick", "quick"]},
+            "a pipeline is two agents, 3 are listed",
+        ),
+        (
+            {"kind": "ensemble", "members": ["explainer", "quick"]},
+            "an ensemble needs a judge; name its card",
+        ),
         (
             {"kind": "ensemble", "members": ["explainer", "quick"], "judge": "quick"},
             "needs an output schema with the field 'best'",
         ),
         ({"kind": "delegate", "members": ["explainer"]}, "a delegate has no members"),
-        ({"kind": "race", "members": ["explainer", "quick", "quick"]}, "3 members count as calls and the cap is 2"),
+        (
+            {"kind": "race", "members": ["explainer", "quick", "quick"]},
+            "3 members count as calls and the cap is 2",
+        ),
     ],
 )
-def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(topology: dict[str, Any], fault: str) -> None:
-    lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("explainer",))
+def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(
+    topology: dict[str, Any], fault: str
+) -> None:
+    lead = AgentCard(
+        id="orchestrator", description="R.", model="offline", sub_agents=("explainer",)
+    )
     given = DeckSettings.model_validate(
         {"orchestrator": "orchestrator", "cap": 2, "topologies": {"chat": {"explainer": topology}}}
     )
@@ -342,9 +491,12 @@ def test_a_topology_that_cannot_be_carried_out_is_a_fault_of_the_deck(topology: 
 
 @pytest.mark.req("SO-7")
 @pytest.mark.parametrize(
-    ("surface", "environment", "raced"), [(None, "default", True), ("batch", "default", False), (None, "night", False)]
+    ("surface", "environment", "raced"),
+    [(None, "default", True), ("batch", "default", False), (None, "night", False)],
 )
-async def test_the_surface_chooses_by_configuration(surface: str | None, environment: str, raced: bool, tmp_path: Path) -> None:
+async def test_the_surface_chooses_by_configuration(
+    surface: str | None, environment: str, raced: bool, tmp_path: Path
+) -> None:
     (tmp_path / "deck").mkdir()
     (tmp_path / "settings").mkdir()
     for name, text in {
@@ -360,7 +512,11 @@ async def test_the_surface_chooses_by_configuration(surface: str | None, environ
         (tmp_path / name).write_text(text)
     (tmp_path / "blocks").mkdir()
     deck = load_deck(tmp_path / "deck", environment=environment)
-    models = {"lead": ScriptedModel(asks("explainer"), stitched), "explainer": answering("E"), "quick": answering("Q", 1.0)}
+    models = {
+        "lead": ScriptedModel(asks("explainer"), stitched),
+        "explainer": answering("E"),
+        "quick": answering("Q", 1.0),
+    }
     kit = SmallKit(with_topologies(bind(deck, models), surface), SqliteStore(":memory:"))
     reply = await run_turn("explain this", ALICE, kit)
     assert any(isinstance(event.body, AnswerChosen) for event in reply.events) == raced
@@ -368,27 +524,46 @@ async def test_the_surface_chooses_by_configuration(surface: str | None, environ
 
 
 @pytest.mark.req("SO-7", "SO-21")
-def test_race_of_two_is_as_fast_as_the_faster_of_two_draws_turn_by_turn_and_in_its_95th_percentile() -> None:
-    laws = {"explainer": Law(latency=LogNormal(median=2.0, sigma=0.6)), "quick": Law(latency=LogNormal(median=1.6, sigma=0.9))}
-    models = {name: SimulatedModel(name=f"simulated {name}", law=law, seed=11) for name, law in laws.items()}
+def test_race_of_two_is_as_fast_as_the_faster_of_two_draws_turn_by_turn_and_in_its_95th_percentile() -> (
+    None
+):
+    laws = {
+        "explainer": Law(latency=LogNormal(median=2.0, sigma=0.6)),
+        "quick": Law(latency=LogNormal(median=1.6, sigma=0.9)),
+    }
+    models = {
+        name: SimulatedModel(name=f"simulated {name}", law=law, seed=11)
+        for name, law in laws.items()
+    }
     lead = SimulatedModel(name="simulated lead", law=Law(latency=LogNormal(median=0.5)), seed=11)
-    kit = RoutingKit(joint(RACE, {**models, "orchestrator": lead}, {}, defaults={"time_budget_ms": 600_000}).team)
+    kit = RoutingKit(
+        joint(RACE, {**models, "orchestrator": lead}, {}, defaults={"time_budget_ms": 600_000}).team
+    )
 
     async def raced(case: str) -> tuple[float, float]:
         with use_truth(Truth(case=case, parts=(Part(agent="explainer", query="explain this"),))):
-            turn = run_turn("explain this", Session(id=case, principal=Principal(tenant_id="a", user_id="b")), kit)
+            turn = run_turn(
+                "explain this",
+                Session(id=case, principal=Principal(tenant_id="a", user_id="b")),
+                kit,
+            )
         reply = await turn
         [span] = [s for s in reply.trace.spans if s.name == "explainer"]
         path = "orchestrator/1.1.explainer/1."
         places = {"explainer": f"{path}1.explainer~1:1", "quick": f"{path}2.quick:1"}
-        least = min(laws[name].latency.quantile(draws(11, case, place).latency) for name, place in places.items())
+        least = min(
+            laws[name].latency.quantile(draws(11, case, place).latency)
+            for name, place in places.items()
+        )
         return span.seconds, least
 
     async def many() -> list[tuple[float, float]]:
         return [await raced(f"c{number}") for number in range(250)]
 
     measured, least = zip(*run_virtual(many()), strict=True)
-    assert max(abs(a - b) for a, b in zip(measured, least, strict=True)) < 1e-5, "not one turn waits longer than the faster draw"
+    assert max(abs(a - b) for a, b in zip(measured, least, strict=True)) < 1e-5, (
+        "not one turn waits longer than the faster draw"
+    )
 
     def p95(seconds: Any) -> float:
         return sorted(seconds)[int(0.95 * len(seconds))]

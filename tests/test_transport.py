@@ -47,7 +47,9 @@ async def slow(_: Request) -> PlainTextResponse:
 
 async def echo(request: Request) -> JSONResponse:
     body = await request.body()
-    return JSONResponse({"size": len(body), "header": request.headers.get("x-mark"), "query": request.url.query})
+    return JSONResponse(
+        {"size": len(body), "header": request.headers.get("x-mark"), "query": request.url.query}
+    )
 
 
 async def broken(_: Request) -> PlainTextResponse:
@@ -79,7 +81,9 @@ APP = Starlette(
 
 
 def inside(**options: object) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=StreamingASGITransport(APP), base_url="http://app.internal", **options)  # type: ignore[arg-type]
+    return httpx.AsyncClient(
+        transport=StreamingASGITransport(APP), base_url="http://app.internal", **options
+    )  # type: ignore[arg-type]
 
 
 async def arrivals(client: httpx.AsyncClient) -> list[tuple[float, str]]:
@@ -149,7 +153,11 @@ async def test_a_read_that_takes_longer_times_out(path: str, read: float, expect
 
 @pytest.mark.realtime
 async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
-    cases = [*TIMEOUTS, ("/broken", 1.0, "Internal Server Error"), ("/cut", 1.0, "RemoteProtocolError")]
+    cases = [
+        *TIMEOUTS,
+        ("/broken", 1.0, "Internal Server Error"),
+        ("/cut", 1.0, "RemoteProtocolError"),
+    ]
     async with inside() as client:
         here = [await outcome(client, path, read) for path, read, _ in cases]
     async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
@@ -172,7 +180,9 @@ async def test_a_body_cut_short_is_an_error_of_the_protocol() -> None:
 
 
 async def test_an_app_that_says_nothing_is_a_500() -> None:
-    async with httpx.AsyncClient(transport=StreamingASGITransport(raw_silence), base_url="http://app.internal") as client:
+    async with httpx.AsyncClient(
+        transport=StreamingASGITransport(raw_silence), base_url="http://app.internal"
+    ) as client:
         assert (await client.get("/")).status_code == 500
 
 
@@ -238,7 +248,9 @@ async def test_a_large_body_nobody_reads_is_a_write_timeout() -> None:
 @pytest.mark.realtime
 async def test_bodies_headers_and_queries_arrive_alike() -> None:
     async def ask(client: httpx.AsyncClient) -> object:
-        response = await client.post("/echo?a=1&b=%20x", content=b"y" * 300_000, headers={"X-Mark": "seen"})
+        response = await client.post(
+            "/echo?a=1&b=%20x", content=b"y" * 300_000, headers={"X-Mark": "seen"}
+        )
         return response.status_code, json.loads(response.content)
 
     async with inside() as client:

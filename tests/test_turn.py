@@ -29,7 +29,8 @@ def texts(reply: Reply, channel: str) -> list[Text]:
 @pytest.mark.req("SAT-1")
 async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run() -> None:
     kit = small_kit(
-        [Line("Let me look.", pieces=["Let me ", "look."], calls=asks("a").calls), stitched], {"a": answering("A", 5)}
+        [Line("Let me look.", pieces=["Let me ", "look."], calls=asks("a").calls), stitched],
+        {"a": answering("A", 5)},
     )
     reply = await run_turn("one thing", ALICE, kit)
     first = next(e for e in reply.events if isinstance(e.body, Text))
@@ -42,7 +43,13 @@ async def test_preamble_is_out_before_any_agent_starts_and_while_tools_run() -> 
 @pytest.mark.req("SAT-19")
 @pytest.mark.parametrize("streaming", [True, False])
 async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming: bool) -> None:
-    card = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("a",), preamble="Give me a moment.")
+    card = AgentCard(
+        id="orchestrator",
+        description="R.",
+        model="offline",
+        sub_agents=("a",),
+        preamble="Give me a moment.",
+    )
     lead = ScriptedModel(asks("a", text=""), stitched, disable_streaming=not streaming)
     kit = small_kit(lead, {"a": answering("A")}, cards=[card])
     reply = await run_turn("one thing", ALICE, kit)
@@ -62,8 +69,12 @@ async def test_small_talk_is_answered_without_a_sub_agent(message: str) -> None:
 
 
 @pytest.mark.req("SAT-6")
-@pytest.mark.parametrize("message", ["what is the capital of France?", "hello, find coffee deals", "is aspirin safe?"])
-async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers_it_itself(message: str) -> None:
+@pytest.mark.parametrize(
+    "message", ["what is the capital of France?", "hello, find coffee deals", "is aspirin safe?"]
+)
+async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers_it_itself(
+    message: str,
+) -> None:
     shop = answering("Shop says so.")
     kit = small_kit(["Here is what I think.", stitched], {"shop": shop}, default_sub_agent="shop")
     reply = await run_turn(message, ALICE, kit)
@@ -85,7 +96,15 @@ async def test_the_stream_is_typed_from_thinking_to_completed() -> None:
     reply = await run_turn("one thing", ALICE, kit)
     kinds = [e.kind for e in reply.events]
     assert kinds[0] == "thinking" and kinds[-1] == "completed"
-    assert {"text", "agent_started", "agent_ended", "model_started", "model_ended", "usage", "routing"} <= set(kinds)
+    assert {
+        "text",
+        "agent_started",
+        "agent_ended",
+        "model_started",
+        "model_ended",
+        "usage",
+        "routing",
+    } <= set(kinds)
     assert [e.seq for e in reply.events] == list(range(len(reply.events)))
     again = [Event.model_validate_json(e.model_dump_json()) for e in reply.events]
     assert again == list(reply.events)
@@ -93,7 +112,9 @@ async def test_the_stream_is_typed_from_thinking_to_completed() -> None:
 
 async def test_a_clean_composition_streams_while_it_is_spoken() -> None:
     pieces = [f"word{i} " for i in range(20)]
-    kit = small_kit([asks("a"), Line("".join(pieces), pieces=pieces, pace=0.05)], {"a": answering("A")})
+    kit = small_kit(
+        [asks("a"), Line("".join(pieces), pieces=pieces, pace=0.05)], {"a": answering("A")}
+    )
     reply = await run_turn("one thing", ALICE, kit)
     assert len(texts(reply, "answer")) >= 10
     assert transcript(reply.events).answer.strip() == reply.text == "".join(pieces).strip()
@@ -102,7 +123,8 @@ async def test_a_clean_composition_streams_while_it_is_spoken() -> None:
 async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_up_to() -> None:
     lie = "All done, everything worked."
     kit = small_kit(
-        [asks("a", "rewards"), Line(lie, pieces=[lie], pace=1)], {"a": answering("A"), "rewards": failing(OSError("x"))}
+        [asks("a", "rewards"), Line(lie, pieces=[lie], pace=1)],
+        {"a": answering("A"), "rewards": failing(OSError("x"))},
     )
     reply = await run_turn("two things", ALICE, kit)
     assert len(texts(reply, "answer")) == 1
@@ -110,7 +132,9 @@ async def test_after_a_failure_nothing_is_shown_before_it_is_checked_and_owned_u
     assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["appended"]  # type: ignore[union-attr]
 
 
-async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_not_own_the_turn() -> None:
+async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_not_own_the_turn() -> (
+    None
+):
     kit = small_kit([asks("a"), stitched], {"a": answering("A", 2.0)})
     turn = run_turn("one thing", ALICE, kit)
 
@@ -129,7 +153,9 @@ async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_
 
 @pytest.mark.parametrize("after", [0.0, 0.5, 1.5, 2.5])
 async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -> None:
-    lead = ScriptedModel(Line("Let me look.", calls=asks("a", "b").calls, delay=1), Line("never", delay=5))
+    lead = ScriptedModel(
+        Line("Let me look.", calls=asks("a", "b").calls, delay=1), Line("never", delay=5)
+    )
     kit = small_kit(lead, {"a": answering("A", 1.0), "b": answering("B", 30.0)})
     turn = run_turn("two things", ALICE, kit)
     if after:
@@ -158,7 +184,13 @@ STOP = "You stopped me here, so this is only part of the answer."
         (6.5, f"It is A\n\n{STOP}"),
         (12.0, "It is A and B."),
     ],
-    ids=["nothing yet", "one of two", "all but the answer", "in the middle of the answer", "too late"],
+    ids=[
+        "nothing yet",
+        "one of two",
+        "all but the answer",
+        "in the middle of the answer",
+        "too late",
+    ],
 )
 async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str) -> None:
     composing = Line("It is A and B.", pieces=("It is A", " and B."), delay=2, pace=2)
@@ -169,11 +201,15 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
     turn.cancel()
     reply = await turn
     record = kit.store.turn(turn.id)
-    assert record is not None and record.status == reply.status == ("cancelled" if after < 12 else "ok")
+    assert record is not None and record.status == reply.status == (
+        "cancelled" if after < 12 else "ok"
+    )
     assert reply.text == record.text == transcript(reply.events).answer == text
     last = reply.events[-1].body
     assert isinstance(last, Completed) and last.text == text
-    assert [m.text for m in kit.store.history(ALICE.id, "a") if m.role == "assistant"] == (["A"] if after > 2 else [UNANSWERED])
+    assert [m.text for m in kit.store.history(ALICE.id, "a") if m.role == "assistant"] == (
+        ["A"] if after > 2 else [UNANSWERED]
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +222,9 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
         ("\ud800", "didn't catch"),
     ],
 )
-async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_model(message: str, words: str) -> None:
+async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_model(
+    message: str, words: str
+) -> None:
     lead = ScriptedModel()
     kit = small_kit(lead, {"a": answering("A")})
     reply = await run_turn(message, ALICE, kit)
@@ -207,7 +245,11 @@ async def test_the_next_turn_sees_narration_only_and_each_agent_its_own_part() -
     await run_turn("first question", ALICE, kit)
     await run_turn("second question", ALICE, kit)
     second = [(m.type, m.content) for m in lead.seen[2][1:]]
-    assert second == [("human", "first question"), ("ai", "First answer."), ("human", "second question")]
+    assert second == [
+        ("human", "first question"),
+        ("ai", "First answer."),
+        ("human", "second question"),
+    ]
     own = [(m.type, m.content) for m in a.seen[1][1:]]
     assert own == [("human", "about a"), ("ai", "A said"), ("human", "about a")]
 
@@ -221,14 +263,21 @@ async def test_one_session_never_reads_another() -> None:
 
 
 async def test_reply_trace_is_a_tree_with_the_agents_under_the_turn_and_models_under_them() -> None:
-    kit = small_kit([asks("a", "b"), stitched], {"a": answering("A", 1), "b": failing(ValueError("x"), 2)})
+    kit = small_kit(
+        [asks("a", "b"), stitched], {"a": answering("A", 1), "b": failing(ValueError("x"), 2)}
+    )
     reply = await run_turn("two", ALICE, kit)
-    rows = [(depth, span.kind, span.name if span.kind == "agent" else span.kind) for depth, span in reply.trace.rows()]
+    rows = [
+        (depth, span.kind, span.name if span.kind == "agent" else span.kind)
+        for depth, span in reply.trace.rows()
+    ]
     assert rows[0] == (0, "turn", "turn")
     assert (1, "agent", "a") in rows and (1, "agent", "b") in rows
     assert sum(1 for depth, kind, _ in rows if kind == "model" and depth == 2) == 2
     assert next(s for s in reply.trace.spans if s.name == "b").status == "error"
-    assert reply.usage.model_calls == sum(1 for _, span in reply.trace.rows() if span.kind == "model")
+    assert reply.usage.model_calls == sum(
+        1 for _, span in reply.trace.rows() if span.kind == "model"
+    )
 
 
 async def test_usage_sums_every_model_call_once() -> None:
@@ -244,13 +293,25 @@ async def test_usage_sums_every_model_call_once() -> None:
         assert outcome.usage == by_agent[outcome.agent] == own[0]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["lead", "answer", "replace"]), st.text(max_size=5)), max_size=12))
-def test_a_transcript_is_the_texts_in_order_with_replacements_honoured(steps: list[tuple[str, str]]) -> None:
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["lead", "answer", "replace"]), st.text(max_size=5)), max_size=12
+    )
+)
+def test_a_transcript_is_the_texts_in_order_with_replacements_honoured(
+    steps: list[tuple[str, str]],
+) -> None:
     events: list[Event] = []
     expected = {"lead": "", "answer": ""}
     for seq, (what, text) in enumerate(steps):
-        body = TextReplaced(from_seq=0, text=text) if what == "replace" else Text(channel=what, text=text)  # type: ignore[arg-type]
-        expected["answer" if what == "replace" else what] = text if what == "replace" else expected[what] + text
+        body = (
+            TextReplaced(from_seq=0, text=text)
+            if what == "replace"
+            else Text(channel=what, text=text)
+        )  # type: ignore[arg-type]
+        expected["answer" if what == "replace" else what] = (
+            text if what == "replace" else expected[what] + text
+        )
         events.append(Event(seq=seq, at=0, turn_id="t", span_id="s", body=body))
     found = transcript(events)
     assert (found.lead, found.answer) == (expected["lead"], expected["answer"])
@@ -258,11 +319,17 @@ def test_a_transcript_is_the_texts_in_order_with_replacements_honoured(steps: li
 
 @settings(max_examples=60, deadline=None)
 @given(st.floats(0.0, 6.0), st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
-def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(after: float, delays: list[float]) -> None:
+def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(
+    after: float, delays: list[float]
+) -> None:
     async def scene() -> None:
         ids = [f"a{i}" for i in range(len(delays))]
-        lead = ScriptedModel(Line("Hm.", calls=asks(*ids).calls, delay=0.5), Line("Done.", delay=1.0))
-        kit = small_kit(lead, {i: answering(i, delay) for i, delay in zip(ids, delays, strict=True)})
+        lead = ScriptedModel(
+            Line("Hm.", calls=asks(*ids).calls, delay=0.5), Line("Done.", delay=1.0)
+        )
+        kit = small_kit(
+            lead, {i: answering(i, delay) for i, delay in zip(ids, delays, strict=True)}
+        )
         turn = run_turn("things", ALICE, kit)
         await asyncio.sleep(after)
         turn.cancel()

@@ -1,4 +1,5 @@
-"""The services outside: who may ask, what an envelope says, how long things take, how a support conversation goes on."""
+"""The services outside: who may ask, what an envelope says, how long things take, how a support
+conversation goes on."""
 
 import asyncio
 import json
@@ -37,7 +38,9 @@ def world() -> World:
 
 
 def client(app: Any) -> httpx.AsyncClient:
-    return httpx.AsyncClient(transport=StreamingASGITransport(app), base_url="http://upstream.internal")
+    return httpx.AsyncClient(
+        transport=StreamingASGITransport(app), base_url="http://upstream.internal"
+    )
 
 
 def context(latency: float = 0.0, faults: Faults = no_faults) -> httpx.AsyncClient:
@@ -51,7 +54,12 @@ async def post(
     credential: str | None = None,
     **params: Any,
 ) -> httpx.Response:
-    body: dict[str, Any] = {"request_id": "r", "domain_type": enricher[0], "enricher_id": enricher[1], "params": params}
+    body: dict[str, Any] = {
+        "request_id": "r",
+        "domain_type": enricher[0],
+        "enricher_id": enricher[1],
+        "params": params,
+    }
     if principal:
         body["principal"] = principal.model_dump()
     said = credential if credential is not None else str(principal)
@@ -74,10 +82,17 @@ async def test_a_request_without_a_principal_is_refused() -> None:
         bare = await post(http, ("rewards", "balance"), None, "acme/u-001")
         half = await http.post(
             "/v1/enrich",
-            json={"request_id": "r", "domain_type": "rewards", "enricher_id": "balance", "principal": {"tenant_id": "acme"}},
+            json={
+                "request_id": "r",
+                "domain_type": "rewards",
+                "enricher_id": "balance",
+                "principal": {"tenant_id": "acme"},
+            },
         )
         counts = (await http.get("/v1/metrics")).json()
-    assert [(r.status_code, r.json()) for r in (bare, half)] == [(400, {"error": "missing_principal"})] * 2
+    assert [(r.status_code, r.json()) for r in (bare, half)] == [
+        (400, {"error": "missing_principal"})
+    ] * 2
     assert counts == {"requests": 2, "missing_principal": 2}
 
 
@@ -111,7 +126,9 @@ async def test_an_unknown_user_gets_no_invented_figures() -> None:
     async with context() as http:
         own = (await post(http, ("rewards", "balance"), stranger)).json()
         common = (await post(http, ("shop", "offers"), stranger, query="coffee")).json()
-        nowhere = (await post(http, ("shop", "offers"), Principal(tenant_id="other", user_id="u-001"))).json()
+        nowhere = (
+            await post(http, ("shop", "offers"), Principal(tenant_id="other", user_id="u-001"))
+        ).json()
     assert (own["status"], own["payload"]) == ("error", None)
     assert (nowhere["status"], nowhere["payload"]) == ("error", None)
     assert common["status"] == "ok"
@@ -122,10 +139,16 @@ async def test_an_unknown_user_gets_no_invented_figures() -> None:
 
 @pytest.mark.req("PC2-S5.5", "PC2-S9.4-2")
 @pytest.mark.parametrize("enricher", sorted(ENRICHERS), ids="/".join)
-async def test_every_envelope_names_its_type_version_and_principal(enricher: tuple[str, str]) -> None:
+async def test_every_envelope_names_its_type_version_and_principal(
+    enricher: tuple[str, str],
+) -> None:
     async with context() as http:
         reply = Reply.model_validate((await post(http, enricher)).json())
-    assert (reply.status, reply.domain_type, reply.enricher_id, reply.principal) == ("ok", *enricher, ACME)
+    assert (reply.status, reply.domain_type, reply.enricher_id, reply.principal) == (
+        "ok",
+        *enricher,
+        ACME,
+    )
     assert reply.version.startswith("1.") and reply.payload and not reply.partial
 
 
@@ -150,7 +173,11 @@ async def test_a_critical_failed_source_forces_the_status_to_error() -> None:
 async def test_faults_see_the_headers_and_may_answer_for_the_service() -> None:
     async def faults(headers: Mapping[str, str], request: EnricherRequest, honest: Serve) -> Reply:
         reply = await honest(request)
-        return reply.model_copy(update={"principal": GLOBEX}) if headers.get("x-request-id") == "t9" else reply
+        return (
+            reply.model_copy(update={"principal": GLOBEX})
+            if headers.get("x-request-id") == "t9"
+            else reply
+        )
 
     async with context(faults=faults) as http:
         http.headers["x-request-id"] = "t9"
@@ -162,7 +189,9 @@ async def test_faults_see_the_headers_and_may_answer_for_the_service() -> None:
 # What is true
 
 
-@pytest.mark.parametrize("principal", [ACME, GLOBEX, Principal(tenant_id="acme", user_id="u-044")], ids=str)
+@pytest.mark.parametrize(
+    "principal", [ACME, GLOBEX, Principal(tenant_id="acme", user_id="u-044")], ids=str
+)
 async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> None:
     question = "how many points do I have, find coffee deals, and which of my receipts is pending"
     true = truth(world(), principal, "coffee")
@@ -171,9 +200,13 @@ async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> Non
     pending = await payload(("ereceipts", "receipts"), principal, status="pending", limit=20)
     methods = await payload(("rewards", "by_method"), principal)
     assert (points["balance"], points["pending"]) == (true.points, true.pending_points)
-    assert {offer["id"] for offer in offers["offers"]} == true.offer_ids and offers["found"] == len(true.offer_ids)
+    assert {offer["id"] for offer in offers["offers"]} == true.offer_ids and offers["found"] == len(
+        true.offer_ids
+    )
     assert tuple(receipt["id"] for receipt in pending["receipts"]) == true.receipt_ids["pending"]
-    assert pending["counts"] == {status: len(ids) for status, ids in true.receipt_ids.items() if ids}
+    assert pending["counts"] == {
+        status: len(ids) for status, ids in true.receipt_ids.items() if ids
+    }
     assert sum(row["points"] for row in methods["methods"]) == true.points
 
 
@@ -182,7 +215,10 @@ async def test_words_alone_find_the_pending_and_the_rejected_receipt() -> None:
     pending = await payload(("ereceipts", "receipts"), query="which of my receipts is pending")
     scanned = await payload(("ereceipts", "match"), query="my receipt didn't scan")
     assert [receipt["id"] for receipt in pending["receipts"]] == list(true.receipt_ids["pending"])
-    assert (scanned["receipt"]["id"], scanned["receipt"]["status"]) == (true.receipt_ids["rejected"][0], "rejected")
+    assert (scanned["receipt"]["id"], scanned["receipt"]["status"]) == (
+        true.receipt_ids["rejected"][0],
+        "rejected",
+    )
 
 
 @pytest.mark.parametrize(
@@ -201,8 +237,14 @@ async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: 
 
 async def test_a_search_for_nothing_known_says_so_and_shows_the_best() -> None:
     found = await payload(("shop", "offers"), query="flux capacitors")
-    assert (found["match"], found["topic"], len(found["offers"])) == ("closest", "flux capacitors", 3)
-    assert found["offers"][0]["points"] == max(offer.points for offer in world().live_offers("acme"))
+    assert (found["match"], found["topic"], len(found["offers"])) == (
+        "closest",
+        "flux capacitors",
+        3,
+    )
+    assert found["offers"][0]["points"] == max(
+        offer.points for offer in world().live_offers("acme")
+    )
 
 
 async def test_a_reward_is_priced_against_the_balance() -> None:
@@ -217,23 +259,50 @@ async def test_a_reward_is_priced_against_the_balance() -> None:
 async def test_places_are_near_the_user_or_the_city_asked_for() -> None:
     home = await payload(("restaurants", "restaurants"), query="pizza")
     away = await payload(("restaurants", "restaurants"), query="pizza in Maple Hill")
-    unknown = await payload(("retailer_context", "stores"), query="pharmacy", location="Somewhere Else")
+    unknown = await payload(
+        ("retailer_context", "stores"), query="pharmacy", location="Somewhere Else"
+    )
     assert (home["city"], away["city"], unknown["city"]) == ("Rivermont", "Maple Hill", "Rivermont")
-    assert "Maple Hill" in away["restaurants"][0]["address"] and home["restaurants"][0]["cuisine"] == "pizza"
+    assert (
+        "Maple Hill" in away["restaurants"][0]["address"]
+        and home["restaurants"][0]["cuisine"] == "pizza"
+    )
     miles = [store["miles"] for store in unknown["stores"]]
     assert miles == sorted(miles) and {store["kind"] for store in unknown["stores"]} == {"pharmacy"}
 
 
 anything = st.dictionaries(
-    st.sampled_from(["query", "category", "brand", "limit", "status", "id", "location", "within_days", "surprise"]),
+    st.sampled_from(
+        [
+            "query",
+            "category",
+            "brand",
+            "limit",
+            "status",
+            "id",
+            "location",
+            "within_days",
+            "surprise",
+        ]
+    ),
     st.one_of(
-        st.text(max_size=40), st.integers(), st.floats(), st.none(), st.sampled_from(["coffee", "rc-00036", "pending", "-1"])
+        st.text(max_size=40),
+        st.integers(),
+        st.floats(),
+        st.none(),
+        st.sampled_from(["coffee", "rc-00036", "pending", "-1"]),
     ),
 )
 
 
-@given(enricher=st.sampled_from(sorted(ENRICHERS)), params=anything, principal=st.sampled_from([ACME, GLOBEX]))
-@settings(max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    enricher=st.sampled_from(sorted(ENRICHERS)),
+    params=anything,
+    principal=st.sampled_from([ACME, GLOBEX]),
+)
+@settings(
+    max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
 def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
     enricher: tuple[str, str], params: dict[str, Any], principal: Principal
 ) -> None:
@@ -246,7 +315,9 @@ def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
                 "principal": principal.model_dump(),
             }
             content = json.dumps({**body, "params": params})
-            return await http.post("/v1/enrich", content=content, headers={"x-principal": str(principal)})
+            return await http.post(
+                "/v1/enrich", content=content, headers={"x-principal": str(principal)}
+            )
 
     answer = run_virtual(ask())
     assert answer.status_code in (200, 400)
@@ -255,7 +326,9 @@ def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
         assert reply["status"] == "ok"
         reply["payload"].pop("topic", None)  # the caller's own words
         served = json.dumps(reply)
-        theirs = [offer.id for offer in world().offers.values() if offer.tenant_id != principal.tenant_id]
+        theirs = [
+            offer.id for offer in world().offers.values() if offer.tenant_id != principal.tenant_id
+        ]
         other = GLOBEX if principal == ACME else ACME
         theirs += [receipt.id for receipt in world().receipts[other.tenant_id, other.user_id]]
         assert [key for key in theirs if f'"{key}"' in served] == []
@@ -292,7 +365,9 @@ async def say(
     clock = asyncio.get_running_loop().time
     began, found = clock(), list[tuple[float, dict[str, Any]]]()
     body = {"query": query, **fields}
-    async with http.stream("POST", "/v1/ask", json=body, headers={"x-principal": str(who)}) as response:
+    async with http.stream(
+        "POST", "/v1/ask", json=body, headers={"x-principal": str(who)}
+    ) as response:
         assert response.status_code == 200
         async for line in response.aiter_lines():
             found.append((round(clock() - began, 6), json.loads(line)))
@@ -308,7 +383,9 @@ async def test_support_streams_its_answer_sentence_by_sentence() -> None:
         chunks = await say(http, "my receipt didn't scan")
     assert [at for at, _ in chunks] == [0.0, 0.4, 0.52, 0.64, 0.76, 0.76]
     assert [chunk["kind"] for _, chunk in chunks] == ["opened", *["text"] * 4, "closed"]
-    assert chunks[-1][1]["article"] == "ha-rejected_receipt-1" and chunks[1][1]["text"].endswith(".")
+    assert chunks[-1][1]["article"] == "ha-rejected_receipt-1" and chunks[1][1]["text"].endswith(
+        "."
+    )
 
 
 @pytest.mark.parametrize(
@@ -322,7 +399,9 @@ async def test_support_streams_its_answer_sentence_by_sentence() -> None:
         ("cancel", "point_pass", "ha-point_pass-2"),
     ],
 )
-async def test_support_finds_the_article_by_words_and_topic(query: str, category: str | None, article: str) -> None:
+async def test_support_finds_the_article_by_words_and_topic(
+    query: str, category: str | None, article: str
+) -> None:
     async with support() as http:
         chunks = await say(http, query, category=category)
     assert chunks[-1][1]["article"] == article
@@ -345,7 +424,11 @@ async def test_a_conversation_continues_within_55_minutes_for_its_owner_only() -
     assert (again[0][1]["conversation_id"], again[0][1]["continued"]) == (key, True)
     assert again[-1][1]["article"] == "ha-rejected_receipt-1"
     for other in (stranger, lapsed):
-        assert other[0][1]["conversation_id"] != key and not other[0][1]["continued"] and other[-1][1]["article"] is None
+        assert (
+            other[0][1]["conversation_id"] != key
+            and not other[0][1]["continued"]
+            and other[-1][1]["article"] is None
+        )
 
 
 async def test_support_refuses_a_question_for_nobody() -> None:
@@ -356,7 +439,10 @@ async def test_support_refuses_a_question_for_nobody() -> None:
 
 async def test_leaving_in_the_middle_of_an_answer_leaves_nothing_behind() -> None:
     asked, headers = {"query": "scan"}, {"x-principal": str(ACME)}
-    async with support(pace=1.0) as http, http.stream("POST", "/v1/ask", json=asked, headers=headers) as response:
+    async with (
+        support(pace=1.0) as http,
+        http.stream("POST", "/v1/ask", json=asked, headers=headers) as response,
+    ):
         async for _ in response.aiter_lines():
             break
     await asyncio.sleep(0)
@@ -386,7 +472,9 @@ async def test_a_service_sends_its_reply_at_once() -> None:
     at_once = asyncio.get_running_loop().create_future()
 
     async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        at_once.set_result(writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY))
+        at_once.set_result(
+            writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        )
         writer.close()
 
     listening = listen("127.0.0.1", 0)
@@ -399,7 +487,9 @@ async def test_a_service_sends_its_reply_at_once() -> None:
 def test_a_taken_port_is_a_clear_sentence() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"):
+        with pytest.raises(
+            UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"
+        ):
             serve(support_app(world()), "127.0.0.1", port)
 
 

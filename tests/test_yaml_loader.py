@@ -1,4 +1,5 @@
-"""Both scanners of PyYAML say the same of every text: where each value stands, what it is, and what is wrong with it."""
+"""Both scanners of PyYAML say the same of every text: where each value stands, what it is, and what
+is wrong with it."""
 
 from pathlib import Path
 from typing import Any
@@ -13,12 +14,45 @@ from kit.compose.yaml_loader import UNREADABLE, load_yaml, read_yaml
 from kit.compose.yaml_source import Faults, parse
 
 CARDS = Path(__file__).parent.parent / "cards"
-SHIPPED = {path.relative_to(CARDS).as_posix(): path.read_text() for path in sorted(CARDS.rglob("*.yaml"))}
+SHIPPED = {
+    path.relative_to(CARDS).as_posix(): path.read_text() for path in sorted(CARDS.rglob("*.yaml"))
+}
 SHORT = [text for text in SHIPPED.values() if len(text) < 1500]
-STRUCTURE = [" ", "\n", ":", "- ", "[", "]", "{", "}", ", ", "|\n", ">\n", ">#", "?", "---\n", "...\n"]
+STRUCTURE = [
+    " ",
+    "\n",
+    ":",
+    "- ",
+    "[",
+    "]",
+    "{",
+    "}",
+    ", ",
+    "|\n",
+    ">\n",
+    ">#",
+    "?",
+    "---\n",
+    "...\n",
+]
 NAMES = ["&a ", "*a", "!x ", "<<: ", "~", "=", "0x", "%", "@", "`", "#", "\\"]
-ODD = ['"', "'", "\t", "\r", "\r\n", "\x85", "\u2028", "\ufeff", "\x07", "\U0001f600", "\ud83d", "é"]
-DAMAGE = st.tuples(st.floats(0, 1), st.sampled_from(["", *STRUCTURE, *NAMES, *ODD]), st.integers(0, 6))
+ODD = [
+    '"',
+    "'",
+    "\t",
+    "\r",
+    "\r\n",
+    "\x85",
+    "\u2028",
+    "\ufeff",
+    "\x07",
+    "\U0001f600",
+    "\ud83d",
+    "é",
+]
+DAMAGE = st.tuples(
+    st.floats(0, 1), st.sampled_from(["", *STRUCTURE, *NAMES, *ODD]), st.integers(0, 6)
+)
 """Where in a text, what is put there, and how many characters go."""
 
 
@@ -33,7 +67,9 @@ def marks(node: yaml.Node | None, found: dict[int, Any]) -> list[Any]:
     if node is None or id(node) in found:
         return [found.get(id(node))]
     found[id(node)] = len(found)
-    here: list[Any] = [(node.tag, node.start_mark.line, node.value if isinstance(node, yaml.ScalarNode) else None)]
+    here: list[Any] = [
+        (node.tag, node.start_mark.line, node.value if isinstance(node, yaml.ScalarNode) else None)
+    ]
     parts = [] if isinstance(node, yaml.ScalarNode) else node.value
     for part in parts:
         for one in part if isinstance(part, tuple) else (part,):
@@ -82,7 +118,10 @@ def test_a_text_that_was_damaged_is_read_the_same(text: str, damage: list[tuple[
     assert reading(text) == reading(text, yaml.SafeLoader)
 
 
-@pytest.mark.parametrize("text", ["a: 'open\nb: 1\n", "a:\n\tb: 1\n", "a: b\x07c\n", "a: [x? y]\n", "- a\n", "a: 1\na: 2\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["a: 'open\nb: 1\n", "a:\n\tb: 1\n", "a: b\x07c\n", "a: [x? y]\n", "- a\n", "a: 1\na: 2\n"],
+)
 def test_a_fault_is_worded_the_same_without_libyaml(text: str, slow: Any):
     quick, plain = Faults(), Faults()
     parse(text, "card.yaml", quick, offset=2)

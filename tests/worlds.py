@@ -1,4 +1,5 @@
-"""The embedded worlds as tests want them: their tools over clients of a test's own, and one context service over both."""
+"""The embedded worlds as tests want them: their tools over clients of a test's own, and one context
+service over both."""
 
 from pathlib import Path
 from typing import Any

@@ -24,8 +24,9 @@ from typing import Any
 from workload import Adapter, History, Spec, is_whole, long_history
 
 Figures = dict[str, float]
-"""`measure, cell` -> figure. Measures: "ms" is the CPU of the median turn, "mean ms" that of all turns, the garbage collector's
-share included; "calls" of Python and C functions a turn; "turns/s"; "KiB" a turn in flight, "resident KiB" likewise."""
+"""`measure, cell` -> figure. Measures: "ms" is the CPU of the median turn, "mean ms" that of all
+turns, the garbage collector's share included; "calls" of Python and C functions a turn; "turns/s";
+"KiB" a turn in flight, "resident KiB" likewise."""
 SIZES = (1, 2, 4, 8)
 CHUNKS = 20
 CROWD = 100
@@ -73,7 +74,10 @@ async def time_turns(cell: str, adapter: Adapter, history: History = ()) -> Figu
         begun = time.process_time()
         await adapter.turn(f"turn {len(spent)}", history)
         spent.append(time.process_time() - begun)
-    return {f"ms, {cell}": statistics.median(spent) * 1e3, f"mean ms, {cell}": statistics.mean(spent) * 1e3}
+    return {
+        f"ms, {cell}": statistics.median(spent) * 1e3,
+        f"mean ms, {cell}": statistics.mean(spent) * 1e3,
+    }
 
 
 async def count_calls(cell: str, adapter: Adapter) -> Figures:
@@ -89,12 +93,19 @@ async def count_calls(cell: str, adapter: Adapter) -> Figures:
 
 def cells(folder: Path) -> Mapping[str, Spec]:
     """Name -> what is played: every size with and without a tool for each sub-agent, and the stream."""
-    whole = {f"N={n}{', tools' if tool else ''}": Spec(n, tool) for tool in (False, True) for n in SIZES}
+    whole = {
+        f"N={n}{', tools' if tool else ''}": Spec(n, tool) for tool in (False, True) for n in SIZES
+    }
     specs = whole | {f"N=2, {CHUNKS} chunks": Spec(chunks=CHUNKS)}
-    return {name: replace(spec, store=str(folder / f"{place}.db")) for place, (name, spec) in enumerate(specs.items())}
+    return {
+        name: replace(spec, store=str(folder / f"{place}.db"))
+        for place, (name, spec) in enumerate(specs.items())
+    }
 
 
-async def over_cells(module: Any, folder: Path, measure: Callable[[str, Adapter], Awaitable[Figures]]) -> Figures:
+async def over_cells(
+    module: Any, folder: Path, measure: Callable[[str, Adapter], Awaitable[Figures]]
+) -> Figures:
     figures: Figures = {}
     for name, spec in cells(folder).items():
         adapter = module.Adapter(spec)
@@ -125,7 +136,11 @@ async def crowd(module: Any, folder: Path) -> Figures:
     begun = time.process_time()
     seconds = [await play_crowd(adapter, spec) for _ in range(2)]
     cpu = (time.process_time() - begun) / (2 * CROWD) * 1e3
-    return {"turns/s, crowd": CROWD / statistics.mean(seconds), "mean ms, crowd": cpu, "resident KiB, crowd": resident}
+    return {
+        "turns/s, crowd": CROWD / statistics.mean(seconds),
+        "mean ms, crowd": cpu,
+        "resident KiB, crowd": resident,
+    }
 
 
 async def memory(module: Any, folder: Path) -> Figures:
@@ -148,13 +163,18 @@ def crowd_spec(folder: Path) -> Spec:
 
 
 async def history(module: Any, folder: Path) -> Figures:
-    """An empty turn, one after MESSAGES handed in anew, and one in a session that the framework stored itself, where it can."""
+    """An empty turn, one after MESSAGES handed in anew, and one in a session that the framework
+    stored itself, where it can."""
     spec = Spec(store=str(folder / "history.db"))
     adapter = module.Adapter(spec)
     await check(adapter, spec)
-    figures = await time_turns("empty", adapter) | await time_turns("handed in", adapter, long_history(MESSAGES))
+    figures = await time_turns("empty", adapter) | await time_turns(
+        "handed in", adapter, long_history(MESSAGES)
+    )
     if hasattr(module, "open_session"):
-        async with module.open_session(replace(spec, store=str(folder / "stored.db")), MESSAGES) as session:
+        async with module.open_session(
+            replace(spec, store=str(folder / "stored.db")), MESSAGES
+        ) as session:
             compare(spec, ["after all that"], [await session.turn("after all that")])
             figures |= await time_turns("stored", session)
     return figures

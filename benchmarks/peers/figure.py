@@ -8,7 +8,10 @@ from matplotlib.figure import Figure
 from kit.bench.charts.canvas import BLUE, GREY, INK, canvas
 from report import KIT, Summary, label
 
-TURNS = {"ms, N=2": ("two sub-agents", "o"), "ms, N=8, tools": ("eight sub-agents, a tool each", "D")}
+TURNS = {
+    "ms, N=2": ("two sub-agents", "o"),
+    "ms, N=8, tools": ("eight sub-agents, a tool each", "D"),
+}
 """Cell -> what it is, and its marker, which tells the two apart without colour."""
 
 
@@ -20,7 +23,9 @@ def save(summary: Summary, path: Path) -> None:
 def draw(summary: Summary) -> Figure:
     """A row for each framework, the quickest first, on a logarithmic scale; the kit in blue."""
     small = next(iter(TURNS))
-    adapters = sorted(summary.figures, key=lambda adapter: summary.figure(adapter, small) or float("inf"))
+    adapters = sorted(
+        summary.figures, key=lambda adapter: summary.figure(adapter, small) or float("inf")
+    )
     with canvas(1.5 + 0.32 * len(adapters)) as (figure, axes):
         for cell, (turn, marker) in TURNS.items():
             axes.plot([], [], marker, color=GREY, label=turn)
@@ -30,13 +35,26 @@ def draw(summary: Summary) -> Figure:
                 colour = BLUE if adapter == KIT else GREY
                 axes.plot(value, place, marker, color=colour, ms=6, zorder=3)
                 text = f"{value:.{1 if value >= 10 else 2}f}"
-                axes.annotate(text, (value, place), (0, 6), textcoords="offset points", ha="center", fontsize=7, color=INK)
+                axes.annotate(
+                    text,
+                    (value, place),
+                    (0, 6),
+                    textcoords="offset points",
+                    ha="center",
+                    fontsize=7,
+                    color=INK,
+                )
         axes.set_xscale("log")
         axes.xaxis.set_major_formatter("{x:g}")
-        names = [label(summary, a) + ("" if summary.figure(a, small) else ": failed") for a in adapters]
+        names = [
+            label(summary, a) + ("" if summary.figure(a, small) else ": failed") for a in adapters
+        ]
         axes.set_yticks(range(len(adapters)), names)
         for adapter, tick in zip(adapters, axes.get_yticklabels(), strict=True):
-            tick.set(color=BLUE if adapter == KIT else INK, fontweight="bold" if adapter == KIT else "normal")
+            tick.set(
+                color=BLUE if adapter == KIT else INK,
+                fontweight="bold" if adapter == KIT else "normal",
+            )
         axes.set_ylim(len(adapters) - 0.4, -0.7)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="x")
@@ -48,6 +66,8 @@ def draw(summary: Summary) -> Figure:
 
 
 def _footnote(summary: Summary) -> str:
-    versions = ", ".join(f"{package} {version}" for package, version in sorted(summary.versions.items()))
+    versions = ", ".join(
+        f"{package} {version}" for package, version in sorted(summary.versions.items())
+    )
     text = f"{summary.date}, medians of {summary.rounds} rounds. Only {label(summary, KIT)} keeps a trace. {versions}."
     return textwrap.fill(text, 150)

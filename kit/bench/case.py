@@ -1,7 +1,9 @@
-"""Cases: what is asked, of whom it should be asked, and what is true of the answer; read from JSON lines, one case a line.
+"""Cases: what is asked, of whom it should be asked, and what is true of the answer; read from JSON
+lines, one case a line.
 
-A line is `{"id", "kind", "domain", "turns": [{"user", "expected_sub_agents", ...}]}`, the format of public routing sets; a case
-of one turn may put `user` and `expected_sub_agents` on the line itself. What a line holds beyond the fields below is left alone.
+A line is `{"id", "kind", "domain", "turns": [{"user", "expected_sub_agents", ...}]}`, the format of
+public routing sets; a case of one turn may put `user` and `expected_sub_agents` on the line itself.
+What a line holds beyond the fields below is left alone.
 """
 
 import json
@@ -21,12 +23,23 @@ from kit.core.picture import Picture, mark_pictures
 from kit.core.record import Message
 from kit.core.value import Value
 
-Kind = Literal["single", "mixed", "switch", "oos", "small_talk", "partial", "injection", "reference", "long"]
+Kind = Literal[
+    "single", "mixed", "switch", "oos", "small_talk", "partial", "injection", "reference", "long"
+]
 """`oos`: outside of what the deck answers; `partial`: some parts fail; `reference`: leans on what was named earlier."""
 KINDS: tuple[Kind, ...] = get_args(Kind)
 ANYBODY = "*"
 FAILING: frozenset[FaultKind] = frozenset(
-    ("raise", "hang", "instantiation", "refuses", "error_envelope", "foreign_principal", "bad_payload", "version_break")
+    (
+        "raise",
+        "hang",
+        "instantiation",
+        "refuses",
+        "error_envelope",
+        "foreign_principal",
+        "bad_payload",
+        "version_break",
+    )
 )
 """Faults that leave an agent without an answer: the reply owes words about it."""
 RESERVING: frozenset[FaultKind] = frozenset(("partial_envelope",))
@@ -50,7 +63,8 @@ class Fact(Value):
         """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
         text_plain = plain(text)
         return any(
-            re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain) for spelling in self.any_of
+            re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain)
+            for spelling in self.any_of
         )
 
 
@@ -58,11 +72,15 @@ class Ask(Value):
     """One user turn and what is known of it."""
 
     model_config = ConfigDict(extra="ignore", validate_by_name=True)
-    expected: tuple[str, ...] = Field(validation_alias="expected_sub_agents", serialization_alias="expected_sub_agents")
+    expected: tuple[str, ...] = Field(
+        validation_alias="expected_sub_agents", serialization_alias="expected_sub_agents"
+    )
     """Whom it is for; empty: nobody is to be called."""
     user: str
     optional: tuple[str, ...] = Field(
-        default=(), validation_alias="optional_sub_agents", serialization_alias="optional_sub_agents"
+        default=(),
+        validation_alias="optional_sub_agents",
+        serialization_alias="optional_sub_agents",
     )
     """Whom calling is not wrong."""
     assistant: str | None = None
@@ -132,18 +150,25 @@ class Case(Value):
         return frozenset(name for names in asks for name in names).union(facts) - {ANYBODY}
 
 
-def read_cases(path: Path, agents: Collection[str] | None = None, *, with_labels: bool = True) -> Iterator[Case]:
-    """Cases of a JSONL file, in order, each as soon as its line is read: what was done with earlier ones stays done.
+def read_cases(
+    path: Path, agents: Collection[str] | None = None, *, with_labels: bool = True
+) -> Iterator[Case]:
+    """Cases of a JSONL file, in order, each as soon as its line is read: what was done with earlier
+    ones stays done.
 
-    `agents` are the sub-agents there are; None takes any. Not `labelled`, only messages and replies are read.
-    Raises DataError, one sentence with file and line, for a file that cannot be read and for a line that is no JSON, lacks a
-    field, names an unknown agent or repeats an id.
+    `agents` are the sub-agents there are; None takes any. Not `labelled`, only messages and replies
+    are read. Raises DataError, one sentence with file and line, for a file that cannot be read and
+    for a line that is no JSON, lacks a field, names an unknown agent or repeats an id.
     """
     lines = numbered(read_text(path, "the cases of "), path)
-    yield from check_cases(((place, _case(line, place, path.parent, with_labels)) for place, line in lines), agents)
+    yield from check_cases(
+        ((place, _case(line, place, path.parent, with_labels)) for place, line in lines), agents
+    )
 
 
-def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | None = None) -> Iterator[Case]:
+def check_cases(
+    cases: Iterable[tuple[str, Case]], agents: Collection[str] | None = None
+) -> Iterator[Case]:
     """The cases, each as soon as it is known to be alone with its id and to name only `agents`.
 
     Each comes with its place, which the DataError names.
@@ -151,7 +176,9 @@ def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | Non
     first: dict[str, str] = {}
     for place, case in cases:
         if case.id in first:
-            raise DataError(f"{place}: id {case.id!r} is that of {first[case.id]} already; choose another")
+            raise DataError(
+                f"{place}: id {case.id!r} is that of {first[case.id]} already; choose another"
+            )
         name, _, line = place.rpartition(":")
         first[case.id] = f"line {line}" if name else place
         if agents is not None and (unknown := sorted(case.agents.difference(agents))):
@@ -160,8 +187,14 @@ def check_cases(cases: Iterable[tuple[str, Case]], agents: Collection[str] | Non
 
 
 def as_line(case: Case) -> str:
-    """A case as one line of a file, without what has its default; `read_cases` reads it back equal, unless it has pictures."""
-    return json.dumps(case.model_dump(mode="json", by_alias=True, exclude_defaults=True), ensure_ascii=False) + "\n"
+    """A case as one line of a file, without what has its default; `read_cases` reads it back equal,
+    unless it has pictures."""
+    return (
+        json.dumps(
+            case.model_dump(mode="json", by_alias=True, exclude_defaults=True), ensure_ascii=False
+        )
+        + "\n"
+    )
 
 
 def _case(line: str, place: str, folder: Path, with_labels: bool) -> Case:
@@ -174,22 +207,31 @@ def _case(line: str, place: str, folder: Path, with_labels: bool) -> Case:
     return make_case(cast("dict[str, Any]", raw), place, folder, with_labels=with_labels)
 
 
-def make_case(fields: Mapping[str, Any], place: str, folder: Path = Path(), *, with_labels: bool = True) -> Case:
-    """The case that these fields describe, as on a line of a file in `folder`. Raises DataError, which names the place."""
+def make_case(
+    fields: Mapping[str, Any], place: str, folder: Path = Path(), *, with_labels: bool = True
+) -> Case:
+    """The case that these fields describe, as on a line of a file in `folder`. Raises DataError,
+    which names the place."""
     if fields.get("id") in (None, ""):
         raise DataError(f'{place}: a case without an id; give it one, such as "id": "coffee-1"')
     turns = fields.get("turns") or ([fields] if "user" in fields else None)
     if not isinstance(turns, list):
-        raise DataError(f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"')
+        raise DataError(
+            f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
+        )
     try:
         asks = [_ask(turn, folder, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
         own: Mapping[str, Any] = fields if with_labels else {}
         kind = own.get("kind") or kind_of(asks)
-        return Case.model_validate({"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks})
+        return Case.model_validate(
+            {"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks}
+        )
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"]))
-        raise DataError(f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}") from error
+        raise DataError(
+            f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}"
+        ) from error
     except (OSError, PictureError) as error:
         raise DataError(f"{place}: case {fields['id']!r}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
@@ -204,8 +246,15 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
     if not with_labels:
         return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
     if names := turn.get("pictures"):
-        turn = {**turn, "pictures": [Picture.of((folder / name).read_bytes(), Path(name).name) for name in names]}
-    labels = turn.get("expected_sub_agents", ()) if turn.get("skip") else turn["expected_sub_agents"]
+        turn = {
+            **turn,
+            "pictures": [
+                Picture.of((folder / name).read_bytes(), Path(name).name) for name in names
+            ],
+        }
+    labels = (
+        turn.get("expected_sub_agents", ()) if turn.get("skip") else turn["expected_sub_agents"]
+    )
     own = {name: value for name, value in turn.items() if value is not None}
     return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
 

@@ -1,4 +1,5 @@
-"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with the offline stand-in."""
+"""How a deck's own descriptions route labelled dialogues, through the real orchestrator turn with
+the offline stand-in."""
 
 import asyncio
 import hashlib
@@ -24,13 +25,18 @@ class Progress(Value):
 
 
 class DeckRoutes:
-    """Routes the dialogues of a case file that concern cards of this deck. Raises DataError for a file that cannot be used."""
+    """Routes the dialogues of a case file that concern cards of this deck. Raises DataError for a
+    file that cannot be used."""
 
     def __init__(self, deck: Deck, cases: Path):
         root = deck.cards[deck.settings.orchestrator]
         self.descriptions = {card.id: card.description for card in deck.active_sub_agents(root)}
         read = list(read_cases(cases))
-        self._cases = [case for case in read if all(set(ask.expected) <= {*self.descriptions} for ask in case.turns)]
+        self._cases = [
+            case
+            for case in read
+            if all(set(ask.expected) <= {*self.descriptions} for ask in case.turns)
+        ]
         self.left_out = len(read) - len(self._cases)
         """Dialogues about cards that are not bound here."""
 
@@ -42,18 +48,30 @@ class DeckRoutes:
     @property
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
-        return hashlib.sha256(json.dumps([self.descriptions, *map(as_line, self._cases)]).encode()).hexdigest()[:12]
+        return hashlib.sha256(
+            json.dumps([self.descriptions, *map(as_line, self._cases)]).encode()
+        ).hexdigest()[:12]
 
     def run(self) -> Iterator[Progress]:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
-        cards = [AgentCard(id=name, description=text, model="offline") for name, text in self.descriptions.items()]
+        cards = [
+            AgentCard(id=name, description=text, model="offline")
+            for name, text in self.descriptions.items()
+        ]
         catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
         kit, turns = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
         with asyncio.Runner() as runner:
             for done, case in enumerate(self._cases, 1):
                 predictions = runner.run(route_case(case, catalog, kit))
-                turns += [RoutedTurn.of(case, place, predictions[place]["called"]) for place in case.scored]
-                yield Progress(done=done, of=len(self._cases), report=report(turns) if done == len(self._cases) else None)
+                turns += [
+                    RoutedTurn.of(case, place, predictions[place]["called"])
+                    for place in case.scored
+                ]
+                yield Progress(
+                    done=done,
+                    of=len(self._cases),
+                    report=report(turns) if done == len(self._cases) else None,
+                )
 
 
 def print_report(deck: Path | None = None, cases: Path | None = None) -> int:
@@ -61,9 +79,17 @@ def print_report(deck: Path | None = None, cases: Path | None = None) -> int:
 
     Raises KitError for a deck or a case file that cannot be used.
     """
-    routes = DeckRoutes(load_deck(deck or HOME / "cards" / "consumer"), cases or HOME / "data" / "cases" / "switches.jsonl")
+    routes = DeckRoutes(
+        load_deck(deck or HOME / "cards" / "consumer"),
+        cases or HOME / "data" / "cases" / "switches.jsonl",
+    )
     *_, last = [Progress(done=0, of=0), *routes.run()]
-    head = f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} cards, by the offline stand-in"
-    print(head + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else ""))
+    head = (
+        f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} "
+        f"cards, by the offline stand-in"
+    )
+    print(
+        head + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else "")
+    )
     print(*(last.report.lines() if last.report else ["nothing to route"]), sep="\n")
     return 0

@@ -30,12 +30,17 @@ class Drift(Value):
 
     def line(self) -> str:
         """Returns the row in words, for a terminal."""
-        text = f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
+        text = (
+            f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
+        )
         if self.difference is None:
             text += "  nothing to compare"
         else:
             verdict = "DRIFT" if self.significant else "no drift shown"
-            text += f"  {self.difference.value:+7.1%} [{self.difference.low:+.1%}, {self.difference.high:+.1%}] {verdict}"
+            text += (
+                f"  {self.difference.value:+7.1%} [{self.difference.low:+.1%}, "
+                f"{self.difference.high:+.1%}] {verdict}"
+            )
         return text + (f"; {self.open} unlabelled" if self.open else "")
 
 
@@ -53,14 +58,18 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
         for name in item.strata:
             agents = item.label.agents
             now.setdefault(name, []).append(None if agents is None else _right(name, agents))
-    return tuple(_compare(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now}))
+    return tuple(
+        _compare(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now})
+    )
 
 
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
-    """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file that is missing or broken."""
+    """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file
+    that is missing or broken."""
     if cases is None or predictions is None:
         raise DataError(
-            f"a comparison needs both: the evaluation's --cases and the --predictions that `{command('route')}` made for them"
+            f"a comparison needs both: the evaluation's --cases and the --predictions that "
+            f"`{command('route')}` made for them"
         )
     rows = measure_drift(read_sheet(sheet), read_routed_turns(cases, predictions))
     print("\n".join(one.line() for one in rows))
@@ -75,8 +84,18 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
 def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     labels = [right for right in now if right is not None]
     evaluated, stored = share(sum(before), len(before)), share(sum(labels), len(labels))
-    gain = newcombe((sum(before), len(before)), (sum(labels), len(labels))) if before and labels else None
-    return Drift(vertical=vertical, evaluated=evaluated, stored=stored, open=len(now) - len(labels), difference=gain)
+    gain = (
+        newcombe((sum(before), len(before)), (sum(labels), len(labels)))
+        if before and labels
+        else None
+    )
+    return Drift(
+        vertical=vertical,
+        evaluated=evaluated,
+        stored=stored,
+        open=len(now) - len(labels),
+        difference=gain,
+    )
 
 
 def _share(share: Estimate) -> str:

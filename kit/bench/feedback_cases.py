@@ -12,16 +12,19 @@ from kit.stores.protocol import Store
 
 
 def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:
-    """Writes a case for each turn with a thumb down, of one tenant or all, the oldest first; returns how many there are.
+    """Writes a case for each turn with a thumb down, of one tenant or all, the oldest first;
+    returns how many there are.
 
-    Whom a case expects to be asked is who was asked: where that was the mistake, a person corrects it. Raises DataError where the
-    file cannot be written.
+    Whom a case expects to be asked is who was asked: where that was the mistake, a person corrects
+    it. Raises DataError where the file cannot be written.
     """
     cases = list(disliked(store, tenant))
     try:
         path.write_text("".join(map(as_line, cases)), encoding="utf-8", newline="\n")
     except OSError as error:
-        raise DataError(f"the cases cannot be written to {path}: {error.strerror or error}; choose another file") from error
+        raise DataError(
+            f"the cases cannot be written to {path}: {error.strerror or error}; choose another file"
+        ) from error
     return len(cases)
 
 
@@ -36,11 +39,18 @@ def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
 def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
     turns = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
     earlier = [one for one in reversed(turns) if one.started_at < turn.started_at]
-    asks = [Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True) for one in earlier]
+    asks = [
+        Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True)
+        for one in earlier
+    ]
     return Case(
         id=f"thumb-{turn.id}",
         kind=kind_of([*asks, ask := Ask(user=turn.message, expected=turn.invoked)]),
-        domain=turn.invoked[0] if len(turn.invoked) == 1 else "mixed" if turn.invoked else "out_of_scope",
+        domain=turn.invoked[0]
+        if len(turn.invoked) == 1
+        else "mixed"
+        if turn.invoked
+        else "out_of_scope",
         turns=(*asks, ask),
         principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
         source=f"thumb down: {thumb.note}" if thumb.note else "thumb down",

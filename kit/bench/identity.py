@@ -1,4 +1,5 @@
-"""What tells code and model objects apart, in the same words in every process: a grid in Python keys its cells by it."""
+"""What tells code and model objects apart, in the same words in every process: a grid in Python
+keys its cells by it."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,9 +29,11 @@ def code_identity(function: Callable[..., Any]) -> list[Any]:
 
 
 def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]:
-    """The class of a chat model and its parameters that are not at their defaults, secrets and clients aside.
+    """The class of a chat model and its parameters that are not at their defaults, secrets and
+    clients aside.
 
-    A parameter that is no plain value is left out of a model that its caller `named`. Raises DataError for one that is not named.
+    A parameter that is no plain value is left out of a model that its caller `named`. Raises
+    DataError for one that is not named.
     """
     parts: dict[str, Any] = {"class": _name(type(model))}
     for name, field in type(model).model_fields.items():
@@ -42,7 +45,8 @@ def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]
         except UnstableError as error:
             if not named:
                 raise DataError(
-                    f"model {key!r} holds a value of type {error} in {name!r}, so that no other run can know it again: give it a "
+                    f"model {key!r} holds a value of type {error} in {name!r}, so that no other "
+                    f"run can know it again: give it a "
                     f"name, models={{'my-model': ...}}, and another name whenever it changes"
                 ) from None
     return parts
@@ -57,14 +61,18 @@ def tool_identity(tool: BaseTool | ConfiguredTool | LimitedTool | ToolFactory) -
             return code_identity(tool.make)
         case LimitedTool():
             inner = tool.tool
-            return [plain_or_name(tool.limits), *(tool_identity(inner) if isinstance(inner, BaseTool) else code_identity(inner))]
+            return [
+                plain_or_name(tool.limits),
+                *(tool_identity(inner) if isinstance(inner, BaseTool) else code_identity(inner)),
+            ]
         case _:
             code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or type(tool)
             return [tool.name, tool.description, tool.args, *code_identity(code)]
 
 
 def plain(value: object) -> Any:
-    """The value as JSON has it, secrets left out. Raises UnstableError where it holds an object that says nothing of itself."""
+    """The value as JSON has it, secrets left out. Raises UnstableError where it holds an object
+    that says nothing of itself."""
     match value:
         case None | bool() | int() | float() | str():
             return value
@@ -73,16 +81,25 @@ def plain(value: object) -> Any:
         case Enum() | Path() | type():
             return str(value)
         case Mapping():
-            return {str(key): plain(item) for key, item in cast("Mapping[object, object]", value).items()}
+            return {
+                str(key): plain(item)
+                for key, item in cast("Mapping[object, object]", value).items()
+            }
         case list() | tuple():
             return [plain(item) for item in cast("Sequence[object]", value)]
         case set() | frozenset():
             return sorted(str(plain(item)) for item in cast("set[object]", value))
         case BaseModel():
             names = (name for name, field in type(value).model_fields.items() if not field.exclude)
-            return {"class": _name(type(value)), **{name: plain(getattr(value, name)) for name in names}}
+            return {
+                "class": _name(type(value)),
+                **{name: plain(getattr(value, name)) for name in names},
+            }
         case _ if is_dataclass(value):
-            return {"class": _name(type(value)), **{field.name: plain(getattr(value, field.name)) for field in fields(value)}}
+            return {
+                "class": _name(type(value)),
+                **{field.name: plain(getattr(value, field.name)) for field in fields(value)},
+            }
         case _:
             raise UnstableError(_name(type(value)))
 

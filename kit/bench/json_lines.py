@@ -23,11 +23,16 @@ def read_text(path: Path, noun: str = "") -> str:
 
 def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
     """The lines that hold something, each with its place, `name:number`."""
-    return ((f"{name}:{number}", line) for number, line in enumerate(text.splitlines(), 1) if line.strip())
+    return (
+        (f"{name}:{number}", line)
+        for number, line in enumerate(text.splitlines(), 1)
+        if line.strip()
+    )
 
 
 def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:
-    """The values of a text, each with its place. Raises DataError for a line that is not `noun`, with the field at fault."""
+    """The values of a text, each with its place. Raises DataError for a line that is not `noun`,
+    with the field at fault."""
     for place, line in numbered(text, name):
         try:
             value = model.model_validate_json(line)

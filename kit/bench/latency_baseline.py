@@ -37,15 +37,25 @@ class LatencyBaseline(Value):
         known = ceil((normal_reach() * error / log(1 + CLOSE)) ** 2)
         if self.target_ms is None:
             return f"{known:,} turns for 10 % either way"
-        below = ceil(((normal_reach() + NormalDist().inv_cdf(POWER)) * error / log(self.target_ms / self.ms)) ** 2)
+        below = ceil(
+            ((normal_reach() + NormalDist().inv_cdf(POWER)) * error / log(self.target_ms / self.ms))
+            ** 2
+        )
         return f"{known:,} turns for 10 % either way; {below:,} to show that it stays below {self.target_ms:g} ms"
 
     def ours(self, latencies: Sequence[Latency]) -> list[tuple[str, Spread]]:
         """The same measure on the same path here: (pattern, percentiles)."""
-        same = ((one.pattern, getattr(one, self.measure)) for one in latencies if one.path == self.path)
+        same = (
+            (one.pattern, getattr(one, self.measure)) for one in latencies if one.path == self.path
+        )
         return [(pattern, spread) for pattern, spread in same if spread is not None]
 
 
 def latency_baselines() -> tuple[LatencyBaseline, ...]:
     """Reads the latencies of data/source/published.yaml."""
-    return tuple(map(LatencyBaseline.model_validate, load_yaml(PUBLISHED.read_text(encoding="utf-8"))["latencies"]))
+    return tuple(
+        map(
+            LatencyBaseline.model_validate,
+            load_yaml(PUBLISHED.read_text(encoding="utf-8"))["latencies"],
+        )
+    )

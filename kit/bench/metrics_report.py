@@ -19,13 +19,20 @@ def read_labels(path: Path) -> tuple[Label, ...]:
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
     """Labels of a JSONL file's content; `name` is what a DataError calls it."""
     try:
-        return tuple(label for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label"))
+        return tuple(
+            label for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label")
+        )
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {name}: {error}") from error
 
 
 def print_metrics(
-    store: Store, since: float | None, tenant: str | None, labels: Sequence[Label] = (), *, as_json: bool = False
+    store: Store,
+    since: float | None,
+    tenant: str | None,
+    labels: Sequence[Label] = (),
+    *,
+    as_json: bool = False,
 ) -> int:
     """Prints every metric, then every alert; returns 1 when there is one."""
     summary = metrics(store, since, tenant, labels)

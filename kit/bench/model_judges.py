@@ -1,4 +1,5 @@
-"""The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded and lost like any other."""
+"""The judges of a grid: models that score turns. A verdict is a turn of its own: counted, recorded
+and lost like any other."""
 
 import sys
 from collections.abc import Iterable, Mapping, Sequence
@@ -84,14 +85,25 @@ class Judges:
         for name, kit in self._kits.items():
             judge = self._spec.grid.judges[name]
             messages = question(self._spec.rubrics[name], case, observation)
-            text, reply = await _ask(kit, messages, judge_track(self._spec, cell, name, observation.turn))
+            text, reply = await _ask(
+                kit, messages, judge_track(self._spec, cell, name, observation.turn)
+            )
             usages.append(reply.usage)
             loss, verdict = error_of([reply], faults=False), verdict_in(text)
             if loss is not None or verdict is None:
-                error_class, line = loss or ("judge", f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`")
-                return Judgement(usage=total(usages), loss=(error_class, f"judge {name!r}: {line}", judge.model))
+                error_class, line = loss or (
+                    "judge",
+                    f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
+                )
+                return Judgement(
+                    usage=total(usages), loss=(error_class, f"judge {name!r}: {line}", judge.model)
+                )
             verdicts[name] = verdict
-            scores[name] = verdict.score if judge.threshold is None else float(verdict.score >= judge.threshold)
+            scores[name] = (
+                verdict.score
+                if judge.threshold is None
+                else float(verdict.score >= judge.threshold)
+            )
         return Judgement(verdicts, scores, total(usages))
 
 
@@ -114,7 +126,8 @@ class KitJudge:
 
 
 async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: ExperimentKits) -> int:
-    """Prints how far a model agrees with the labelled replies, a line for each rubric, and what that has cost; returns 0.
+    """Prints how far a model agrees with the labelled replies, a line for each rubric, and what
+    that has cost; returns 0.
 
     Raises DataError where it cannot be asked, or says the same of all, and UnknownId for a model there is not.
     """
@@ -129,7 +142,10 @@ async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: Exp
             print(agreement_line(judge.rubric, await measure_judge(judge, quality)))
     spent = total(bills)
     dollars = "no price is known" if spent.cost is None else f"${spent.cost:,.4f}"
-    print(f"{many(spent.model_calls, 'call')}, {spent.input_tokens:,} tokens in and {spent.output_tokens:,} out: {dollars}")
+    print(
+        f"{many(spent.model_calls, 'call')}, {spent.input_tokens:,} tokens in and "
+        f"{spent.output_tokens:,} out: {dollars}"
+    )
     return 0
 
 
@@ -138,7 +154,9 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
     model, texts = kit.team.orchestrator.model, list[str]()
 
     async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
-        reply = await call_model(model, messages, ctx, agent=call.agent, purpose="work", news=len(messages))
+        reply = await call_model(
+            model, messages, ctx, agent=call.agent, purpose="work", news=len(messages)
+        )
         texts.append(reply.text)
         return Answer(call_id=call.call_id, agent=call.agent, text="Judged.")
 
@@ -146,7 +164,9 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
     if model.gate is not None and (cassette is None or cassette.mode != "replay"):
         await model.gate.opened()
     host = replace(kit, store=TransientStore(), cassette=cassette)
-    reply = await run_turn("Judge.", Session(id=CARD.id, principal=BENCH_USER), host, Pattern(CARD.id, ask), history=())
+    reply = await run_turn(
+        "Judge.", Session(id=CARD.id, principal=BENCH_USER), host, Pattern(CARD.id, ask), history=()
+    )
     if cassette is not None:
         cassette.close()  # what a judge said once is not paid for twice
     return "".join(texts), reply
@@ -155,5 +175,7 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
 def judge_deck(models: Mapping[str, ModelSpec]) -> Deck:
     """The deck of a judge's kit: a card without a prompt, for a judge is asked in the words of its rubric."""
     times = {"turn_budget_ms": PATIENCE, "model_call_budget_ms": PATIENCE}
-    settings = DeckSettings.model_validate({"orchestrator": CARD.id, "required_blocks": (), **times})
+    settings = DeckSettings.model_validate(
+        {"orchestrator": CARD.id, "required_blocks": (), **times}
+    )
     return replace(Deck.of([CARD], settings=settings), models=models)

@@ -99,14 +99,22 @@ async def measure(n: int = 2) -> list[Cost]:
             for _ in range(ROUNDS):
                 for name, runner in runners.items():
                     times[name].append((await cpu_ms(runner), await cpu_ms_at_once(runner)))
-            costs += [Cost(name, mode, calls[name], *map(statistics.median, zip(*times[name], strict=True))) for name in runners]
+            costs += [
+                Cost(
+                    name, mode, calls[name], *map(statistics.median, zip(*times[name], strict=True))
+                )
+                for name in runners
+            ]
     return costs
 
 
 def report(gate: bool = False) -> int:
     """Prints the table; with `gate`, returns 1 when a mode is above GATE."""
     costs = asyncio.run(measure())
-    head = f"{'calls/turn':>11} {'CPU ms/turn':>12} {f'at {AT_ONCE}':>7} {'x calls':>8} {'x CPU':>7} {f'x at {AT_ONCE}':>8}"
+    head = (
+        f"{'calls/turn':>11} {'CPU ms/turn':>12} {f'at {AT_ONCE}':>7} {'x calls':>8} "
+        f"{'x CPU':>7} {f'x at {AT_ONCE}':>8}"
+    )
     print(f"{'mode':15} {'runner':12} {head}")
     broken: list[str] = []
     for hand, ours in zip(costs[::2], costs[1::2], strict=True):
@@ -114,10 +122,16 @@ def report(gate: bool = False) -> int:
             ratio, cpu = cost.calls / hand.calls, cost.cpu_ms / hand.cpu_ms
             times = f"{cost.cpu_ms:12.2f} {cost.cpu_ms_at_once:7.2f}"
             at_once = cost.cpu_ms_at_once / hand.cpu_ms_at_once
-            print(f"{cost.mode:15} {cost.name:12} {cost.calls:11.0f} {times} {ratio:8.2f} {cpu:7.2f} {at_once:8.2f}")
+            print(
+                f"{cost.mode:15} {cost.name:12} {cost.calls:11.0f} {times} {ratio:8.2f} {cpu:7.2f} {at_once:8.2f}"
+            )
         broken += [ours.mode] * (ours.calls > GATE[ours.mode] * hand.calls)
     held = [asyncio.run(kib_in_flight(loop(2, streaming=False))) for loop in (HandLoop, KitLoop)]
-    print(f"KiB a turn in flight, 1,000 at once: hand loop {held[0]:.0f}, kit, traced {held[1]:.0f} (at most {IN_FLIGHT})")
+    print(
+        f"KiB a turn in flight, 1,000 at once: hand loop {held[0]:.0f}, kit, traced {held[1]:.0f} (at most {IN_FLIGHT})"
+    )
     limits = ", ".join(f"{mode} {limit}" for mode, limit in GATE.items())
-    print(f"gate, x the hand loop's calls at most: {limits}: {'BROKEN by ' + ', '.join(broken) if broken else 'held'}")
+    print(
+        f"gate, x the hand loop's calls at most: {limits}: {'BROKEN by ' + ', '.join(broken) if broken else 'held'}"
+    )
     return 1 if broken and gate else 0

@@ -1,4 +1,5 @@
-"""What a grid made in Python brings as objects: models, patterns, judges, each by name and with an identity for its cells."""
+"""What a grid made in Python brings as objects: models, patterns, judges, each by name and with an
+identity for its cells."""
 
 import hashlib
 import inspect
@@ -44,8 +45,11 @@ NONE = OwnParts()
 """Of a grid that a file says."""
 
 
-def own_models(models: GivenModels) -> tuple[list[str], dict[str, Model], dict[str, ModelSpec], Names]:
-    """The names of all models; the objects among them; what is known of these and of given specs; the identities of objects.
+def own_models(
+    models: GivenModels,
+) -> tuple[list[str], dict[str, Model], dict[str, ModelSpec], Names]:
+    """The names of all models; the objects among them; what is known of these and of given specs;
+    the identities of objects.
 
     Raises DataError for two of one name, and for an object that no other run could know again.
     """
@@ -58,21 +62,30 @@ def own_models(models: GivenModels) -> tuple[list[str], dict[str, Model], dict[s
         elif isinstance(model, str):
             name = model
             if given not in (None, model):
-                raise DataError(f"models: {given!r} stands for the key {model!r}; put the key itself in its place")
+                raise DataError(
+                    f"models: {given!r} stands for the key {model!r}; put the key itself in its place"
+                )
         else:
             chat, spec = model if isinstance(model, tuple) else (model, spec_of_model(model))
             name = given or spec.key
             specs[name] = spec.model_copy(update={"key": name})
             objects[name] = (chat, specs[name])
-            identities[f"model {name}"] = _digest(model_identity(name, chat, named=bool(given or chat.name)))
+            identities[f"model {name}"] = _digest(
+                model_identity(name, chat, named=bool(given or chat.name))
+            )
         if name in names:
-            raise DataError(f"models: two are called {name!r}; give them names: models={{'one': ..., 'other': ...}}")
+            raise DataError(
+                f"models: two are called {name!r}; give them names: models={{'one': ..., 'other': ...}}"
+            )
         names.append(name)
     return names, objects, specs, identities
 
 
-def own_patterns(patterns: Iterable[str | Pattern | Run]) -> tuple[list[str], dict[str, Pattern], Names]:
-    """The names of all patterns, those that are one's own, and their identities. Raises DataError for what is no pattern."""
+def own_patterns(
+    patterns: Iterable[str | Pattern | Run],
+) -> tuple[list[str], dict[str, Pattern], Names]:
+    """The names of all patterns, those that are one's own, and their identities. Raises DataError
+    for what is no pattern."""
     names: list[str] = []
     own: dict[str, Pattern] = {}
     for pattern in patterns:
@@ -80,12 +93,19 @@ def own_patterns(patterns: Iterable[str | Pattern | Run]) -> tuple[list[str], di
             pattern = Pattern(pattern.__name__, pattern)
         if isinstance(pattern, Pattern) and PATTERNS.get(pattern.name) is not pattern:
             if pattern.name in {*PATTERNS, *own}:
-                raise DataError(f"patterns: {pattern.name!r} is the name of another pattern; choose one of your own")
+                raise DataError(
+                    f"patterns: {pattern.name!r} is the name of another pattern; choose one of your own"
+                )
             own[pattern.name] = pattern
         elif not isinstance(pattern, str | Pattern):
-            raise DataError(f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)")
+            raise DataError(
+                f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)"
+            )
         names.append(pattern if isinstance(pattern, str) else pattern.name)
-    codes = {name: [code_identity(code) for code in (one.run, one.stage) if code is not None] for name, one in own.items()}
+    codes = {
+        name: [code_identity(code) for code in (one.run, one.stage) if code is not None]
+        for name, one in own.items()
+    }
     return names, own, {f"pattern {name}": _digest(code) for name, code in codes.items()}
 
 
@@ -95,14 +115,26 @@ def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
     for given, judge in _pairs(judges):
         name = given or _name_of(judge)
         if name in {*SCORERS, *own}:
-            raise DataError(f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}")
+            raise DataError(
+                f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}"
+            )
         own[name] = judge
-    return own, {f"scorer {name}": _digest(_judge_identity(name, judge)) for name, judge in own.items()}
+    return own, {
+        f"scorer {name}": _digest(_judge_identity(name, judge)) for name, judge in own.items()
+    }
 
 
 def tools_identity(tools: DeckTools) -> Names:
     """The identity of tools given in Python; empty without any."""
-    return {"tools ": _digest([[name, tool_identity(tool)] for name, tool in sorted(tools.tools.items())])} if tools.tools else {}
+    return (
+        {
+            "tools ": _digest(
+                [[name, tool_identity(tool)] for name, tool in sorted(tools.tools.items())]
+            )
+        }
+        if tools.tools
+        else {}
+    )
 
 
 def _pairs(things: Mapping[str, T] | Iterable[T]) -> Iterable[tuple[str | None, T]]:

@@ -1,6 +1,8 @@
-"""The kit in the slot of a peers' benchmark: the same turn, the same stub models, beside other frameworks.
+"""The kit in the slot of a peers' benchmark: the same turn, the same stub models, beside other
+frameworks.
 
-The benchmark lives outside this project. Its slot file needs one line: `from kit.bench.peers import NAME, PACKAGES, Adapter`.
+The benchmark lives outside this project. Its slot file needs one line: `from kit.bench.peers import
+NAME, PACKAGES, Adapter`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,18 +30,21 @@ LOOKUP = {"type": "object", "properties": {"key": {"type": "string"}}, "required
 
 
 class Adapter:
-    """One orchestrator over N sub-agents, as the benchmark's `Spec` says; every turn traced to SQLite: the `store` of the spec,
-    else in memory."""
+    """One orchestrator over N sub-agents, as the benchmark's `Spec` says; every turn traced to
+    SQLite: the `store` of the spec, else in memory."""
 
     def __init__(self, spec: Any):
-        self._kit = RoutingKit(bind(*parts_of(spec)), SqliteStore(getattr(spec, "store", ":memory:")))
+        self._kit = RoutingKit(
+            bind(*parts_of(spec)), SqliteStore(getattr(spec, "store", ":memory:"))
+        )
         self._turns = count()
 
     async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
         """The composed answer to one message after `history`, (role, text) pairs."""
         session = Session(id=f"s{next(self._turns)}", principal=BENCH_USER)
         messages = [
-            _new_message(turn_id="h", role="user" if role == "user" else "assistant", text=content) for role, content in history
+            _new_message(turn_id="h", role="user" if role == "user" else "assistant", text=content)
+            for role, content in history
         ]
         return (await run_turn(text, session, self._kit, history=messages, in_play=())).text
 
@@ -50,10 +55,23 @@ def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str,
     ids: list[str] = list(spec.ids)
     tools = ("lookup",) if spec.sub_tool else ()
     policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
-    cards = [AgentCard(id=i, description=workload.DESC.format(id=i), model="offline", tools=tools, policy=policy) for i in ids]
-    lookup = StructuredTool(name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup)
+    cards = [
+        AgentCard(
+            id=i,
+            description=workload.DESC.format(id=i),
+            model="offline",
+            tools=tools,
+            policy=policy,
+        )
+        for i in ids
+    ]
+    lookup = StructuredTool(
+        name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup
+    )
     deck = star_deck(cards, workload.ORCH_PROMPT, cap=max(8, len(ids)), known=["lookup"])
-    models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {"orchestrator": stubs.OrchModel(spec=spec)}
+    models = {i: stubs.SubModel(spec=spec, sid=i) for i in ids} | {
+        "orchestrator": stubs.OrchModel(spec=spec)
+    }
     return deck, models, {"lookup": lookup}
 
 

@@ -41,29 +41,41 @@ def promote(
     tool_results: Iterable[ToolCaseResult] = (),
     passed: Collection[bool] | None = None,
 ) -> Promotion:
-    """Checks one card of a deck against the schema, the deck, its switches, its tool cases and its judge; nothing is written.
+    """Checks one card of a deck against the schema, the deck, its switches, its tool cases and its
+    judge; nothing is written.
 
-    `results`: routed turns, as measured with the card bound. Only switches that touch the card count: turns that are for it
-    after another, or for another after it. Every ordered pair with the deck's other active sub-agents must be among them.
-    `threshold`: the share of switches and of answers that must be right; None takes the one of the card's `eval`, else 95 %.
-    `tool_results`: what became of the card's cases for failing tools; each must be there and right.
-    `passed`: whether each judged answer passed; None where nobody judged.
-    Raises UnknownId for a card the deck does not hold.
+    `results`: routed turns, as measured with the card bound. Only switches that touch the card
+    count: turns that are for it after another, or for another after it. Every ordered pair with the
+    deck's other active sub-agents must be among them. `threshold`: the share of switches and of
+    answers that must be right; None takes the one of the card's `eval`, else 95 %. `tool_results`:
+    what became of the card's cases for failing tools; each must be there and right. `passed`:
+    whether each judged answer passed; None where nobody judged. Raises UnknownId for a card the
+    deck does not hold.
     """
     if card_id not in deck.cards:
         raise UnknownId("card", card_id, deck.cards)
     card = deck.cards[card_id]
     if threshold is None:
         threshold = card.eval.threshold if card.eval else THRESHOLD
-    turns = [turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)]
+    turns = [
+        turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)
+    ]
     switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
     answers = None if passed is None else share(sum(passed), len(passed))
-    faults = _unfit(deck, card) + _uncovered(deck, card_id, turns) + _failed_tool_cases(card, tool_results)
+    faults = (
+        _unfit(deck, card)
+        + _uncovered(deck, card_id, turns)
+        + _failed_tool_cases(card, tool_results)
+    )
     for measured, what in ((switches, "switches are routed right"), (answers, "answers pass")):
         if measured is not None and measured.value < threshold:
-            faults.append(f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed")
+            faults.append(
+                f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed"
+            )
     promoted = card if faults else card.model_copy(update={"status": "active"})
-    return Promotion(card=promoted, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults))
+    return Promotion(
+        card=promoted, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults)
+    )
 
 
 def _unfit(deck: Deck, card: AgentCard) -> list[str]:
@@ -85,15 +97,23 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     except DeckError as error:
         return list(error.faults)
     root = deck.cards[deck.settings.orchestrator]
-    return [] if card.id in root.sub_agents else [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
+    return (
+        []
+        if card.id in root.sub_agents
+        else [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
+    )
 
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
     others = [sub.id for sub in deck.active_sub_agents(root) if sub.id != card_id]
-    measured_pairs = {(before, after) for turn in turns for before in turn.previous for after in turn.expected}
+    measured_pairs = {
+        (before, after) for turn in turns for before in turn.previous for after in turn.expected
+    }
     pairs = [pair for other in others for pair in ((card_id, other), (other, card_id))]
-    missing = [f"{before} to {after}" for before, after in pairs if (before, after) not in measured_pairs]
+    missing = [
+        f"{before} to {after}" for before, after in pairs if (before, after) not in measured_pairs
+    ]
     return [f"no switch was measured from {', '.join(missing)}"] if missing else []
 
 
@@ -101,4 +121,8 @@ def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> li
     cases = card.eval.tool_cases if card.eval is not None else ()
     ends = {each.case: each.wrong for each in results}
     wrong = {case: ends.get(case, "it was not played") for case in cases}
-    return [f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}" for case, why in wrong.items() if why is not None]
+    return [
+        f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}"
+        for case, why in wrong.items()
+        if why is not None
+    ]

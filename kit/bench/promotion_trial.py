@@ -1,4 +1,5 @@
-"""A trial of one card before it goes live: dialogues are played with the card active, and its own judge reads the answers."""
+"""A trial of one card before it goes live: dialogues are played with the card active, and its own
+judge reads the answers."""
 
 import re
 from collections.abc import Iterable
@@ -33,10 +34,12 @@ def with_card_active(deck: Deck, card_id: str) -> Deck:
 
 
 async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host) -> Promotion:
-    """Plays the dialogues in which the card has a part on `kit`, then the card's tool cases, and decides by `promote`.
+    """Plays the dialogues in which the card has a part on `kit`, then the card's tool cases, and
+    decides by `promote`.
 
-    Each answer to a turn that is for this card alone is judged as its `eval` says; the share that passes is held against the
-    card's threshold, like the share of switches that were routed right. Raises DataError or UnknownId for a judge that is none.
+    Each answer to a turn that is for this card alone is judged as its `eval` says; the share that
+    passes is held against the card's threshold, like the share of switches that were routed right.
+    Raises DataError or UnknownId for a judge that is none.
     """
     judge = judge_of(deck.cards[card_id], kit.team)
     subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
@@ -47,7 +50,10 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
             continue
         for place, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):
             turns.append(RoutedTurn.of(case, place, observation.called))
-            if judge is not None and case.turns[place].expected == (card_id,) == observation.invoked:
+            if (
+                judge is not None
+                and case.turns[place].expected == (card_id,) == observation.invoked
+            ):
                 verdict = await judge.judge(case, observation)
                 passed += [verdict.score >= judge.rubric.pass_mark] if verdict else []
     tools: tuple[ToolCaseResult, ...] = await play_cases(kit.team, card_id)
@@ -55,7 +61,8 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
 
 
 def judge_of(card: AgentCard, team: Team) -> Judge | None:
-    """The judge that a card's `eval` names: a scorer of its rubric's name, or a card of the deck with a rubric of the deck.
+    """The judge that a card's `eval` names: a scorer of its rubric's name, or a card of the deck
+    with a rubric of the deck.
 
     None where the card names none. Raises DataError for a rubric that cannot be read, UnknownId for another name.
     """
@@ -68,14 +75,23 @@ def judge_of(card: AgentCard, team: Team) -> Judge | None:
         raise UnknownId("judge", card.eval.judge, [RULE, *team.agents])
     if card.eval.rubric not in team.deck.rubrics:
         raise UnknownId("rubric", card.eval.rubric, team.deck.rubrics)
-    return LLMJudge(Rubric(id=card.eval.rubric, text=team.deck.rubrics[card.eval.rubric].text), agent.model.runnable)
+    return LLMJudge(
+        Rubric(id=card.eval.rubric, text=team.deck.rubrics[card.eval.rubric].text),
+        agent.model.runnable,
+    )
 
 
 def write_active(folder: Path, card: AgentCard) -> Path:
-    """Sets the card's file to active, and returns it. Raises DeckError where no file of the folder says that it is a draft."""
+    """Sets the card's file to active, and returns it. Raises DeckError where no file of the folder
+    says that it is a draft."""
     for path in sorted(folder.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        if re.search(rf"^id:[ \t]*['\"]?{re.escape(card.id)}['\"]?[ \t]*$", text, re.M) and _DRAFT.search(text):
+        if re.search(
+            rf"^id:[ \t]*['\"]?{re.escape(card.id)}['\"]?[ \t]*$", text, re.M
+        ) and _DRAFT.search(text):
             path.write_text(_DRAFT.sub("status: active", text, count=1), encoding="utf-8")
             return path
-    raise DeckError(f"no file of {folder} can be changed:", [f"none holds card {card.id!r} with a line `status: draft`"])
+    raise DeckError(
+        f"no file of {folder} can be changed:",
+        [f"none holds card {card.id!r} with a line `status: draft`"],
+    )

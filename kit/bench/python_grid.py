@@ -1,4 +1,5 @@
-"""compare(): a grid of model objects, patterns, cases and judges that one has in Python, kept and resumed like one of a file."""
+"""compare(): a grid of model objects, patterns, cases and judges that one has in Python, kept and
+resumed like one of a file."""
 
 import sys
 import threading
@@ -20,7 +21,15 @@ from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results
 from kit.bench.grid.run import Bar, Run, run_grid
-from kit.bench.own_parts import GivenJudges, GivenModels, OwnParts, own_judges, own_models, own_patterns, tools_identity
+from kit.bench.own_parts import (
+    GivenJudges,
+    GivenModels,
+    OwnParts,
+    own_judges,
+    own_models,
+    own_patterns,
+    tools_identity,
+)
 from kit.compose.deck import Deck, load_deck
 from kit.compose.yaml_source import Source
 from kit.core.errors import DataError
@@ -94,28 +103,39 @@ def compare(
     kits: ExperimentKits | None = None,
     **fields: Any,
 ) -> GridResult:
-    """Plays every model with every pattern on every case, from wherever an earlier run was left, and says which is better.
+    """Plays every model with every pattern on every case, from wherever an earlier run was left,
+    and says which is better.
 
-    `models`: keys of models.yaml, LangChain chat models, alone or with a ModelSpec that has their price, and ModelSpecs to build
-    one from; in a sequence, or in a mapping from a name of one's own. `patterns`: names, a Pattern, or an async
-    function (call, ctx) -> Outcome. `judges` score beside the kit's scorers: functions (case, observation) -> 0 to 1 or None, or
-    a Judge. `tools` come on top of the deck's and are called for real. `fields` are those of a grid's file, such as `settings`,
-    `repeats`, `baseline`, `limits` (docs/bench.md); without a `baseline` the first pattern, else the first model, is the one to
-    compare with. `kits` are opened instead of those of the environment. Keeps all in .kit/grids/<name>. Blocks, in a notebook
-    too; when it is interrupted, finished cells are kept.
+    `models`: keys of models.yaml, LangChain chat models, alone or with a ModelSpec that has their
+    price, and ModelSpecs to build one from; in a sequence, or in a mapping from a name of one's
+    own. `patterns`: names, a Pattern, or an async function (call, ctx) -> Outcome. `judges` score
+    beside the kit's scorers: functions (case, observation) -> 0 to 1 or None, or a Judge. `tools`
+    come on top of the deck's and are called for real. `fields` are those of a grid's file, such as
+    `settings`, `repeats`, `baseline`, `limits` (docs/bench.md); without a `baseline` the first
+    pattern, else the first model, is the one to compare with. `kits` are opened instead of those of
+    the environment. Keeps all in .kit/grids/<name>. Blocks, in a notebook too; when it is
+    interrupted, finished cells are kept.
 
-    Raises DataError, one sentence, for what cannot be compared, and whatever binding the deck raises; no model is called then.
+    Raises DataError, one sentence, for what cannot be compared, and whatever binding the deck
+    raises; no model is called then.
     """
     kits = kits or ExperimentKits.of(virtual=False)
-    spec, objects = _spec(models, cases, patterns, judges, deck or kits.settings.deck, tools, name, fields)
+    spec, objects = _spec(
+        models, cases, patterns, judges, deck or kits.settings.deck, tools, name, fields
+    )
     kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
     spec, opener = spec.at(kits.access), _ObjectKits(kits, objects, tools)
     if sentence := announce(spec):
         print(sentence, file=sys.stderr)
     stop = threading.Event()
-    with Bar() as bar, ThreadPoolExecutor(1) as thread:  # a thread of its own: a notebook's loop runs in this one
+    with (
+        Bar() as bar,
+        ThreadPoolExecutor(1) as thread,
+    ):  # a thread of its own: a notebook's loop runs in this one
         folder = kits.settings.grids / spec.grid.name
-        job = thread.submit(run_grid, spec, folder, opener, 1, bar, lambda: not stop.is_set(), traces=traces)
+        job = thread.submit(
+            run_grid, spec, folder, opener, 1, bar, lambda: not stop.is_set(), traces=traces
+        )
         try:
             run = job.result()
         except KeyboardInterrupt:
@@ -132,7 +152,9 @@ class _ObjectKits:
     models: Mapping[str, Model]
     tools: object
 
-    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]:
+    def __call__(
+        self, *, models: Models, deck: Deck, faults: bool
+    ) -> AbstractAsyncContextManager[Kit]:
         objects: Models = self._object(models) if isinstance(models, str) else models
         if isinstance(models, Mapping):
             objects = {role: self._object(model) for role, model in models.items()}
@@ -163,12 +185,18 @@ def _spec(
     ways, own, pattern_ids = own_patterns(patterns)
     rules, judge_ids = own_judges(judges)
     more = given_tools(tools)
-    parts = OwnParts(specs, own, rules, {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more)})
+    parts = OwnParts(
+        specs, own, rules, {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more)}
+    )
     file = str(cases) if isinstance(cases, str | Path) else "(given in Python)"
     rows = None if isinstance(cases, str | Path) else list(cases)
     scorers = tuple(fields.get("scorers", Grid.model_fields["scorers"].default))
     values: dict[str, Any] = {
-        "baseline": {"pattern": ways[0]} if len(ways) > 1 else {"model": names[0]} if len(names) > 1 else {},
+        "baseline": {"pattern": ways[0]}
+        if len(ways) > 1
+        else {"model": names[0]}
+        if len(names) > 1
+        else {},
         "verdicts": ("exact", *rules),
         **fields,
         "scorers": (*scorers, *rules),
@@ -179,21 +207,34 @@ def _spec(
     }
     source = _Arguments("compare()", values, None)
     grid = build_value(
-        Grid, source, extra={"deck": str(deck) if not isinstance(deck, Deck) else Grid.model_fields["deck"].default}
+        Grid,
+        source,
+        extra={
+            "deck": str(deck) if not isinstance(deck, Deck) else Grid.model_fields["deck"].default
+        },
     )
     loaded = deck if isinstance(deck, Deck) else load_deck(deck, more.ids)
-    return make_spec(grid, loaded, source, lambda agents: _cases(rows, file, agents), parts), objects
+    return make_spec(
+        grid, loaded, source, lambda agents: _cases(rows, file, agents), parts
+    ), objects
 
 
-def _cases(rows: Sequence[Case | Mapping[str, Any]] | None, file: str, agents: Sequence[str]) -> Iterable[Case]:
+def _cases(
+    rows: Sequence[Case | Mapping[str, Any]] | None, file: str, agents: Sequence[str]
+) -> Iterable[Case]:
     if rows is None:
         return read_cases(Path(file), agents)
-    return check_cases(((f"cases[{place}]", _case(row, f"cases[{place}]")) for place, row in enumerate(rows)), agents)
+    return check_cases(
+        ((f"cases[{place}]", _case(row, f"cases[{place}]")) for place, row in enumerate(rows)),
+        agents,
+    )
 
 
 def _case(row: Case | Mapping[str, Any], place: str) -> Case:
     if isinstance(row, Case):
         return row
     if not isinstance(cast("object", row), Mapping):
-        raise DataError(f"{place}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case")
+        raise DataError(
+            f"{place}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case"
+        )
     return make_case({"id": f"case-{digest(row)[:8]}", **row}, place)

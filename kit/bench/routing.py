@@ -47,7 +47,9 @@ class Stub:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         text = "Noted."
         if self.lines:
-            begun = next(event.body for event in ctx.turn.log.events if isinstance(event.body, TurnStarted))
+            begun = next(
+                event.body for event in ctx.turn.log.events if isinstance(event.body, TurnStarted)
+            )
             text = self.lines.get(begun.message, text)
         return Answer(call_id=call.call_id, agent=self.card.id, text=text)
 
@@ -81,7 +83,9 @@ def read_catalog(path: Path) -> Catalog:
         entries: list[dict[str, Any]] = read_json(read_text(path))["sub_agents"]
         pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
-        raise DataError(f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}') from error
+        raise DataError(
+            f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}'
+        ) from error
     names: dict[str, str] = {}
     cards: list[AgentCard] = []
     for name, description in pairs:
@@ -91,10 +95,19 @@ def read_catalog(path: Path) -> Catalog:
     return Catalog(tuple(cards), names)
 
 
-def star_deck(cards: Sequence[AgentCard], description: str, cap: int = CAP, known: Sequence[str] = ()) -> Deck:
-    """A deck of these sub-agents and an orchestrator, who may ask `cap` of them in one turn; `known` are ids of their tools."""
+def star_deck(
+    cards: Sequence[AgentCard], description: str, cap: int = CAP, known: Sequence[str] = ()
+) -> Deck:
+    """A deck of these sub-agents and an orchestrator, who may ask `cap` of them in one turn;
+    `known` are ids of their tools."""
     ids = tuple(card.id for card in cards)
-    orchestrator = AgentCard(id="orchestrator", role="orchestrator", description=description, model="offline", sub_agents=ids)
+    orchestrator = AgentCard(
+        id="orchestrator",
+        role="orchestrator",
+        description=description,
+        model="offline",
+        sub_agents=ids,
+    )
     settings = DeckSettings(orchestrator="orchestrator", required_blocks=(), cap=cap)
     return Deck.of([orchestrator, *cards], settings=settings, known=known)
 
@@ -115,7 +128,9 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     for number, ask in enumerate(case.turns):
         reply = await run_turn(ask.user, session, kit, history=tuple(history), in_play=in_play)
         now = reply.routing.invoked
-        predictions.append({"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]})
+        predictions.append(
+            {"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]}
+        )
         in_play = now or in_play
         history += ask.messages(f"{case.id}-{number}")
     return predictions

@@ -29,7 +29,14 @@ class RoutedTurn(Value):
     def of(cls, case: Case, place: int, called: Iterable[str]) -> "RoutedTurn":
         """A turn of a labelled case, and who was called."""
         ask, before = case.turns[place], case.turns[place - 1].expected if place else ()
-        return cls(case_id=case.id, turn=place, query=ask.user, expected=ask.expected, called=tuple(called), previous=before)
+        return cls(
+            case_id=case.id,
+            turn=place,
+            query=ask.user,
+            expected=ask.expected,
+            called=tuple(called),
+            previous=before,
+        )
 
     @property
     def switch(self) -> bool:
@@ -53,19 +60,28 @@ class RoutingReport(Value):
 
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
-        lines = [f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}" for card, s in self.accuracy.items()]
+        lines = [
+            f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}"
+            for card, s in self.accuracy.items()
+        ]
         for loss in self.confusions:
             queries = list(dict.fromkeys(loss.queries))[:examples]
-            lines.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: {'; '.join(map(repr, queries))}")
+            lines.append(
+                f"{loss.card} loses {len(loss.queries)} to {loss.to}: {'; '.join(map(repr, queries))}"
+            )
         return lines
 
 
 def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
-    """A card's question is right when the card was called; a call nobody asked for is a question that `(nobody)` lost."""
+    """A card's question is right when the card was called; a call nobody asked for is a question
+    that `(nobody)` lost."""
     shares: dict[str, list[bool]] = defaultdict(list)
     losses: dict[tuple[str, str], list[str]] = defaultdict(list)
     for turn in turns:
-        missing, extra = set(turn.expected) - set(turn.called), set(turn.called) - set(turn.expected)
+        missing, extra = (
+            set(turn.expected) - set(turn.called),
+            set(turn.called) - set(turn.expected),
+        )
         for card in turn.expected:
             shares[card].append(card not in missing)
         for card in missing or ([NOBODY] if extra else []):
@@ -74,7 +90,9 @@ def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
     ranking = sorted(losses.items(), key=lambda pair: (-len(pair[1]), pair[0]))
     return RoutingReport(
         accuracy={card: share(sum(right), len(right)) for card, right in sorted(shares.items())},
-        confusions=tuple(Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ranking),
+        confusions=tuple(
+            Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ranking
+        ),
     )
 
 
@@ -94,6 +112,8 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
     for case in read_cases(cases):
         for place in case.scored:
             if (case.id, place) not in predicted:
-                raise DataError(f"turn {place} of case {case.id!r} has no prediction; route the same file again")
+                raise DataError(
+                    f"turn {place} of case {case.id!r} has no prediction; route the same file again"
+                )
             turns.append(RoutedTurn.of(case, place, predicted[case.id, place]))
     return turns

@@ -39,8 +39,11 @@ class Replay(Value):
     """Agent -> the longest stretch of its work, in seconds, without a line about it."""
 
 
-def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]) -> list[TimedLine]:
-    """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the runtime's own included."""
+def replay_lines(
+    events: Iterable[Event], policy: StatusPolicy, phrases: Mapping[str, str]
+) -> list[TimedLine]:
+    """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the
+    runtime's own included."""
     events = list(events)
     statuses = {event.body.status: Term() for event in events if isinstance(event.body, Status)}
     statuses.pop(UNKNOWN, None)
@@ -61,10 +64,16 @@ def replay_lines(events: Iterable[Event], policy: StatusPolicy, phrases: Mapping
     return lines
 
 
-def replay(events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, str], name: str = "") -> Replay:
+def replay(
+    events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, str], name: str = ""
+) -> Replay:
     """Measures one turn under one policy."""
     lines = replay_lines(events, policy, phrases)
-    answers = [event.at for event in events if isinstance(event.body, Text) and event.body.channel == "answer"]
+    answers = [
+        event.at
+        for event in events
+        if isinstance(event.body, Text) and event.body.channel == "answer"
+    ]
     starts: dict[str, float] = {}
     for event in events:
         if isinstance(event.body, AgentStarted):
@@ -76,11 +85,18 @@ def replay(events: Sequence[Event], policy: StatusPolicy, phrases: Mapping[str, 
         lines=len(lines),
         first_useful=min([line.at for line in lines] + answers, default=None),
         lines_a_second=len(lines) / work if work else 0.0,
-        silence={agent: _silence(agent, starts[agent], ends.get(agent, starts[agent]), lines) for agent in starts},
+        silence={
+            agent: _silence(agent, starts[agent], ends.get(agent, starts[agent]), lines)
+            for agent in starts
+        },
     )
 
 
-def compare(events: Sequence[Event], phrases: Mapping[str, str], policies: Mapping[str, StatusPolicy] = POLICIES) -> list[Replay]:
+def compare(
+    events: Sequence[Event],
+    phrases: Mapping[str, str],
+    policies: Mapping[str, StatusPolicy] = POLICIES,
+) -> list[Replay]:
     """Replays one turn under every policy; returns a row for each."""
     return [replay(events, policy, phrases, name) for name, policy in policies.items()]
 
@@ -92,18 +108,25 @@ def _silence(agent: str, start: float, end: float, lines: Sequence[TimedLine]) -
 
 def table(rows: Sequence[Replay]) -> str:
     """Formats the comparison for a terminal: a row for each policy, the agent that was silent longest at its end."""
-    lines = [f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"]
+    lines = [
+        f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"
+    ]
     for row in rows:
         first = "-" if row.first_useful is None else f"{row.first_useful:.2f} s"
         agent, longest = max(row.silence.items(), key=lambda pair: pair[1], default=("", 0.0))
-        lines.append(f"{row.policy:18} {row.lines:5} {row.lines_a_second:9.2f} {first:>13} {longest:14.2f} s  {agent}")
+        lines.append(
+            f"{row.policy:18} {row.lines:5} {row.lines_a_second:9.2f} {first:>13} {longest:14.2f} s  {agent}"
+        )
     return "\n".join(lines)
 
 
 def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
-    """Reads the events of a stored turn, by default the newest that asked anybody. Raises DataError when there is none."""
+    """Reads the events of a stored turn, by default the newest that asked anybody. Raises DataError
+    when there is none."""
     if not path.is_file():
-        raise DataError(f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db")
+        raise DataError(
+            f"{path} is no file: name the store whose turns are to be replayed, such as .kit/kit.db"
+        )
     with closing(SqliteStore(path)) as store:
         if turn_id is None:
             turn_id = next((turn.id for turn in store.turns(limit=500) if turn.invoked), "")
@@ -118,5 +141,7 @@ def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
 def print_comparison(path: Path, turn_id: str | None = None) -> int:
     """Prints the comparison of one stored turn; returns 0. Raises DataError when the store holds no such turn."""
     events = stored_turn(path, turn_id)
-    print(f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies\n{table(compare(events, {}))}")
+    print(
+        f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies\n{table(compare(events, {}))}"
+    )
     return 0

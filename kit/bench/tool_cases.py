@@ -23,7 +23,8 @@ from kit.runtime.turn import Reply, run_turn
 from kit.tools.tool import tool_name
 
 ADMISSIONS: frozenset[Reason] = frozenset({"unanswerable", "insufficient", "low_confidence"})
-"""Reasons by which an agent says itself that it has no answer, beside data that failed it; any other means that it broke."""
+"""Reasons by which an agent says itself that it has no answer, beside data that failed it; any
+other means that it broke."""
 
 
 class ToolCaseResult(Value):
@@ -36,7 +37,8 @@ class ToolCaseResult(Value):
 
 
 async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
-    """Plays every case of a sub-agent's card, each as a turn that goes to this agent alone, with one tool that fails it.
+    """Plays every case of a sub-agent's card, each as a turn that goes to this agent alone, with
+    one tool that fails it.
 
     Raises BindError when a case's tool is not bound, as a new one is not while its flag is off.
     """
@@ -49,7 +51,9 @@ async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
 async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
     name = tool_name(case.tool)
     if name not in agent.tools:
-        raise BindError(f"tool {case.tool!r} of card {agent.card.id!r} is not bound: load the deck with its flag on")
+        raise BindError(
+            f"tool {case.tool!r} of card {agent.card.id!r} is not bound: load the deck with its flag on"
+        )
     tools: Mapping[str, BaseTool] = {**agent.tools, name: _failing_tool(name, case.mode)}
     team = team.with_agents({agent.card.id: replace(agent, tools=MappingProxyType(tools))})
 
@@ -68,15 +72,24 @@ def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
         return ""
 
     schema: dict[str, Any] = {"type": "object", "title": name, "properties": {}}
-    return StructuredTool(name=name, description="Lets its caller down.", args_schema=schema, coroutine=call)
+    return StructuredTool(
+        name=name, description="Lets its caller down.", args_schema=schema, coroutine=call
+    )
 
 
 def _wrong(case: ToolCase, reply: Reply) -> str | None:
     outcome = reply.outcomes[0]
-    if not any(isinstance(event.body, ToolStarted) and event.body.tool == tool_name(case.tool) for event in reply.events):
+    if not any(
+        isinstance(event.body, ToolStarted) and event.body.tool == tool_name(case.tool)
+        for event in reply.events
+    ):
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
-        return None if outcome.axis == "data" or outcome.reason in ADMISSIONS else f"the agent failed: {outcome.reason}"
+        return (
+            None
+            if outcome.axis == "data" or outcome.reason in ADMISSIONS
+            else f"the agent failed: {outcome.reason}"
+        )
     text = outcome.text.casefold()
     claims = [words for words in case.never if words.casefold() in text]
     if claims:

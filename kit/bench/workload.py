@@ -34,7 +34,10 @@ from kit.runtime.turn import run_turn
 from kit.stores.sqlite import SqliteStore
 
 CHUNKS = 20
-_PROMPT = "You are the orchestrator. Call one ask tool for each intent of the user, then compose one answer from the results."
+_PROMPT = (
+    "You are the orchestrator. Call one ask tool for each intent of the user, then compose "
+    "one answer from the results."
+)
 _ids = itertools.count()
 
 
@@ -94,13 +97,17 @@ class StreamingStub(StubModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         text, calls = self._reply(messages)
-        pieces = [text[i * len(text) // CHUNKS : (i + 1) * len(text) // CHUNKS] for i in range(CHUNKS)]
+        pieces = [
+            text[i * len(text) // CHUNKS : (i + 1) * len(text) // CHUNKS] for i in range(CHUNKS)
+        ]
         for piece in pieces[:-1] if calls else pieces:
             await asyncio.sleep(0)
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         if calls:
             chunks = [
-                ToolCallChunk(name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index)
+                ToolCallChunk(
+                    name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index
+                )
                 for index, call in enumerate(calls)
             ]
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
@@ -116,12 +123,23 @@ def agent_ids(n: int) -> list[str]:
 
 
 class HandLoop:
-    """The least code that runs the turn over BaseChatModel: no cap, no deadline, no trace. The floor to compare with."""
+    """The least code that runs the turn over BaseChatModel: no cap, no deadline, no trace. The
+    floor to compare with."""
 
     def __init__(self, n: int, streaming: bool):
         ids = agent_ids(n)
-        schema = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
-        tools = [{"type": "function", "function": {"name": f"ask_{i}", "description": i, "parameters": schema}} for i in ids]
+        schema = {
+            "type": "object",
+            "properties": {"query": {"type": "string"}},
+            "required": ["query"],
+        }
+        tools = [
+            {
+                "type": "function",
+                "function": {"name": f"ask_{i}", "description": i, "parameters": schema},
+            }
+            for i in ids
+        ]
         self._streaming = streaming
         self._lead = _stub(streaming, asks=[f"ask_{i}" for i in ids]).bind_tools(tools)
         self._subs = {f"ask_{i}": _stub(streaming, who=i) for i in ids}
@@ -134,7 +152,10 @@ class HandLoop:
 
     async def _ask(self, call: Any) -> str:
         try:
-            messages: list[BaseMessage] = [SystemMessage("Answer within your domain only."), HumanMessage(call["args"]["query"])]
+            messages: list[BaseMessage] = [
+                SystemMessage("Answer within your domain only."),
+                HumanMessage(call["args"]["query"]),
+            ]
             return str((await self._call(self._subs[call["name"]], messages)).content)
         except Exception as error:  # as hand-written loops do
             return f"error: {type(error).__name__}"
@@ -147,7 +168,10 @@ class HandLoop:
             if not reply.tool_calls:
                 return str(reply.content)
             results = await asyncio.gather(*(self._ask(call) for call in reply.tool_calls))
-            messages += [ToolMessage(r, tool_call_id=call["id"]) for call, r in zip(reply.tool_calls, results, strict=True)]
+            messages += [
+                ToolMessage(r, tool_call_id=call["id"])
+                for call, r in zip(reply.tool_calls, results, strict=True)
+            ]
 
 
 class KitLoop:
@@ -155,10 +179,15 @@ class KitLoop:
 
     def __init__(self, n: int, streaming: bool, store: str = ":memory:"):
         ids = agent_ids(n)
-        cards = [AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline") for i in ids]
+        cards = [
+            AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline")
+            for i in ids
+        ]
         models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
-        self._kit = RoutingKit(bind(star_deck(cards, "Routes.", cap=max(8, n)), models, {}), SqliteStore(store))
+        self._kit = RoutingKit(
+            bind(star_deck(cards, "Routes.", cap=max(8, n)), models, {}), SqliteStore(store)
+        )
         self._turns = itertools.count()
 
     async def turn(self, text: str) -> str:

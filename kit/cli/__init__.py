@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from kit.cli import app, ask, deck, doctor, forget, measure, project, soul, stored
 from kit.core.display.command import command
-from kit.core.distribution import NAME, VERSION
+from kit.core.display.distribution import NAME, VERSION
 from kit.core.errors import KitError
 
 EXIT_CODES = (
-    "Exit codes: 0, it is done, or the answer is yes; 1, the answer is no, or a turn or a grid did not come to its end; "
+    "Exit codes: 0, it is done, or the answer is yes; 1, the answer is no, or a turn or a grid "
+    "did not come to its end; "
     "2, it could not be begun or was stopped, and stderr says why; 3, a turn waits for its user's answer."
 )
 
@@ -23,7 +24,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KitError as error:
         print(f"kit: {error}", file=sys.stderr)
     except OSError as error:
-        print(f"kit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr)
+        print(
+            f"kit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr
+        )
     except KeyboardInterrupt:
         print("kit: stopped", file=sys.stderr)
     return 2

@@ -8,7 +8,9 @@ from typing import Any, NoReturn
 
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
-    app = commands.add_parser("app", help="serve the chat over the deck of the working folder, else over the demo's")
+    app = commands.add_parser(
+        "app", help="serve the chat over the deck of the working folder, else over the demo's"
+    )
     app.add_argument("--port", type=int, default=8501)
     app.set_defaults(run=_app)
 
@@ -18,5 +20,13 @@ def _app(arguments: Namespace) -> NoReturn:
     from kit.home import HOME
 
     require("app", "streamlit", "altair", "pandas")
-    command = [sys.executable, "-m", "streamlit", "run", str(HOME / "app.py"), "--server.port", str(arguments.port)]
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        str(HOME / "app.py"),
+        "--server.port",
+        str(arguments.port),
+    ]
     os.execv(sys.executable, command)

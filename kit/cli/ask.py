@@ -18,23 +18,49 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
-    ask = commands.add_parser("ask", help="ask the deck one question; the answer streams with its steps")
+    ask = commands.add_parser(
+        "ask", help="ask the deck one question; the answer streams with its steps"
+    )
     ask.add_argument("message", help="the question; - reads it from standard input")
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
-    ask.add_argument("--session", help="conversation to go on with (default: cli; with a cassette a new one)")
-    ask.add_argument("--pattern", help="how the turn is orchestrated, such as plan_execute (default: mediated)")
-    ask.add_argument("--surface", help="which of the deck's topologies hold (default: the deck's own)")
-    ask.add_argument("--cap", type=int, help="most sub-agents one turn may call (default: the deck's)")
     ask.add_argument(
-        "--fault", action="append", default=[], metavar="AGENT=KIND", help="make a part fail, such as rewards=timeout; repeatable"
+        "--session", help="conversation to go on with (default: cli; with a cassette a new one)"
     )
-    ask.add_argument("--image", action="append", default=[], metavar="FILE", help="a picture to send with it; repeatable")
+    ask.add_argument(
+        "--pattern", help="how the turn is orchestrated, such as plan_execute (default: mediated)"
+    )
+    ask.add_argument(
+        "--surface", help="which of the deck's topologies hold (default: the deck's own)"
+    )
+    ask.add_argument(
+        "--cap", type=int, help="most sub-agents one turn may call (default: the deck's)"
+    )
+    ask.add_argument(
+        "--fault",
+        action="append",
+        default=[],
+        metavar="AGENT=KIND",
+        help="make a part fail, such as rewards=timeout; repeatable",
+    )
+    ask.add_argument(
+        "--image",
+        action="append",
+        default=[],
+        metavar="FILE",
+        help="a picture to send with it; repeatable",
+    )
     taping(ask)
     ask.set_defaults(run=_ask)
-    resume = commands.add_parser("resume", help="let a turn go on that waits for an answer, or whose process died")
-    resume.add_argument("turn", help="its id, as ask and the page Traces show it; or a plan's, plan_...")
+    resume = commands.add_parser(
+        "resume", help="let a turn go on that waits for an answer, or whose process died"
+    )
+    resume.add_argument(
+        "turn", help="its id, as ask and the page Traces show it; or a plan's, plan_..."
+    )
     answer = resume.add_mutually_exclusive_group()
-    answer.add_argument("--yes", dest="answer", action="store_true", default=None, help="yes to all that it asks")
+    answer.add_argument(
+        "--yes", dest="answer", action="store_true", default=None, help="yes to all that it asks"
+    )
     answer.add_argument("--no", dest="answer", action="store_false", help="no to all that it asks")
     resume.add_argument("--json", action="store_true", help="one event a line, the reply last")
     resume.set_defaults(run=_resume)
@@ -55,20 +81,35 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
     images = [read_picture(path) for path in arguments.image]
     cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
     async with open_kit(faults=bool(arguments.fault), cassette=cassette) as kit:
-        session = kit.session(arguments.session or ("cli" if cassette is None else uuid.uuid4().hex))
+        session = kit.session(
+            arguments.session or ("cli" if cassette is None else uuid.uuid4().hex)
+        )
         faults = parse_all(arguments.fault, kit.team.agents, kit.team.root)
         with inject_faults(faults) as injection:
-            turn = kit.ask(message, session, arguments.pattern, arguments.cap, images=images, surface=arguments.surface)
+            turn = kit.ask(
+                message,
+                session,
+                arguments.pattern,
+                arguments.cap,
+                images=images,
+                surface=arguments.surface,
+            )
         if faults and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         reply = await _follow(turn, kit.model, arguments.json)
-        if unmet := [text for text, fault in zip(arguments.fault, faults, strict=True) if fault not in injection.landed]:
+        if unmet := [
+            text
+            for text, fault in zip(arguments.fault, faults, strict=True)
+            if fault not in injection.landed
+        ]:
             print(f"did not happen in this turn: {', '.join(unmet)}", file=sys.stderr)
         if reply.status == "paused" and cassette is None and not arguments.json:
             if not sys.stdin.isatty():
                 print(f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)")
             else:
-                reply = await _follow(kit.resume(reply.turn_id, _answers(reply)), kit.model, as_json=False)
+                reply = await _follow(
+                    kit.resume(reply.turn_id, _answers(reply)), kit.model, as_json=False
+                )
     return reply
 
 
@@ -84,7 +125,9 @@ async def _resume_turn(arguments: Namespace) -> "Reply":
     from kit.wire import open_kit
 
     async with open_kit(faults=True) as kit:
-        return await _follow(kit.resume(arguments.turn, arguments.answer), kit.model, arguments.json)
+        return await _follow(
+            kit.resume(arguments.turn, arguments.answer), kit.model, arguments.json
+        )
 
 
 def _answers(reply: "Reply") -> dict[str, bool]:
@@ -92,7 +135,10 @@ def _answers(reply: "Reply") -> dict[str, bool]:
     from kit.core.bodies.turn import ApprovalAsked
 
     questions = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
-    return {one.key: input(f"{one.question} [y/N] ").strip().lower().startswith("y") for one in questions}
+    return {
+        one.key: input(f"{one.question} [y/N] ").strip().lower().startswith("y")
+        for one in questions
+    }
 
 
 async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
@@ -123,5 +169,11 @@ def _reasons(reply: "Reply") -> "Iterator[str]":
         if isinstance(body, ToolEnded) and body.error not in (None, "Paused"):
             yield f"tool {body.tool!r} of {body.agent}: {body.error}"
     if any(isinstance(body, PlanTaken) for body in bodies):
-        yield from (f"turn: {body.error}" for body in bodies if isinstance(body, Completed) and body.status == "failed")
-        yield from (f"plan: {one.reason}: {one.detail}" for one in reply.outcomes if one.kind == "failure")
+        yield from (
+            f"turn: {body.error}"
+            for body in bodies
+            if isinstance(body, Completed) and body.status == "failed"
+        )
+        yield from (
+            f"plan: {one.reason}: {one.detail}" for one in reply.outcomes if one.kind == "failure"
+        )

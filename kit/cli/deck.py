@@ -18,29 +18,54 @@ if TYPE_CHECKING:
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
-    check.add_argument("deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')")
     check.add_argument(
-        "--trust", action="store_true", help="start the deck's MCP servers and accept the tools they offer (mcp.lock)"
+        "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
+    )
+    check.add_argument(
+        "--trust",
+        action="store_true",
+        help="start the deck's MCP servers and accept the tools they offer (mcp.lock)",
     )
     check.set_defaults(run=_check)
 
-    gained = commands.add_parser("gained", help="which agent gained which tool between two git revisions of the cards")
+    gained = commands.add_parser(
+        "gained", help="which agent gained which tool between two git revisions of the cards"
+    )
     gained.add_argument("old", metavar="REV1")
     gained.add_argument("new", metavar="REV2")
-    gained.add_argument("--deck", type=find_deck, help="folder of the deck (default: the settings')")
+    gained.add_argument(
+        "--deck", type=find_deck, help="folder of the deck (default: the settings')"
+    )
     gained.set_defaults(run=_gained)
 
-    promotion = commands.add_parser("promote", help="may a draft card go live? Plays labelled dialogues with the card active")
+    promotion = commands.add_parser(
+        "promote", help="may a draft card go live? Plays labelled dialogues with the card active"
+    )
     promotion.add_argument("card")
-    promotion.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
-    promotion.add_argument("--deck", type=find_deck, help="folder of the deck (default: the settings')")
-    promotion.add_argument("--write", action="store_true", help="set the card's file to active when nothing speaks against it")
+    promotion.add_argument(
+        "cases",
+        type=Path,
+        nargs="?",
+        help="labelled dialogues (default: data/cases/switches.jsonl)",
+    )
+    promotion.add_argument(
+        "--deck", type=find_deck, help="folder of the deck (default: the settings')"
+    )
+    promotion.add_argument(
+        "--write",
+        action="store_true",
+        help="set the card's file to active when nothing speaks against it",
+    )
     promotion.set_defaults(run=_promote)
 
-    commands.add_parser("schema", help="the JSON Schema of an agent card, for editors").set_defaults(run=_schema)
+    commands.add_parser(
+        "schema", help="the JSON Schema of an agent card, for editors"
+    ).set_defaults(run=_schema)
 
 
-def _print_code(folder: Path, servers: "Mapping[str, McpServer]", skill_service_url: str | None) -> None:
+def _print_code(
+    folder: Path, servers: "Mapping[str, McpServer]", skill_service_url: str | None
+) -> None:
     """Says whose code a deck imports, runs and calls, before any of that is done."""
     from kit.compose.read import code_references, read_skill_service
     from kit.tools.loading import Reference
@@ -85,7 +110,11 @@ def _check(arguments: Namespace) -> int:
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "
         f"{has.helper_ms} ms a job of the helper model"
     )
-    cards, blocks, warnings = many(len(deck.cards), "card"), many(len(deck.blocks), "block"), many(len(deck.warnings), "warning")
+    cards, blocks, warnings = (
+        many(len(deck.cards), "card"),
+        many(len(deck.blocks), "block"),
+        many(len(deck.warnings), "warning"),
+    )
     print(f"{deck.name}: {cards}, {blocks}, cap {has.cap}, {warnings}")
     return 0
 
@@ -114,8 +143,14 @@ def _promote(arguments: Namespace) -> int:
             return await hold_trial(kit.deck, arguments.card, read_cases(cases), kit)
 
     verdict = asyncio.run(trial())
-    print(f"switches: {verdict.switches}", f"answers: {verdict.answers or 'judged by nobody'}", sep="\n")
-    print(*(verdict.faults or [f"{arguments.card} may go live at {verdict.threshold:.0%}"]), sep="\n")
+    print(
+        f"switches: {verdict.switches}",
+        f"answers: {verdict.answers or 'judged by nobody'}",
+        sep="\n",
+    )
+    print(
+        *(verdict.faults or [f"{arguments.card} may go live at {verdict.threshold:.0%}"]), sep="\n"
+    )
     if verdict.promoted and arguments.write:
         print(f"status: active written to {write_active(folder, verdict.card)}")
     return 0 if verdict.promoted else 1

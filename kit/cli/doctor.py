@@ -20,8 +20,14 @@ NO_LLM = ("offline", "simulated")
 
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
-    doctor = commands.add_parser("doctor", help="call each model a few times: key, URL, streaming, tool calls, schema, usage")
-    doctor.add_argument("model", nargs="?", help="one key of models.yaml (default: every model in use, and the store)")
+    doctor = commands.add_parser(
+        "doctor", help="call each model a few times: key, URL, streaming, tool calls, schema, usage"
+    )
+    doctor.add_argument(
+        "model",
+        nargs="?",
+        help="one key of models.yaml (default: every model in use, and the store)",
+    )
     doctor.set_defaults(run=_doctor)
 
 
@@ -35,14 +41,27 @@ def _doctor(arguments: Namespace) -> int:
     chosen = arguments.model or choose_models(settings, deck)
     named = sorted(set(_named(deck)))
     keys = named if chosen is None else [chosen]
-    findings = [finding for key in keys for finding in asyncio.run(_examine(deck.models[key], deck, settings))]
+    findings = [
+        finding
+        for key in keys
+        for finding in asyncio.run(_examine(deck.models[key], deck, settings))
+    ]
     if arguments.model is None:
         findings += [_store(settings), _sandbox()]
         if unused := [key for key in named if key not in keys]:
-            print(f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them")
-        others = [spec for key, spec in deck.models.items() if key not in (*named, *keys) and spec.provider not in NO_LLM]
+            print(
+                f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
+            )
+        others = [
+            spec
+            for key, spec in deck.models.items()
+            if key not in (*named, *keys) and spec.provider not in NO_LLM
+        ]
         if others:
-            print(f"{many(len(others), 'more model')} of models.yaml, named by no card; to try one: {command('doctor', 'MODEL')}")
+            print(
+                f"{many(len(others), 'more model')} of models.yaml, named by no card; to try "
+                f"one: {command('doctor', 'MODEL')}"
+            )
     return int(any(finding.state == "failed" and finding.needed for finding in findings))
 
 
@@ -65,8 +84,16 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
 
     print(spec.key)
     if spec.provider in NO_LLM:
-        kind = "the offline stand-in, which is no LLM" if spec.provider == "offline" else "simulated"
-        return [_print(Finding(what="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False))]
+        kind = (
+            "the offline stand-in, which is no LLM" if spec.provider == "offline" else "simulated"
+        )
+        return [
+            _print(
+                Finding(
+                    what="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False
+                )
+            )
+        ]
     try:
         model = build_model(spec, access_of(settings), folder=deck.tools.folder)
     except KitError as error:

@@ -11,16 +11,21 @@ if TYPE_CHECKING:
 
 ELSEWHERE = (
     "Not reached: copies sent to Opik or to a collector of spans, what providers of models keep, exports of the page, "
-    "sheets and cases written by `drift` and `cases`, recordings not named by --cassette, and temporary files of a task whose "
+    "sheets and cases written by `drift` and `cases`, recordings not named by --cassette, and "
+    "temporary files of a task whose "
     "process died, which go when a kit opens an hour later."
 )
 
 
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
-    forget = commands.add_parser("forget", help="remove a user from the store and from the traces of grids")
+    forget = commands.add_parser(
+        "forget", help="remove a user from the store and from the traces of grids"
+    )
     forget.add_argument("user")
-    forget.add_argument("--tenant", help="whose user it is (default: the one tenant that has a user of that id)")
+    forget.add_argument(
+        "--tenant", help="whose user it is (default: the one tenant that has a user of that id)"
+    )
     forget.add_argument(
         "--cassette",
         type=Path,
@@ -38,11 +43,20 @@ def _forget(arguments: Namespace) -> int:
     from kit.stores.sqlite import open_store
 
     settings, user = Settings.read(), arguments.user
-    paths = [path for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db"))) if path.is_file()]
+    paths = [
+        path
+        for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db")))
+        if path.is_file()
+    ]
     turns = [turn for path in paths for turn in _turns(path, user)]
-    who = Principal(tenant_id=arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns}), user_id=user)
+    who = Principal(
+        tenant_id=arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns}),
+        user_id=user,
+    )
     questions = {turn.message for turn in turns if turn.tenant_id == who.tenant_id}
-    tapes = [path for path in arguments.cassette if _delete(path, questions)]  # first: afterwards nobody knows the questions
+    tapes = [
+        path for path in arguments.cassette if _delete(path, questions)
+    ]  # first: afterwards nobody knows the questions
     total = len(tapes)
     for path in paths:
         with closing(open_store(str(path))) as store:
@@ -66,7 +80,9 @@ def _tenant(user: str, tenants: Collection[str]) -> str:
     if len(tenants) == 1:
         return next(iter(tenants))
     if tenants:
-        raise SettingsError(f"several tenants have a user {user!r}: say which by --tenant; {', '.join(sorted(tenants))}")
+        raise SettingsError(
+            f"several tenants have a user {user!r}: say which by --tenant; {', '.join(sorted(tenants))}"
+        )
     raise SettingsError(
         f"no stored turn is of a user {user!r}; to remove what else may be theirs, say whose user it is by --tenant"
     )
@@ -77,7 +93,9 @@ def _delete(path: Path, questions: Collection[str]) -> bool:
     from kit.runtime.recording.recorded_call import read
 
     _, takes = read(path)
-    lines = [text for take in takes.values() for label, text in take.request if label.endswith("(human)")]
+    lines = [
+        text for take in takes.values() for label, text in take.request if label.endswith("(human)")
+    ]
     if is_theirs := any(question in text for text in lines for question in questions):
         path.unlink()
     return is_theirs

@@ -15,44 +15,97 @@ from kit.home import find_deck
 
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
-    route = commands.add_parser("route", help="route a case file over a catalogue; predictions, one turn a line")
+    route = commands.add_parser(
+        "route", help="route a case file over a catalogue; predictions, one turn a line"
+    )
     route.add_argument("cases", type=Path)
     route.add_argument("--catalog", type=Path, required=True)
     route.add_argument("--out", type=Path, required=True)
     route.set_defaults(run=_route)
 
-    routing = commands.add_parser("deck-routing", help="which card's description loses which questions of labelled dialogues")
-    routing.add_argument("deck", type=find_deck, nargs="?", help="folder of the deck (default: cards/consumer)")
-    routing.add_argument("cases", type=Path, nargs="?", help="labelled dialogues (default: data/cases/switches.jsonl)")
+    routing = commands.add_parser(
+        "deck-routing", help="which card's description loses which questions of labelled dialogues"
+    )
+    routing.add_argument(
+        "deck", type=find_deck, nargs="?", help="folder of the deck (default: cards/consumer)"
+    )
+    routing.add_argument(
+        "cases",
+        type=Path,
+        nargs="?",
+        help="labelled dialogues (default: data/cases/switches.jsonl)",
+    )
     routing.set_defaults(run=_deck_routing)
 
-    grid = commands.add_parser("grid", help="models x prompts x patterns x cases as a file says; goes on where it was stopped")
-    grid.add_argument("file", type=Path, nargs="?", metavar="FILE.yaml", help="default: grid.yaml of the project worked in")
-    grid.add_argument("--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)")
-    grid.add_argument("--traces", action="store_true", help="keep every turn in traces.db of that folder; always so with Opik")
-    grid.add_argument("--workers", type=int, help="processes (default: one a core, for large simulated grids)")
-    grid.add_argument(
-        "--on", metavar="dask://HOST:8786", help="play on the workers of that Dask cluster, which use their own keys"
+    grid = commands.add_parser(
+        "grid",
+        help="models x prompts x patterns x cases as a file says; goes on where it was stopped",
     )
-    grid.add_argument("--cost", action="store_true", help="play nothing: say what a cell costs beside its turn, in calls and CPU")
-    grid.add_argument("--model", help="takes the place of every model of the file but the baseline's")
+    grid.add_argument(
+        "file",
+        type=Path,
+        nargs="?",
+        metavar="FILE.yaml",
+        help="default: grid.yaml of the project worked in",
+    )
+    grid.add_argument(
+        "--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)"
+    )
+    grid.add_argument(
+        "--traces",
+        action="store_true",
+        help="keep every turn in traces.db of that folder; always so with Opik",
+    )
+    grid.add_argument(
+        "--workers", type=int, help="processes (default: one a core, for large simulated grids)"
+    )
+    grid.add_argument(
+        "--on",
+        metavar="dask://HOST:8786",
+        help="play on the workers of that Dask cluster, which use their own keys",
+    )
+    grid.add_argument(
+        "--cost",
+        action="store_true",
+        help="play nothing: say what a cell costs beside its turn, in calls and CPU",
+    )
+    grid.add_argument(
+        "--model", help="takes the place of every model of the file but the baseline's"
+    )
     taping(grid)
     grid.set_defaults(run=_grid)
 
-    pair = commands.add_parser("compare", help="two stored runs of grids, paired by case; refuses other cases or judges")
+    pair = commands.add_parser(
+        "compare", help="two stored runs of grids, paired by case; refuses other cases or judges"
+    )
     pair.add_argument("before", type=Path, metavar="FOLDER")
     pair.add_argument("after", type=Path, metavar="FOLDER")
-    pair.add_argument("--by", action="append", default=[], metavar="MEASURE", help="a scorer or measure (default: the run's own)")
+    pair.add_argument(
+        "--by",
+        action="append",
+        default=[],
+        metavar="MEASURE",
+        help="a scorer or measure (default: the run's own)",
+    )
     pair.set_defaults(run=_compare)
 
-    bench = commands.add_parser("bench", help="cost of a turn beside a hand-written loop, one interleaved run")
-    bench.add_argument("--gate", action="store_true", help="fail when a turn makes more Python calls than it may")
-    bench.add_argument("--model", help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key")
+    bench = commands.add_parser(
+        "bench", help="cost of a turn beside a hand-written loop, one interleaved run"
+    )
+    bench.add_argument(
+        "--gate", action="store_true", help="fail when a turn makes more Python calls than it may"
+    )
+    bench.add_argument(
+        "--model",
+        help="something else: data/grids/paid.yaml with this model of models.yaml, which needs a key",
+    )
     bench.set_defaults(run=_bench)
 
     agreement = "how far the judges by rule, or a model, agree with replies labelled by hand, as Cohen's kappa"
     judge = commands.add_parser("judge", help=agreement)
-    judge.add_argument("--model", metavar="KEY", help="a model of models.yaml that judges in place of the rules")
+    judge.add_argument(
+        "--model", metavar="KEY", help="a model of models.yaml that judges in place of the rules"
+    )
     judge.set_defaults(run=_judge)
 
 
@@ -84,7 +137,9 @@ def _grid(arguments: Namespace) -> int:
     if file is None:
         project = own_project()
         if project is None:
-            raise SettingsError(f"name the grid's file; only in a project that `{command('new')}` made it is grid.yaml")
+            raise SettingsError(
+                f"name the grid's file; only in a project that `{command('new')}` made it is grid.yaml"
+            )
         file = project / "grid.yaml"
     spec, settings = read_grid(file, arguments.model), Settings.read()
     folder = arguments.out or settings.grids / spec.grid.name
@@ -92,7 +147,9 @@ def _grid(arguments: Namespace) -> int:
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
         return show_costs(spec, kits)
-    spec, opener = (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
+    spec, opener = (
+        (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
+    )
     traces = arguments.traces or (kits.has_opik and not arguments.on)
     if sentence := announce(spec):
         print(sentence, file=sys.stderr)
@@ -100,7 +157,9 @@ def _grid(arguments: Namespace) -> int:
         run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)
     if run.complete:
         drop_stale_tracks(spec, cassette)
-    print(f"{report(spec, run)}\n{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}")
+    print(
+        f"{report(spec, run)}\n{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}"
+    )
     if kits.has_opik and not arguments.on:
         from kit.bench.grid.experiment import copy_to_opik
 
@@ -111,7 +170,10 @@ def _grid(arguments: Namespace) -> int:
 def _compare(arguments: Namespace) -> int:
     from kit.bench.grid.run_pair import compare_runs
 
-    print("\n".join(map(str, compare_runs(arguments.before, arguments.after, arguments.by))) or "no case was scored in both")
+    print(
+        "\n".join(map(str, compare_runs(arguments.before, arguments.after, arguments.by)))
+        or "no case was scored in both"
+    )
     return 0
 
 
@@ -124,9 +186,18 @@ def _bench(arguments: Namespace) -> int:
         return report(gate=arguments.gate)
     spec = load_models(HOME / "cards" / "models.yaml")[arguments.model]
     if not (Settings.read().has_model or spec.is_self_contained):
-        raise SettingsError(f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again")
+        raise SettingsError(
+            f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again"
+        )
     file = HOME / "data" / "grids" / "paid.yaml"
-    usual = {"out": None, "traces": False, "workers": None, "cost": False, "cassette": None, "on": None}
+    usual = {
+        "out": None,
+        "traces": False,
+        "workers": None,
+        "cost": False,
+        "cassette": None,
+        "on": None,
+    }
     return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 
@@ -145,4 +216,6 @@ def _judge(arguments: Namespace) -> int:
 
     settings = Settings.read()
     models = {**load_models(HOME / "cards" / "models.yaml"), **open_deck(settings.deck).models}
-    return asyncio.run(print_agreement_of(arguments.model, models, ExperimentKits.of(settings, virtual=False)))
+    return asyncio.run(
+        print_agreement_of(arguments.model, models, ExperimentKits.of(settings, virtual=False))
+    )

@@ -14,8 +14,12 @@ NAME = "PROJECT"
 
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
-    new = commands.add_parser("new", help="write a project: deck, tools, cases, grid, notebook, test; it runs at once")
-    new.add_argument("folder", type=Path, help="a folder that is not there yet; its name is the project's")
+    new = commands.add_parser(
+        "new", help="write a project: deck, tools, cases, grid, notebook, test; it runs at once"
+    )
+    new.add_argument(
+        "folder", type=Path, help="a folder that is not there yet; its name is the project's"
+    )
     new.set_defaults(run=_new)
 
 
@@ -26,10 +30,14 @@ def _new(arguments: Namespace) -> int:
     if folder.exists():
         raise SettingsError(f"{folder} is there already; choose another name")
     if not folder.name.replace("-", "").replace("_", "").isalnum():
-        raise SettingsError(f"{folder.name!r} is no name for a project; use letters, digits, - and _")
+        raise SettingsError(
+            f"{folder.name!r} is no name for a project; use letters, digits, - and _"
+        )
     shutil.copytree(HOME / "template", folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
     for path in filter(Path.is_file, folder.rglob("*")):
-        path.write_text(path.read_text(encoding="utf-8").replace(NAME, folder.name), encoding="utf-8")
+        path.write_text(
+            path.read_text(encoding="utf-8").replace(NAME, folder.name), encoding="utf-8"
+        )
     print(f"{folder} is written; its README.md says what is where. Next:")
     print(f"  cd {folder}", f"  {command('check')}", f"  {command('app')}", sep="\n")
     return 0

@@ -9,18 +9,35 @@ from typing import Any
 
 def add(commands: Any) -> None:
     """Adds the command to a parser's."""
-    soul = commands.add_parser("soul", help="how the assistant speaks to a tenant, or to one of its users")
+    soul = commands.add_parser(
+        "soul", help="how the assistant speaks to a tenant, or to one of its users"
+    )
     actions = soul.add_subparsers(required=True, metavar="action", dest="action")
-    for name, text in (("set", "write it, in the place of what was there"), ("show", "print it"), ("remove", "delete it")):
+    for name, text in (
+        ("set", "write it, in the place of what was there"),
+        ("show", "print it"),
+        ("remove", "delete it"),
+    ):
         action = actions.add_parser(name, help=text)
         action.add_argument("tenant")
         action.add_argument("--user", help="of this user (default: of the whole tenant)")
         action.set_defaults(run=_run)
     put = actions.choices["set"]
-    for field, text in (("name", "what it is called"), ("tone", "such as dry"), ("language", "such as es, or de-DE")):
+    for field, text in (
+        ("name", "what it is called"),
+        ("tone", "such as dry"),
+        ("language", "such as es, or de-DE"),
+    ):
         put.add_argument(f"--{field}", default="", help=text)
     put.add_argument("--prompt", dest="system_prompt", default="", help="what else it is told")
-    put.add_argument("--policy", action="append", default=[], type=_policy, metavar="NAME=TEXT", help="a rule; repeatable")
+    put.add_argument(
+        "--policy",
+        action="append",
+        default=[],
+        type=_policy,
+        metavar="NAME=TEXT",
+        help="a rule; repeatable",
+    )
 
 
 def _policy(text: str) -> tuple[str, str]:
@@ -47,9 +64,17 @@ async def _act(arguments: Namespace) -> int:
         if arguments.action == "remove":
             return 0 if await souls.remove(tenant, user) else 1
         if arguments.action == "set":
-            persona = Persona(**{field: getattr(arguments, field) for field in Persona.model_fields})
-            fields: dict[str, Any] = {"tenant_id": tenant, "user_id": user, "policies": dict(arguments.policy)}
-            await souls.put(Soul(id=f"{tenant}/{user or ''}", persona=persona, updated_at=time.time(), **fields))
+            persona = Persona(
+                **{field: getattr(arguments, field) for field in Persona.model_fields}
+            )
+            fields: dict[str, Any] = {
+                "tenant_id": tenant,
+                "user_id": user,
+                "policies": dict(arguments.policy),
+            }
+            await souls.put(
+                Soul(id=f"{tenant}/{user or ''}", persona=persona, updated_at=time.time(), **fields)
+            )
         soul = (await souls.of(Principal(tenant_id=tenant, user_id=user or "")))[user is not None]
     print(words_of(soul) if soul else "no soul")
     return 0 if soul else 1

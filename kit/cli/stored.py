@@ -14,33 +14,57 @@ if TYPE_CHECKING:
 
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
-    metrics = commands.add_parser("metrics", help="what the stored turns add up to, and whether the alert fires")
+    metrics = commands.add_parser(
+        "metrics", help="what the stored turns add up to, and whether the alert fires"
+    )
     metrics.add_argument("--json", action="store_true", help="one row a line")
     metrics.add_argument("--tenant", help="of one tenant (default: all)")
     metrics.add_argument("--hours", type=float, help="of the last hours (default: ever)")
-    metrics.add_argument("--labels", type=Path, help="JSONL of labelled turns: adds routing accuracy, recall and scores")
-    metrics.add_argument("--judge", action="store_true", help="label every turn by rules, where no label is given")
+    metrics.add_argument(
+        "--labels",
+        type=Path,
+        help="JSONL of labelled turns: adds routing accuracy, recall and scores",
+    )
+    metrics.add_argument(
+        "--judge", action="store_true", help="label every turn by rules, where no label is given"
+    )
     metrics.set_defaults(run=_metrics)
 
-    drift = commands.add_parser("drift", help="sample stored turns onto a labelling sheet; with --cases, compare a labelled one")
-    drift.add_argument("sheet", type=Path, help="JSONL, one turn a line, each with the label to fill in")
-    drift.add_argument("--per", type=int, default=30, help="most turns of each sub-agent (default: 30)")
+    drift = commands.add_parser(
+        "drift",
+        help="sample stored turns onto a labelling sheet; with --cases, compare a labelled one",
+    )
+    drift.add_argument(
+        "sheet", type=Path, help="JSONL, one turn a line, each with the label to fill in"
+    )
+    drift.add_argument(
+        "--per", type=int, default=30, help="most turns of each sub-agent (default: 30)"
+    )
     drift.add_argument("--seed", type=int, default=7)
     drift.add_argument("--tenant", help="of one tenant (default: all)")
     drift.add_argument("--hours", type=float, help="of the last hours (default: ever)")
-    drift.add_argument("--judge", action="store_true", help="label the sheet by rules; else a person fills it in")
+    drift.add_argument(
+        "--judge", action="store_true", help="label the sheet by rules; else a person fills it in"
+    )
     drift.add_argument("--cases", type=Path, help="the evaluation's labelled cases")
     drift.add_argument("--predictions", type=Path, help="what the command route made of them")
     drift.set_defaults(run=_drift)
 
-    cases = commands.add_parser("cases", help="write the turns with a thumb down as cases that a grid plays")
+    cases = commands.add_parser(
+        "cases", help="write the turns with a thumb down as cases that a grid plays"
+    )
     cases.add_argument("file", type=Path, help="JSONL, a case a line (docs/cases.md)")
     cases.add_argument("--tenant", help="of one tenant (default: all)")
     cases.set_defaults(run=_cases)
 
-    replay = commands.add_parser("status-replay", help="replay a stored turn under six status policies: its lines and silences")
+    replay = commands.add_parser(
+        "status-replay",
+        help="replay a stored turn under six status policies: its lines and silences",
+    )
     replay.add_argument("store", type=Path, help="the SQLite file, such as .kit/kit.db")
-    replay.add_argument("turn", nargs="?", help="id of the turn (default: the newest that asked a sub-agent)")
+    replay.add_argument(
+        "turn", nargs="?", help="id of the turn (default: the newest that asked a sub-agent)"
+    )
     replay.set_defaults(run=_status_replay)
 
 
@@ -48,7 +72,10 @@ def _metrics(arguments: Namespace) -> int:
     from kit.bench.metrics_report import print_metrics, read_labels
     from kit.bench.scoring.labeller import RuleLabeller, label_store
 
-    labels, since = list(read_labels(arguments.labels) if arguments.labels else ()), _since(arguments)
+    labels, since = (
+        list(read_labels(arguments.labels) if arguments.labels else ()),
+        _since(arguments),
+    )
     with _store() as store:
         if arguments.judge:
             ids = {label.turn_id for label in labels}
@@ -65,8 +92,18 @@ def _drift(arguments: Namespace) -> int:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)
     judge = RuleLabeller.read() if arguments.judge else None
     with _store() as store:
-        sheet = draw(store, arguments.sheet, arguments.per, arguments.seed, _since(arguments) or 0.0, arguments.tenant, judge)
-    print(f"{many(len(sheet), 'turn')}, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}")
+        sheet = draw(
+            store,
+            arguments.sheet,
+            arguments.per,
+            arguments.seed,
+            _since(arguments) or 0.0,
+            arguments.tenant,
+            judge,
+        )
+    print(
+        f"{many(len(sheet), 'turn')}, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}"
+    )
     return 0
 
 

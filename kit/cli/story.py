@@ -36,10 +36,16 @@ class Story:
                 self._line(f"  · {_note(body)}")
             case AgentEnded(agent=agent, outcome=outcome):
                 stops = {"cancelled": "stopped", "paused": "waits for you"}
-                word = stops.get(outcome.reason, "could not answer") if isinstance(outcome, Failure) else "done"
+                word = (
+                    stops.get(outcome.reason, "could not answer")
+                    if isinstance(outcome, Failure)
+                    else "done"
+                )
                 self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
             case AnswerChosen(agent=agent, policy=policy, winner=winner, because=because):
-                self._line(f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}")
+                self._line(
+                    f"  · {_plain(agent)}: {policy}, {_plain(winner or 'nobody')}, {because}"
+                )
             case CallDropped(agent=agent, reason="over_cap"):
                 self._line(f"  · {_plain(agent)}: left out, over the cap")
             case Routing(decision=decision):
@@ -49,7 +55,10 @@ class Story:
                 intents = many(decision.intent_count, "intent")
                 self._line(f"  asked {names}; {intents}, {cap}{left_out}")
             case Completed(status=status, saved=saved):
-                self._line(f"  {status} after {event.at:.1f} s, {self._model}" + ("" if saved else "; not saved"))
+                self._line(
+                    f"  {status} after {event.at:.1f} s, {self._model}"
+                    + ("" if saved else "; not saved")
+                )
             case _:
                 pass
 
@@ -90,7 +99,9 @@ def _plain(agent: str) -> str:
 def reply_line(reply: Reply) -> dict[str, object]:
     """Returns a reply as the last line of `ask --json`."""
     outcomes = [
-        {"agent": one.agent, "ok": True} if one.kind == "answer" else {"agent": one.agent, "ok": False, "reason": one.reason}
+        {"agent": one.agent, "ok": True}
+        if one.kind == "answer"
+        else {"agent": one.agent, "ok": False, "reason": one.reason}
         for one in reply.outcomes
     ]
     return {

@@ -24,7 +24,17 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (_cards, _claims, _flags, _no_required_blocks, _unused, _statuses, _budgets, _prices, _history):
+    for check in (
+        _cards,
+        _claims,
+        _flags,
+        _no_required_blocks,
+        _unused,
+        _statuses,
+        _budgets,
+        _prices,
+        _history,
+    ):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -36,7 +46,12 @@ def _cards(parts: Parts) -> Warnings:
     for card in parts.cards.values():
         length = tokens(card.description)
         if card.id in sub_agents and not low <= length <= high:
-            yield "card", card.id, ("description",), f"description of about {length} tokens; {low} to {high} are the target"
+            yield (
+                "card",
+                card.id,
+                ("description",),
+                f"description of about {length} tokens; {low} to {high} are the target",
+            )
         window, size = parts.models[card.model].context_window, prompt_size(card, parts) or 0
         if PROMPT_WARNING < size / window <= PROMPT_MOST:
             sentence = f"prompt of about {size} tokens takes {size / window:.0%} of the window of {card.model!r}"
@@ -53,7 +68,12 @@ def _claims(parts: Parts) -> Warnings:
         for claim in _claims_in(block.text):
             first = owners.setdefault(claim, block.id)
             if first != block.id:
-                yield "block", block.id, (), f"claims {claim!r}, as block {first!r} does; let one agent own it"
+                yield (
+                    "block",
+                    block.id,
+                    (),
+                    f"claims {claim!r}, as block {first!r} does; let one agent own it",
+                )
 
 
 def _claims_in(text: str) -> Iterator[str]:
@@ -67,19 +87,40 @@ def _claims_in(text: str) -> Iterator[str]:
 def _flags(parts: Parts) -> Warnings:
     block_names = _block_names(parts)
     uses = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
-    uses += [("card", card.id, grant.flag) for card in parts.cards.values() for grant in card.tool_grants.values() if grant.flag]
-    uses += [("block", block.id, block.flag) for block in parts.blocks.values() if block.flag and block.id in block_names]
+    uses += [
+        ("card", card.id, grant.flag)
+        for card in parts.cards.values()
+        for grant in card.tool_grants.values()
+        if grant.flag
+    ]
+    uses += [
+        ("block", block.id, block.flag)
+        for block in parts.blocks.values()
+        if block.flag and block.id in block_names
+    ]
     for noun, name, flag in uses:
         if flag not in parts.flags:
-            yield noun, name, ("flag",), f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}"
-    flags = {flag for _, _, flag in uses} | set(parts.flag_settings) | set(parts.tool_flags.values())
+            yield (
+                noun,
+                name,
+                ("flag",),
+                f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}",
+            )
+    flags = (
+        {flag for _, _, flag in uses} | set(parts.flag_settings) | set(parts.tool_flags.values())
+    )
     for flag in sorted(parts.flags.keys() - flags):
         yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
 
 
 def _no_required_blocks(parts: Parts) -> Warnings:
     if not parts.settings.required_blocks:
-        yield "settings", "deck", ("required_blocks",), "no block is required: no prompt begins with the platform's own rules"
+        yield (
+            "settings",
+            "deck",
+            ("required_blocks",),
+            "no block is required: no prompt begins with the platform's own rules",
+        )
 
 
 def _unused(parts: Parts) -> Warnings:
@@ -95,27 +136,45 @@ def _statuses(parts: Parts) -> Warnings:
     slowest = settings.status_policy.slowest_ms
     if slowest is None or slowest > SEEN_WITHIN:
         took = "never" if slowest is None else f"after {slowest} ms"
-        sentence = f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target"
+        sentence = (
+            f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target"
+        )
         yield "settings", "deck", ("status_policy",), sentence
     for status in (*settings.status_phrases, *settings.status_policy.rules):
         term = settings.vocabulary.get(status)
         if term and term.deprecated:
             use = f"; use {term.instead!r}" if term.instead else ""
-            yield "settings", "deck", (), f"status {status!r} is deprecated since {term.deprecated}{use}"
+            yield (
+                "settings",
+                "deck",
+                (),
+                f"status {status!r} is deprecated since {term.deprecated}{use}",
+            )
 
 
 def _budgets(parts: Parts) -> Warnings:
     call, turn = parts.settings.model_call_budget_ms, parts.settings.turn_budget_ms
     if call >= turn:
-        sentence = f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: one that hangs leaves no answer"
-        yield "settings", "deck", ("model_call_budget_ms",), f"{sentence}; set model_call_budget_ms lower"
+        sentence = (
+            f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: "
+            f"one that hangs leaves no answer"
+        )
+        yield (
+            "settings",
+            "deck",
+            ("model_call_budget_ms",),
+            f"{sentence}; set model_call_budget_ms lower",
+        )
 
 
 def _prices(parts: Parts) -> Warnings:
     """Warns of a helper or composing model that costs more than the orchestrator's; unknown prices are passed over."""
     settings, models = parts.settings, parts.models
     lead = models[parts.cards[settings.orchestrator].model]
-    for setting, key in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
+    for setting, key in (
+        ("helper_model", settings.helper_model),
+        ("compose_model", settings.compose_model),
+    ):
         theirs, ours = (models[key].price(1, 1) if key else None), lead.price(1, 1)
         if theirs is not None and ours is not None and theirs > ours:
             sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
@@ -133,4 +192,6 @@ def _history(parts: Parts) -> Warnings:
 
 
 def _block_names(parts: Parts) -> set[str]:
-    return {name for card in parts.cards.values() for name in card.prompt_blocks} | set(parts.settings.required_blocks)
+    return {name for card in parts.cards.values() for name in card.prompt_blocks} | set(
+        parts.settings.required_blocks
+    )

@@ -1,4 +1,5 @@
-"""The schema of a sub-agent's answers: checked with the deck, compiled once; `maxSentences` joins the standard words."""
+"""The schema of a sub-agent's answers: checked with the deck, compiled once; `maxSentences` joins
+the standard words."""
 
 import re
 from collections.abc import Iterator, Mapping

@@ -42,7 +42,12 @@ class Check:
         """Every check, each fault once."""
         parts, settings = self.parts, self.parts.settings
         for card in parts.cards.values():
-            of_card = (self._names(card), self._references(card), self._tools(card), contract_faults(card, parts.models))
+            of_card = (
+                self._names(card),
+                self._references(card),
+                self._tools(card),
+                contract_faults(card, parts.models),
+            )
             self._report("card", card.id, chain(*of_card))
         self._folders()
         self._descriptions()
@@ -51,7 +56,11 @@ class Check:
             self._report("settings", "deck", self._settings())
             self._root()
             page = page_faults(settings.page, parts.cards, settings.orchestrator)
-            self._report("settings", "deck", chain(topology_faults(parts), page, self._required(), self._limits()))
+            self._report(
+                "settings",
+                "deck",
+                chain(topology_faults(parts), page, self._required(), self._limits()),
+            )
             self._prompts()
         return self
 
@@ -62,39 +71,62 @@ class Check:
     def _is_unreadable(self, noun: str, name: str) -> bool:
         return (noun, name) in self.unreadable or (noun, "*") in self.unreadable
 
-    def _unknown(self, noun: str, name: str | None, candidates: Collection[str], label: str = "") -> str | None:
-        """The sentence about a name that stands for nothing; None where it does, or where its part could not be read."""
+    def _unknown(
+        self, noun: str, name: str | None, candidates: Collection[str], label: str = ""
+    ) -> str | None:
+        """The sentence about a name that stands for nothing; None where it does, or where its part
+        could not be read."""
         if name is None or name in candidates or self._is_unreadable(noun, name):
             return None
         return f"unknown {label or noun} {name!r}: {nearest(name, candidates)}"
 
     def _names(self, card: AgentCard) -> Iterator[Fault]:
         if not _TOOL_NAME.fullmatch(card.tool_name):
-            yield ("id",), f"card id {card.id!r} makes no tool name; use letters, digits, _ and -, at most 60 of them"
+            yield (
+                ("id",),
+                f"card id {card.id!r} makes no tool name; use letters, digits, _ and -, at most 60 of them",
+            )
         if self.tools and card.tool_name in self.tools:
-            yield ("id",), f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one"
+            yield (
+                ("id",),
+                f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one",
+            )
         for name in sorted(ASK_ARGUMENTS & card.handoff.fields.keys()):
-            yield ("handoff", "fields", name), f"every ask_<id> has an argument {name!r} already; give the field another name"
+            yield (
+                ("handoff", "fields", name),
+                f"every ask_<id> has an argument {name!r} already; give the field another name",
+            )
 
     def _references(self, card: AgentCard) -> Iterator[Fault]:
         for key, model in (("model", card.model), ("fallback_model", card.fallback_model)):
             if sentence := self._unknown("model", model, self.parts.models):
                 yield (key,), sentence
-        required = () if card.id in self.parts.settings.exempt else self.parts.settings.required_blocks
+        required = (
+            () if card.id in self.parts.settings.exempt else self.parts.settings.required_blocks
+        )
         for path, name in self._once(card, "prompt_blocks", card.prompt_blocks):
             if sentence := self._unknown("block", name, self.parts.blocks):
                 yield path, sentence
             elif name in required:
-                yield path, f"required block {name!r} is put at the head of every prompt already; take it out"
+                yield (
+                    path,
+                    f"required block {name!r} is put at the head of every prompt already; take it out",
+                )
         for path, name in self._once(card, "sub_agents", card.sub_agents):
             if sentence := self._unknown("card", name, self.parts.cards, "sub-agent"):
                 yield path, sentence
 
-    def _once(self, card: AgentCard, key: str, names: Sequence[str]) -> Iterator[tuple[tuple[str, int], str]]:
+    def _once(
+        self, card: AgentCard, key: str, names: Sequence[str]
+    ) -> Iterator[tuple[tuple[str, int], str]]:
         """Each name with its place; a name that is listed again is a fault instead."""
         for index, name in enumerate(names):
             if name in names[:index]:
-                self._report("card", card.id, [((key, index), f"{name!r} is listed twice in {key}; keep one")])
+                self._report(
+                    "card",
+                    card.id,
+                    [((key, index), f"{name!r} is listed twice in {key}; keep one")],
+                )
             else:
                 yield (key, index), name
 
@@ -103,14 +135,27 @@ class Check:
         below = {tool: sub.id for sub in self._subs(card) for tool in sub.tools}
         for path, tool in self._once(card, "tools", card.tools):
             if tool in ids:
-                yield path, f"tool {tool!r} has the name under which card {ids[tool]!r} is called; rename one"
+                yield (
+                    path,
+                    f"tool {tool!r} has the name under which card {ids[tool]!r} is called; rename one",
+                )
             elif not _TOOL_NAME.fullmatch(tool_name(tool)):
-                yield path, f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
+                yield (
+                    path,
+                    f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them",
+                )
             elif tool in below:
-                yield path, f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here"
+                yield (
+                    path,
+                    f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here",
+                )
             elif self.tools is not None and (sentence := self._unknown("tool", tool, self.tools)):
                 plan = self.parts.settings.planning
-                yield path, sentence + (PLAN_TOOLS if plan and card.id in (plan.planner, plan.executor) else "")
+                yield (
+                    path,
+                    sentence
+                    + (PLAN_TOOLS if plan and card.id in (plan.planner, plan.executor) else ""),
+                )
         for tool in card.tool_config:
             if tool in card.tools:
                 yield from self._config(card, tool)
@@ -120,7 +165,9 @@ class Check:
 
     def _config(self, card: AgentCard, tool: str) -> Iterator[Fault]:
         entry = self.parts.tools.tools.get(tool)
-        unknown = entry is None or isinstance(entry, ToolFactory)  # what a factory makes has its own limits
+        unknown = entry is None or isinstance(
+            entry, ToolFactory
+        )  # what a factory makes has its own limits
         own = ToolLimits(idempotent=True) if unknown else getattr(entry, "limits", NO_LIMITS)
         try:
             limits = self.parts.tool_limits(card, tool, own)
@@ -132,7 +179,10 @@ class Check:
         settings = without_limits(card.tool_config[tool])
         if settings and not unknown and not isinstance(entry, ConfiguredTool):
             known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
-            yield ("tool_config", tool, next(iter(settings))), f"tool {tool!r} takes no setting {next(iter(settings))!r}; {known}"
+            yield (
+                ("tool_config", tool, next(iter(settings))),
+                f"tool {tool!r} takes no setting {next(iter(settings))!r}; {known}",
+            )
 
     def _limits(self) -> Iterator[Fault]:
         for tool in self.parts.settings.tool_limits if self.tools is not None else ():
@@ -153,12 +203,19 @@ class Check:
     def _folders(self) -> None:
         """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
         cards = self.parts.cards.values()
-        uses_blocks = bool(self.parts.settings.required_blocks) or any(card.prompt_blocks for card in cards)
+        uses_blocks = bool(self.parts.settings.required_blocks) or any(
+            card.prompt_blocks for card in cards
+        )
         for noun, place in self.unreadable:
             if noun == "blocks" and uses_blocks:
-                self.faults.add(f"{place}:1", "no such folder; make it and put the prompt blocks there")
+                self.faults.add(
+                    f"{place}:1", "no such folder; make it and put the prompt blocks there"
+                )
             if noun == "models" and any(card.model not in self.parts.models for card in cards):
-                self.faults.add(f"{place}:1", "no such file; make it, or let every card name the model 'offline'")
+                self.faults.add(
+                    f"{place}:1",
+                    "no such file; make it, or let every card name the model 'offline'",
+                )
 
     def _descriptions(self) -> None:
         owners: dict[str, str] = {}
@@ -166,7 +223,11 @@ class Check:
             words = " ".join(card.description.casefold().split())
             owner = owners.setdefault(words, card.id)
             if not words:
-                self._report("card", card.id, [(("description",), "empty description; say what the agent answers")])
+                self._report(
+                    "card",
+                    card.id,
+                    [(("description",), "empty description; say what the agent answers")],
+                )
             elif owner != card.id:
                 sentence = f"same description as card {owner!r}; say what sets this agent apart"
                 self._report("card", card.id, [(("description",), sentence)])
@@ -181,7 +242,11 @@ class Check:
                     loop = trail[trail.index(name) :]
                     if frozenset(loop) not in loops:
                         loops.add(frozenset(loop))
-                        yield card, index, f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out"
+                        yield (
+                            card,
+                            index,
+                            f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out",
+                        )
                 elif name in self.parts.cards and name not in visited:
                     yield from walk(self.parts.cards[name], (*trail, name))
             visited.add(card.id)
@@ -204,13 +269,22 @@ class Check:
             if sentence := self._unknown("card", agent, cards, label):
                 yield (setting,), sentence
             elif agent is not None and root and agent not in root.sub_agents:
-                yield (setting,), f"{label} {agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}"
+                yield (
+                    (setting,),
+                    f"{label} {agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}",
+                )
         for index, name in enumerate(settings.exempt):
             if sentence := self._unknown("card", name, cards):
                 yield ("exempt", index), sentence
             elif root and name in (root.id, *root.sub_agents):
-                yield ("exempt", index), f"{name!r} speaks in conversations; only helper cards go without the required blocks"
-        for setting, model in (("helper_model", settings.helper_model), ("compose_model", settings.compose_model)):
+                yield (
+                    ("exempt", index),
+                    f"{name!r} speaks in conversations; only helper cards go without the required blocks",
+                )
+        for setting, model in (
+            ("helper_model", settings.helper_model),
+            ("compose_model", settings.compose_model),
+        ):
             if model is not None and model not in models:
                 yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
         yield from self._planning()
@@ -218,11 +292,16 @@ class Check:
 
     def _planning(self) -> Iterator[Fault]:
         plan, cards = self.parts.settings.planning, self.parts.cards
-        for setting, agent in (("planner", plan.planner), ("executor", plan.executor)) if plan else ():
+        for setting, agent in (
+            (("planner", plan.planner), ("executor", plan.executor)) if plan else ()
+        ):
             if sentence := self._unknown("card", agent, cards, setting):
                 yield ("planning", setting), sentence
             elif cards[agent].sub_agents:
-                yield ("planning", setting), f"{agent!r} has sub_agents; who plans or executes asks nobody"
+                yield (
+                    ("planning", setting),
+                    f"{agent!r} has sub_agents; who plans or executes asks nobody",
+                )
 
     def _root(self) -> None:
         root = self.parts.settings.orchestrator
@@ -235,13 +314,22 @@ class Check:
         blocks = self.parts.blocks
         platform = [block.id for block in blocks.values() if block.owner == PLATFORM]
         if "required_blocks" not in self.parts.settings.model_fields_set:
-            yield (), "no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`"
+            yield (
+                (),
+                "no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`",
+            )
         for index, name in enumerate(self.parts.settings.required_blocks):
             path, block = ("required_blocks", index), blocks.get(name)
             if block is None and not self._is_unreadable("block", name):
-                yield path, f"required block {name!r} is not in the registry: {nearest(name, platform)}"
+                yield (
+                    path,
+                    f"required block {name!r} is not in the registry: {nearest(name, platform)}",
+                )
             elif block and block.owner != PLATFORM:
-                yield path, f"required block {name!r} is owned by {block.owner!r}; a required block belongs to the platform"
+                yield (
+                    path,
+                    f"required block {name!r} is owned by {block.owner!r}; a required block belongs to the platform",
+                )
 
     def _prompts(self) -> None:
         for card in self.parts.cards.values():
@@ -251,8 +339,14 @@ class Check:
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:
-    uses: list[tuple[tuple[str, ...], str]] = [(("status_phrases", status), status) for status in settings.status_phrases]
-    uses += [(("statuses", name, "instead"), term.instead) for name, term in settings.statuses.items() if term.instead]
+    uses: list[tuple[tuple[str, ...], str]] = [
+        (("status_phrases", status), status) for status in settings.status_phrases
+    ]
+    uses += [
+        (("statuses", name, "instead"), term.instead)
+        for name, term in settings.statuses.items()
+        if term.instead
+    ]
     for name, rule in settings.status_policy.rules.items():
         uses.append((("status_policy", "rules", name), name))
         if rule.act == "transform" or rule.into is not None:

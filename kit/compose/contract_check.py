@@ -17,13 +17,23 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     """Faults of one card's contract."""
     for tool in card.tool_grants:
         if tool not in card.tools:
-            yield ("tool_grants", tool), f"a grant for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
+            yield (
+                ("tool_grants", tool),
+                f"a grant for {tool!r}, which the card does not list: {nearest(tool, card.tools)}",
+            )
     yield from _tool_cases(card)
     if card.handoff.output_schema is not None:
         for sentence in schema_faults(card.handoff.output_schema):
             yield ("handoff", "output_schema"), sentence
-    for name in (name for name, field in card.handoff.fields.items() if (field.source, field.type) in _NOT_TEXT):
-        yield ("handoff", "fields", name), "ids of what was shown are text; make it a string or an array"
+    for name in (
+        name
+        for name, field in card.handoff.fields.items()
+        if (field.source, field.type) in _NOT_TEXT
+    ):
+        yield (
+            ("handoff", "fields", name),
+            "ids of what was shown are text; make it a string or an array",
+        )
     fallback = fallback_of(card, models)
     if card.policy.cost is not None:
         for key in dict.fromkeys((card.model, fallback)):
@@ -34,7 +44,10 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
                     f"the price of model {key!r} is not known; give it in models.yaml or limit tokens",
                 )
     if card.policy.model_time_ms is not None and fallback is None:
-        yield ("policy", "model_time_ms"), "it says when to turn to the fallback model; name one in fallback_model"
+        yield (
+            ("policy", "model_time_ms"),
+            "it says when to turn to the fallback model; name one in fallback_model",
+        )
 
 
 def _tool_cases(card: AgentCard) -> Iterator[Fault]:
@@ -43,7 +56,10 @@ def _tool_cases(card: AgentCard) -> Iterator[Fault]:
     for index, case in enumerate(cases):
         place = ("eval", "tool_cases", index)
         if case.tool not in card.tools:
-            yield place, f"a case for {case.tool!r}, which the card does not list: {nearest(case.tool, card.tools)}"
+            yield (
+                place,
+                f"a case for {case.tool!r}, which the card does not list: {nearest(case.tool, card.tools)}",
+            )
         if not case.says and not case.never:
             yield place, "any answer would pass this case; give says, never or both"
     pairs = {(case.tool, case.mode) for case in cases}

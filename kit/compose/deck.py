@@ -33,10 +33,18 @@ class Deck(Parts):
 
     def _repr_html_(self) -> str:
         """Shows the cards in a notebook, and the warnings on a click."""
-        rows = [(card.id, card.description, card.model, ", ".join(card.tools), card.status) for card in self.cards.values()]
-        head = f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · {many(len(self.warnings), 'warning')}"
+        rows = [
+            (card.id, card.description, card.model, ", ".join(card.tools), card.status)
+            for card in self.cards.values()
+        ]
+        head = (
+            f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · "
+            f"{many(len(self.warnings), 'warning')}"
+        )
         parts = [folded("warnings", text("\n".join(self.warnings)))] if self.warnings else []
-        return notebook_html(text(head), table(("card", "description", "model", "tools", "status"), rows), *parts)
+        return notebook_html(
+            text(head), table(("card", "description", "model", "tools", "status"), rows), *parts
+        )
 
     @classmethod
     def of(
@@ -58,11 +66,13 @@ class Deck(Parts):
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
-        With no settings the one card that has sub_agents orchestrates, else the first card, and `required_blocks` are the ids of
-        the platform blocks that every prompt begins with; a deck that has none says so by `required_blocks=()`.
-        `tools`: functions, LangChain tools and tool factories, in a sequence or a mapping, or the tools of another deck; None
-        takes what `settings.tools` names. `known`: ids of further tools, which `open_kit` is going to be given; with neither,
-        tools are left unchecked. Raises DeckError with every fault, CodeError for tools that cannot be used.
+        With no settings the one card that has sub_agents orchestrates, else the first card, and
+        `required_blocks` are the ids of the platform blocks that every prompt begins with; a deck
+        that has none says so by `required_blocks=()`. `tools`: functions, LangChain tools and tool
+        factories, in a sequence or a mapping, or the tools of another deck; None takes what
+        `settings.tools` names. `known`: ids of further tools, which `open_kit` is going to be
+        given; with neither, tools are left unchecked. Raises DeckError with every fault, CodeError
+        for tools that cannot be used.
         """
         cards, blocks = tuple(cards), tuple(blocks)
         if settings is None:
@@ -79,12 +89,19 @@ class Deck(Parts):
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
             rubrics={rubric.id: rubric for rubric in rubrics},
-            tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp) if tools is None else given_tools(tools),
+            tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp)
+            if tools is None
+            else given_tools(tools),
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
-        for noun, ids in (("card", [card.id for card in cards]), ("block", [block.id for block in blocks])):
+        for noun, ids in (
+            ("card", [card.id for card in cards]),
+            ("block", [block.id for block in blocks]),
+        ):
             for repeat in (key for key, count in Counter(ids).items() if count > 1):
-                check.faults.add(f"{noun} {repeat!r}", f"{noun} id {repeat!r} is given twice; choose another")
+                check.faults.add(
+                    f"{noun} {repeat!r}", f"{noun} id {repeat!r} is given twice; choose another"
+                )
         return _deck_of(check, f"deck {name!r} cannot be used:")
 
 
@@ -96,30 +113,46 @@ def load_deck(
 ) -> Deck:
     """Reads and checks a deck's folder.
 
-    `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside it. The code that
-    deck.yaml names under `tools:` is imported. `known`: ids of further tools, which `open_kit` is going to be given; without
-    any, tools are left unchecked. `environment` names a file of settings/, laid over default.yaml; `flags` go before both.
+    `path` holds deck.yaml and one YAML file a card; blocks/, models.yaml and settings/ lie beside
+    it. The code that deck.yaml names under `tools:` is imported. `known`: ids of further tools,
+    which `open_kit` is going to be given; without any, tools are left unchecked. `environment`
+    names a file of settings/, laid over default.yaml; `flags` go before both.
 
-    Raises DeckError: all faults in one report, each `file:line: sentence with the fix`. Warnings are in `deck.warnings`.
+    Raises DeckError: all faults in one report, each `file:line: sentence with the fix`. Warnings
+    are in `deck.warnings`.
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise DeckError(f"no deck at {folder}:", [f"{folder} is not a folder; give the folder that holds deck.yaml"])
+        raise DeckError(
+            f"no deck at {folder}:",
+            [f"{folder} is not a folder; give the folder that holds deck.yaml"],
+        )
     parts, draft = read_deck(folder, environment, flags or {})
     check = Check(parts, draft.where, _tool_ids(parts, known), draft.unreadable, draft.faults)
     return _deck_of(check, f"deck {parts.name!r} cannot be used:")
 
 
-def open_deck(path: str | Path, known: Collection[str] | None = None, environment: str = "default") -> Deck:
+def open_deck(
+    path: str | Path, known: Collection[str] | None = None, environment: str = "default"
+) -> Deck:
     """Loads a deck for a Kit: as `load_deck`, and how many warnings it has goes to the log `kit.deck`."""
     deck = load_deck(path, known, environment)
     if deck.warnings:
-        log.warning("the deck has %s; to read: %s", many(len(deck.warnings), "warning"), command("check", path))
+        log.warning(
+            "the deck has %s; to read: %s",
+            many(len(deck.warnings), "warning"),
+            command("check", path),
+        )
     return deck
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
-    if known is None and not parts.tools.ids and not parts.tools.references and not parts.tools.servers:
+    if (
+        known is None
+        and not parts.tools.ids
+        and not parts.tools.references
+        and not parts.tools.servers
+    ):
         return None
     return parts.tools.ids | frozenset(known or ())
 

@@ -29,12 +29,17 @@ class Gain:
     def line(self) -> str:
         """It in words, fit for a terminal."""
         undated = "with a new agent" if self.newcomer else "undated"
-        since = f"since {self.grant.since}, flag {self.grant.flag or 'none'}" if self.grant else undated
-        return f"{self.agent:18} + {self.tool:24} {since}" + (f" | not gated: {self.fault}" if self.fault else "")
+        since = (
+            f"since {self.grant.since}, flag {self.grant.flag or 'none'}" if self.grant else undated
+        )
+        return f"{self.agent:18} + {self.tool:24} {since}" + (
+            f" | not gated: {self.fault}" if self.fault else ""
+        )
 
 
 def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
-    """Compares the cards in `folder` at two git revisions. Raises RevisionError, saying what to do, where git cannot."""
+    """Compares the cards in `folder` at two git revisions. Raises RevisionError, saying what to do,
+    where git cannot."""
     (before, _), (after, flags) = _read(folder, old), _read(folder, new)
     day = committed_on(folder, new)
     gains: list[Gain] = []
@@ -66,19 +71,28 @@ def _fault(grant: ToolGrant | None, flags: dict[str, Any], day: datetime.date) -
         return None
     if grant.flag is None:
         return f"no flag: a new tool stays behind one for {GATED_DAYS} days"
-    return f"flag {grant.flag!r} is on by default: turn it off in settings/default.yaml" if flags.get(grant.flag) else None
+    return (
+        f"flag {grant.flag!r} is on by default: turn it off in settings/default.yaml"
+        if flags.get(grant.flag)
+        else None
+    )
 
 
 def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
-    """Returns the cards by id and the flags by name, as their files have them: an old card may not fit today's fields."""
+    """Returns the cards by id and the flags by name, as their files have them: an old card may not
+    fit today's fields."""
     try:
         with checkout(folder, revision) as (_, old):
-            cards = [_parse(path, revision) for path in old.rglob("*.yaml") if path.name != "deck.yaml"]
+            cards = [
+                _parse(path, revision) for path in old.rglob("*.yaml") if path.name != "deck.yaml"
+            ]
             settings = old.parent / "settings" / "default.yaml"
             flags = _parse(settings, revision).get("flags") if settings.exists() else None
     except RevisionError as error:
         raise RevisionError(f"{error}; check both revisions") from error
-    return {str(card["id"]): card for card in cards if "id" in card and "description" in card}, flags or {}
+    return {
+        str(card["id"]): card for card in cards if "id" in card and "description" in card
+    }, flags or {}
 
 
 def _parse(path: Path, revision: str) -> dict[str, Any]:

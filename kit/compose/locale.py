@@ -1,4 +1,5 @@
-"""The kit's fixed sentences in each language, and what its checks look for in a text; one file for each language in locales/."""
+"""The kit's fixed sentences in each language, and what its checks look for in a text; one file for
+each language in locales/."""
 
 import re
 from collections.abc import Iterable
@@ -121,7 +122,9 @@ class Locale(Value):
     def reservation(self, text: str) -> str:
         """Returns a reservation with the kit's own sentences in this language; other sentences stay as they are."""
         for name in Reservations.model_fields:
-            text = text.replace(getattr(ENGLISH.reservations, name), getattr(self.reservations, name))
+            text = text.replace(
+                getattr(ENGLISH.reservations, name), getattr(self.reservations, name)
+            )
         return text
 
 
@@ -131,11 +134,16 @@ def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
     faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
-            locales[path.stem] = locale = Locale.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+            locales[path.stem] = locale = Locale.model_validate(
+                load_yaml(path.read_text(encoding="utf-8"))
+            )
             for check in PATTERNS:
                 pattern(check, [locale])
         except ValidationError as error:
-            faults += [f"{path.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors()]
+            faults += [
+                f"{path.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
+                for fault in error.errors()
+            ]
         except (re.error, *UNREADABLE) as error:
             faults.append(f"{path.name}: {error}")
     if faults:
@@ -144,9 +152,13 @@ def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
 
 
 def pattern(check: str, locales: Iterable[Locale]) -> re.Pattern[str]:
-    """Returns one pattern for a check in every language: the model chooses the language of an answer, not the session."""
+    """Returns one pattern for a check in every language: the model chooses the language of an
+    answer, not the session."""
     return re.compile(
-        "|".join(f"(?:{getattr(one.checks, check).replace('VERB', one.checks.verb)})" for one in locales), re.I | re.X
+        "|".join(
+            f"(?:{getattr(one.checks, check).replace('VERB', one.checks.verb)})" for one in locales
+        ),
+        re.I | re.X,
     )
 
 

@@ -39,14 +39,21 @@ def read_models(source: Source, faults: Faults) -> dict[str, ModelSpec]:
     keys = {OFFLINE.key, *(str(key) for key in source.value)}
     for spec in specs.values():
         if spec.fallback is not None and spec.fallback not in keys:
-            faults.add(source.at(spec.key, "fallback"), f"unknown model {spec.fallback!r}: {nearest(spec.fallback, keys)}")
+            faults.add(
+                source.at(spec.key, "fallback"),
+                f"unknown model {spec.fallback!r}: {nearest(spec.fallback, keys)}",
+            )
     return specs
 
 
 def build_model(
-    spec: ModelSpec, access: ModelAccess = NO_ACCESS, tuning: Tuning | None = None, folder: Path = Path()
+    spec: ModelSpec,
+    access: ModelAccess = NO_ACCESS,
+    tuning: Tuning | None = None,
+    folder: Path = Path(),
 ) -> "BaseChatModel":
-    """The chat model a spec describes; `tuning` is a card's, `folder` the deck's. Nothing is sent before its first call.
+    """The chat model a spec describes; `tuning` is a card's, `folder` the deck's. Nothing is sent
+    before its first call.
 
     Raises SettingsError where a key, an endpoint or a package is missing, CodeError where a factory cannot be used.
     """
@@ -77,13 +84,16 @@ def build_model(
 
 
 def spec_of_model(model: object) -> ModelSpec:
-    """What is known of a chat model that was passed in: its own word, else its name and class. Raises BindError for no model."""
+    """What is known of a chat model that was passed in: its own word, else its name and class.
+    Raises BindError for no model."""
     from langchain_core.language_models import BaseChatModel
 
     if isinstance(own := getattr(model, "spec", None), ModelSpec):
         return own
     if not isinstance(model, BaseChatModel):
-        raise BindError(f"{reprlib.repr(model)} is no model: give a key of models.yaml, or a chat model of LangChain")
+        raise BindError(
+            f"{reprlib.repr(model)} is no model: give a key of models.yaml, or a chat model of LangChain"
+        )
     key = model.name or getattr(model, "model_name", None) or model._llm_type  # type: ignore[reportPrivateUsage]
     code = f"{type(model).__module__}:{type(model).__name__}"
     return ModelSpec(key=str(key), provider="python", factory=code, note="a chat model passed in")

@@ -1,4 +1,5 @@
-"""What a deck says about its chat page: the words of the first screen, whom to ask as, and how what was found is drawn."""
+"""What a deck says about its chat page: the words of the first screen, whom to ask as, and how what
+was found is drawn."""
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -65,16 +66,16 @@ class PageSettings(Value):
     faults: tuple[str, ...] = ()
     """Faults that the scenario panel offers at once, as `agent=kind`; the others are one choice away."""
     quiet_after: float = Field(default=2.0, gt=0)
-    """Seconds in which a sub-agent at work did nothing, after which its step says that it is quiet: by then people look for a
-    sign of life."""
+    """Seconds in which a sub-agent at work did nothing, after which its step says that it is quiet:
+    by then people look for a sign of life."""
     stalled_after: float = Field(default=6.0, gt=0)
     """As above, for saying that it has stalled: three quarters of what most may take, and time to think of Stop."""
     people: str | tuple[Person, ...] = ()
-    """A list, or a reference such as `package.module:people` to a function that returns one, given the data folder and the
-    environment variables that deck.yaml names."""
+    """A list, or a reference such as `package.module:people` to a function that returns one, given
+    the data folder and the environment variables that deck.yaml names."""
     renderers: str | None = None
-    """A reference such as `package.module:RENDERERS` to a mapping of component types to Renderers. Any other type is drawn as a
-    card of its first fields."""
+    """A reference such as `package.module:RENDERERS` to a mapping of component types to Renderers.
+    Any other type is drawn as a card of its first fields."""
 
 
 class ComponentCard(Value):
@@ -102,15 +103,18 @@ class ComponentTable(Value):
 class Renderer(Protocol):
     """Draws the components of one type in a turn.
 
-    It returns cards and tables, whose words the page escapes and lays out. It may also draw with Streamlit itself: what it draws
-    stands above them.
+    It returns cards and tables, whose words the page escapes and lays out. It may also draw with
+    Streamlit itself: what it draws stands above them.
     """
 
-    def __call__(self, payloads: Sequence[Payload], /) -> Sequence[ComponentCard | ComponentTable]: ...
+    def __call__(
+        self, payloads: Sequence[Payload], /
+    ) -> Sequence[ComponentCard | ComponentTable]: ...
 
 
 def read_page(folder: Path) -> PageSettings:
-    """Reads the page's settings from a deck's folder before the deck is loaded, for a first screen that does not wait for it.
+    """Reads the page's settings from a deck's folder before the deck is loaded, for a first screen
+    that does not wait for it.
 
     What cannot be read is left at its default: `load_deck` reports it as a fault.
     """
@@ -121,17 +125,28 @@ def read_page(folder: Path) -> PageSettings:
         page = PageSettings()
     if page.suggestions is not None:
         return page
-    sources = [parse_file(path, Faults()) for path in sorted(folder.glob("*.yaml")) if path.name != "deck.yaml"]
+    sources = [
+        parse_file(path, Faults())
+        for path in sorted(folder.glob("*.yaml"))
+        if path.name != "deck.yaml"
+    ]
     cards = [card for source in sources if source and (card := build(AgentCard, source, Faults()))]
     return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
 
 
-def page_faults(page: PageSettings, agents: Collection[str], root: str) -> Iterator[tuple[tuple[str | int, ...], str]]:
+def page_faults(
+    page: PageSettings, agents: Collection[str], root: str
+) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the words of each fault of `page` that cannot be read or names no agent of the deck."""
-    places: list[tuple[tuple[str | int, ...], str]] = [(("page", "faults", i), text) for i, text in enumerate(page.faults)]
+    places: list[tuple[tuple[str | int, ...], str]] = [
+        (("page", "faults", i), text) for i, text in enumerate(page.faults)
+    ]
     for section, questions in (("suggestions", page.suggestions or ()), ("tour", page.tour)):
         for number, question in enumerate(questions):
-            places += [(("page", section, number, "faults", i), text) for i, text in enumerate(question.faults)]
+            places += [
+                (("page", section, number, "faults", i), text)
+                for i, text in enumerate(question.faults)
+            ]
     for place, text in places:
         try:
             parse_fault(text, agents, root)
@@ -140,7 +155,8 @@ def page_faults(page: PageSettings, agents: Collection[str], root: str) -> Itera
 
 
 def _suggest(cards: Sequence[AgentCard]) -> Iterator[Suggestion]:
-    """Yields a suggestion for each sub-agent that is active and behind no flag: the first sentence of its description."""
+    """Yields a suggestion for each sub-agent that is active and behind no flag: the first sentence
+    of its description."""
     sub_agents = {name for card in cards for name in card.sub_agents}
     for card in cards:
         sentence = _SENTENCE.match(card.description.strip())

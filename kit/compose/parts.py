@@ -1,4 +1,5 @@
-"""The values a deck is made of: prompt blocks, guards, deck settings, and `Parts`, which holds them all before any check."""
+"""The values a deck is made of: prompt blocks, guards, deck settings, and `Parts`, which holds them
+all before any check."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -23,7 +24,13 @@ from kit.tools.mcp.server import McpServer
 PLATFORM = "platform"
 Category = Literal["persona", "instructions", "capabilities", "safety", "format", "context"]
 
-LIMITS = Policy(time_budget_ms=8_000, tokens_in=64_000, tokens_out=4_000, max_tool_calls=8, max_recursion_depth=1)
+LIMITS = Policy(
+    time_budget_ms=8_000,
+    tokens_in=64_000,
+    tokens_out=4_000,
+    max_tool_calls=8,
+    max_recursion_depth=1,
+)
 """Limits of an agent where neither its card nor its deck sets one (decisions 16)."""
 
 
@@ -41,7 +48,8 @@ class Block(Value):
 
 
 class Guards(Value):
-    """The checks between the orchestrator's decision and its execution; each can be switched off for a deck (decisions 7)."""
+    """The checks between the orchestrator's decision and its execution; each can be switched off
+    for a deck (decisions 7)."""
 
     failsafe: bool = True
     """Asks the model once more when it made fewer calls than it counted intents."""
@@ -52,8 +60,8 @@ class Guards(Value):
     overlap: bool = True
     """Drops a call that shares no content word with the message, where other calls share one with its every part."""
     verbatim: bool = True
-    """Puts the user's exact words into a single call, into every call of a short message, and the part that no other call covers
-    into one that shares no word with it."""
+    """Puts the user's exact words into a single call, into every call of a short message, and the
+    part that no other call covers into one that shares no word with it."""
     fastpath: bool = True
     """Accepts a reply without calls for small talk only."""
 
@@ -87,26 +95,33 @@ class DeckSettings(Value):
     orchestrator: str
     """Id of the one card that may have sub_agents."""
     required_blocks: tuple[str, ...] = ()
-    """Platform blocks put at the head of every prompt, in this order. A deck without any says so itself (decisions 29)."""
+    """Platform blocks put at the head of every prompt, in this order. A deck without any says so
+    itself (decisions 29)."""
     exempt: tuple[str, ...] = ()
-    """Helper cards (judge, distiller) that go without the required blocks (decisions 15); no card that speaks to a user."""
+    """Helper cards (judge, distiller) that go without the required blocks (decisions 15); no card
+    that speaks to a user."""
     tools: tuple[str, ...] = ()
     """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml.
     One may stand without a list; a file without a name means its TOOLS."""
     tool_limits: dict[str, ToolLimits] = {}
-    """Tool id -> how long a call of it may take, how often it is tried again, and how many run at once, whoever calls it."""
+    """Tool id -> how long a call of it may take, how often it is tried again, and how many run at
+    once, whoever calls it."""
     environment: tuple[str, ...] = ()
     """The environment variables that this code may read; it is given no others."""
-    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,32}$")], McpServer] = Field(default={}, exclude=True)
+    mcp: dict[Annotated[str, Field(pattern=r"^[A-Za-z0-9-]{1,32}$")], McpServer] = Field(
+        default={}, exclude=True
+    )
     """MCP servers by name; a card lists their tools as `name.tool` (docs/mcp.md)."""
     skill_service: McpServer | None = Field(default=None, exclude=True)
     """Where plans find their skills, unless SKILL_SERVICE_URL names another service (docs/outlets.md)."""
     large_result: int = Field(default=50_000, gt=0, exclude=True)
-    """Characters of a tool's result above which an agent with `exec_python` reads its beginning, and the rest by a script."""
+    """Characters of a tool's result above which an agent with `exec_python` reads its beginning,
+    and the rest by a script."""
     cap: int = Field(default=4, gt=0)
     """How many sub-agents one turn may call at most."""
     default_sub_agent: str | None = None
-    """The sub-agent that gets a message no other one fits; None lets the orchestrator say that nothing fits (decisions 5)."""
+    """The sub-agent that gets a message no other one fits; None lets the orchestrator say that
+    nothing fits (decisions 5)."""
     support_agent: str | None = None
     """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
@@ -115,12 +130,15 @@ class DeckSettings(Value):
     turn_budget_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a turn may take; then the answers in hand are used."""
     turns_at_once: int | None = Field(default=None, gt=0, exclude=True)
-    """Turns that one process answers at the same time; others wait, and their time begins when they are let in. None: any."""
+    """Turns that one process answers at the same time; others wait, and their time begins when they
+    are let in. None: any."""
     model_call_budget_ms: int = Field(default=10_000, gt=0)
-    """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past it the card's fallback model
-    is asked, once in a turn; without one the answers in hand are used (decisions 10)."""
+    """Milliseconds one model call of the orchestrator may take, be it to route or to compose. Past
+    it the card's fallback model is asked, once in a turn; without one the answers in hand are used
+    (decisions 10)."""
     flush_ms: int = Field(default=15, ge=0)
-    """Milliseconds between two pieces of a text that had to wait for another sub-agent, where sub-agents speak to the user."""
+    """Milliseconds between two pieces of a text that had to wait for another sub-agent, where
+    sub-agents speak to the user."""
     helper_model: str | None = None
     """Key of the cheaper model for small jobs (prior_context, summaries); None takes the orchestrator's."""
     compose_model: str | None = None
@@ -150,8 +168,9 @@ class DeckSettings(Value):
     visitor: Visitor = Visitor()
     """On whose behalf turns run where neither the session nor the settings name anybody."""
     today: str | None = Field(default=None, exclude=True)
-    """The date in the deck's world, where it has one: a reference such as `package.module:today` to a function that returns it
-    as ISO text, or None, given the data folder and the environment variables listed above (decisions 36)."""
+    """The date in the deck's world, where it has one: a reference such as `package.module:today` to
+    a function that returns it as ISO text, or None, given the data folder and the environment
+    variables listed above (decisions 36)."""
     planning: PlanSettings | None = Field(default=None, exclude=True)
     """Lets turns run as plans; None: this deck has no planner."""
     page: PageSettings = PageSettings()
@@ -194,7 +213,9 @@ class Parts:
     blocks: Mapping[str, Block] = field(default_factory=lambda: Registry[Block]("block"))
     models: Mapping[str, ModelSpec] = field(default_factory=_no_models)
     flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    tool_settings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    tool_settings: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
     """Second layer of tool configuration: tool id -> values, per environment."""
     flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
         default_factory=dict[str, Mapping[str, Mapping[str, Any]]]
@@ -224,11 +245,17 @@ class Parts:
     def tools_on(self, card: AgentCard) -> tuple[str, ...]:
         """The tools a card gets here: those whose own flag is on, and the flag of the card's grant."""
         grants = card.tool_grants
-        return tuple(t for t in card.tools if self.tool_on(t) and (t not in grants or self.on(grants[t].flag)))
+        return tuple(
+            t
+            for t in card.tools
+            if self.tool_on(t) and (t not in grants or self.on(grants[t].flag))
+        )
 
     def active(self) -> tuple[AgentCard, ...]:
         """Every card that is to be bound: status active, flag on."""
-        return tuple(card for card in self.cards.values() if card.status == "active" and self.on(card.flag))
+        return tuple(
+            card for card in self.cards.values() if card.status == "active" and self.on(card.flag)
+        )
 
     def active_sub_agents(self, card: AgentCard) -> tuple[AgentCard, ...]:
         """The sub-agents of a card that are to be bound, in the card's order."""
@@ -238,10 +265,13 @@ class Parts:
     def policy(self, card: AgentCard) -> Policy:
         """The limits of a card: its own, else the deck's, else the kit's (decisions 16)."""
         layers = (LIMITS, self.settings.defaults, card.policy)
-        return Policy(**{name: value for layer in layers for name, value in layer if value is not None})
+        return Policy(
+            **{name: value for layer in layers for name, value in layer if value is not None}
+        )
 
     def tool_config(self, card: AgentCard, tool_id: str) -> dict[str, Any]:
-        """Returns the configuration a tool is built with: the card's, then the environment's, then that of each flag that is on.
+        """Returns the configuration a tool is built with: the card's, then the environment's, then
+        that of each flag that is on.
 
         A later layer replaces single values of an earlier one; among flags the one declared last wins.
         """
@@ -252,7 +282,8 @@ class Parts:
         return config
 
     def tool_limits(self, card: AgentCard, tool_id: str, own: ToolLimits) -> ToolLimits:
-        """Returns the limits of a tool in a card's hands: those of its configuration, else of deck.yaml, else the tool's `own`.
+        """Returns the limits of a tool in a card's hands: those of its configuration, else of
+        deck.yaml, else the tool's `own`.
 
         Raises BindError for limits that cannot be used.
         """

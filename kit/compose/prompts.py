@@ -42,7 +42,8 @@ class PromptPlan:
     """Those present under the deck's flags, in order."""
     prefix: str
     cohort: str
-    """Names the prompt's cohort: equal for two requests exactly when card, blocks, tools and what flags change of them are."""
+    """Names the prompt's cohort: equal for two requests exactly when card, blocks, tools and what
+    flags change of them are."""
     closed: bool = False
     """Of the request only the date is told: what else a closed hand-off carries, its fields hold."""
 
@@ -60,43 +61,67 @@ class PromptPlan:
         if dynamic.persona and self.speaks:
             lines += f"\n{WISH}: {_line(dynamic.persona)}"
         if dynamic.in_play:
-            lines += "\nCalled in the previous turn: " + ", ".join(f"ask_{agent}" for agent in dynamic.in_play)
+            lines += "\nCalled in the previous turn: " + ", ".join(
+                f"ask_{agent}" for agent in dynamic.in_play
+            )
         if dynamic.unanswered:
-            lines += "\nStill without an answer: " + ", ".join(f"ask_{agent}" for agent in dynamic.unanswered)
+            lines += "\nStill without an answer: " + ", ".join(
+                f"ask_{agent}" for agent in dynamic.unanswered
+            )
         return Prompt(self.prefix, lines, self.cohort)
 
 
 def suffix_lines(suffix: str) -> dict[str, str]:
-    """Returns what the suffix of a prompt tells of its request, by the words before each colon; what follows it is left out."""
-    heads, lines = ("Date", "User", "Locale", "Location", WISH), (line.partition(": ") for line in suffix.strip().splitlines())
+    """Returns what the suffix of a prompt tells of its request, by the words before each colon;
+    what follows it is left out."""
+    heads, lines = (
+        ("Date", "User", "Locale", "Location", WISH),
+        (line.partition(": ") for line in suffix.strip().splitlines()),
+    )
     return {head: text for head, _, text in takewhile(lambda line: line[0] in heads, lines)}
 
 
 def with_persona(deck: P, text: str) -> P:
-    """Returns a deck whose agents that speak to people have a tenant's persona after the required blocks (decisions 19)."""
+    """Returns a deck whose agents that speak to people have a tenant's persona after the required
+    blocks (decisions 19)."""
     if not text:
         return deck
     block = Block(id=PERSONA, category="format", owner="platform", text=text)
-    settings = deck.settings.model_copy(update={"required_blocks": (*deck.settings.required_blocks, PERSONA)})
+    settings = deck.settings.model_copy(
+        update={"required_blocks": (*deck.settings.required_blocks, PERSONA)}
+    )
     return replace(deck, blocks={**deck.blocks, PERSONA: block}, settings=settings)
 
 
 def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
-    """Puts a card's prompt together: required blocks, the card's own in order, the schema of its answer, the routing lines.
+    """Puts a card's prompt together: required blocks, the card's own in order, the schema of its
+    answer, the routing lines.
 
-    Blocks hanging on a flag that is off are left out, and those of the category `format` where a schema says how to answer.
-    Raises UnknownId for a block that is not registered.
+    Blocks hanging on a flag that is off are left out, and those of the category `format` where a
+    schema says how to answer. Raises UnknownId for a block that is not registered.
     """
     required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
-    candidates, schema = (deck.blocks[name] for name in (*required, *card.prompt_blocks)), card.handoff.output_schema
-    blocks = tuple(b for b in candidates if deck.on(b.flag) and (schema is None or b.category != "format"))
+    candidates, schema = (
+        (deck.blocks[name] for name in (*required, *card.prompt_blocks)),
+        card.handoff.output_schema,
+    )
+    blocks = tuple(
+        b for b in candidates if deck.on(b.flag) and (schema is None or b.category != "format")
+    )
     texts = [block.text.strip() for block in blocks]
     if schema is not None:
         texts.append(f"Answer with JSON of this schema and with nothing else: {json.dumps(schema)}")
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
-    return PromptPlan(card.id, blocks, prefix, _cohort(card, deck, blocks, prefix), card.handoff.closed, schema is None)
+    return PromptPlan(
+        card.id,
+        blocks,
+        prefix,
+        _cohort(card, deck, blocks, prefix),
+        card.handoff.closed,
+        schema is None,
+    )
 
 
 def tokens(text: str) -> int:
@@ -107,9 +132,13 @@ def tokens(text: str) -> int:
 def prompt_size(card: AgentCard, deck: Parts) -> int | None:
     """Estimated tokens of a card's prefix and its sub-agents' descriptions; None while one of them is missing."""
     blocks = (*deck.settings.required_blocks, *card.prompt_blocks)
-    if any(name not in deck.blocks for name in blocks) or any(name not in deck.cards for name in card.sub_agents):
+    if any(name not in deck.blocks for name in blocks) or any(
+        name not in deck.cards for name in card.sub_agents
+    ):
         return None
-    return tokens(plan_prompt(card, deck).prefix) + sum(tokens(sub.description) for sub in deck.active_sub_agents(card))
+    return tokens(plan_prompt(card, deck).prefix) + sum(
+        tokens(sub.description) for sub in deck.active_sub_agents(card)
+    )
 
 
 def window_fault(card: AgentCard, deck: Parts, spec: ModelSpec) -> str | None:
@@ -132,9 +161,16 @@ def _routing_lines(card: AgentCard, deck: Parts) -> str:
 
 
 def _cohort(card: AgentCard, deck: Parts, blocks: tuple[Block, ...], prefix: str) -> str:
-    tools = [f"{tool}: {sorted(deck.tool_config(card, tool).items())}" for tool in deck.tools_on(card)]
+    tools = [
+        f"{tool}: {sorted(deck.tool_config(card, tool).items())}" for tool in deck.tools_on(card)
+    ]
     tools += [sub.tool_name for sub in deck.active_sub_agents(card)]
-    parts = [card.model_dump_json(), *(f"{block.id}@{block.version}" for block in blocks), *tools, prefix]
+    parts = [
+        card.model_dump_json(),
+        *(f"{block.id}@{block.version}" for block in blocks),
+        *tools,
+        prefix,
+    ]
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

@@ -47,7 +47,11 @@ class Draft:
     def where(self, noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
         """Words the place of a value; a value of an environment is in the last file that gives it."""
         if noun == "environment":
-            giving = [source for (kind, _), source in self.sources.items() if kind == noun and source.holds(*path)]
+            giving = [
+                source
+                for (kind, _), source in self.sources.items()
+                if kind == noun and source.holds(*path)
+            ]
             return giving[-1].at(*path) if giving else f"{path[0]} {path[-1]!r}"
         source = self.sources.get((noun, name))
         return source.at(*path) if source else f"{noun} {name!r}"
@@ -97,14 +101,20 @@ def read_servers(folder: Path) -> Mapping[str, McpServer]:
     source = _parse(folder / "deck.yaml", Draft())
     named: Any = source.value.get("mcp") if source else None
     names = cast("dict[str, Any]", named) if isinstance(named, dict) else {}
-    servers = {name: build(McpServer, source, Faults(), "mcp", name) for name in names} if source else {}
+    servers = (
+        {name: build(McpServer, source, Faults(), "mcp", name) for name in names} if source else {}
+    )
     return {name: server for name, server in servers.items() if server}
 
 
 def read_skill_service(folder: Path) -> McpServer | None:
     """The skill service of a deck's deck.yaml, in the same way."""
     source = _parse(folder / "deck.yaml", Draft())
-    return build(McpServer, source, Faults(), "skill_service") if source and source.value.get("skill_service") else None
+    return (
+        build(McpServer, source, Faults(), "skill_service")
+        if source and source.value.get("skill_service")
+        else None
+    )
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:
@@ -118,7 +128,10 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
 
 def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
     def report(place: int | str, sentence: str) -> None:
-        draft.faults.add(draft.where("settings", "deck", ("mcp" if isinstance(place, str) else "tools", place)), sentence)
+        draft.faults.add(
+            draft.where("settings", "deck", ("mcp" if isinstance(place, str) else "tools", place)),
+            sentence,
+        )
         draft.unreadable.add(("tool", "*"))
 
     return load_deck_tools(settings.tools, folder, report, settings.mcp)
@@ -131,9 +144,15 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
             continue
         source, card = _build(AgentCard, path, draft)
         if source is None or card is None:
-            draft.unreadable |= {("card", path.stem), ("card", str(source.value.get("id")) if source else path.stem)}
+            draft.unreadable |= {
+                ("card", path.stem),
+                ("card", str(source.value.get("id")) if source else path.stem),
+            }
         elif card.id in cards:
-            draft.faults.add(source.at("id"), f"card id {card.id!r} is taken by {draft.where('card', card.id)}; choose another")
+            draft.faults.add(
+                source.at("id"),
+                f"card id {card.id!r} is taken by {draft.where('card', card.id)}; choose another",
+            )
         else:
             cards[card.id] = card
             draft.sources["card", card.id] = source
@@ -145,7 +164,9 @@ def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
     for path in sorted(folder.glob("*.yaml")):
         source, rubric = _build(Rubric, path, draft)
         if source and rubric and rubric.id != path.stem:
-            draft.faults.add(source.at("id"), f"rubric {rubric.id!r} stands in {path.name}; give both one name")
+            draft.faults.add(
+                source.at("id"), f"rubric {rubric.id!r} stands in {path.name}; give both one name"
+            )
         elif rubric:
             rubrics[rubric.id] = rubric
     return rubrics
@@ -155,19 +176,34 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
     blocks: dict[str, Block] = {}
     if not folder.is_dir():
         draft.unreadable |= {("blocks", str(folder)), ("block", "*")}
-    for path in sorted(folder.glob("**/*.md"), key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path)):
+    for path in sorted(
+        folder.glob("**/*.md"),
+        key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path),
+    ):
         text = read_text(path, draft.faults)
         front = _FRONT.match(text) if text is not None else None
         if text is None or front is None:
             if text is not None:
-                draft.faults.add(f"{path}:1", "no front matter; begin with `---`, then id, category, owner, version, then `---`")
+                draft.faults.add(
+                    f"{path}:1",
+                    "no front matter; begin with `---`, then id, category, owner, version, then `---`",
+                )
             draft.unreadable.add(("block", path.stem))
             continue
         source = parse(front[1], str(path), draft.faults, offset=1)
-        block = build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()}) if source else None
+        block = (
+            build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()})
+            if source
+            else None
+        )
         if source is None or block is None:
-            draft.unreadable |= {("block", path.stem), ("block", str(source.value.get("id")) if source else path.stem)}
-        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _first(block, blocks, source, draft):
+            draft.unreadable |= {
+                ("block", path.stem),
+                ("block", str(source.value.get("id")) if source else path.stem),
+            }
+        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _first(
+            block, blocks, source, draft
+        ):
             blocks[block.id] = block
             draft.sources["block", block.id] = source
         else:
@@ -191,9 +227,13 @@ def _first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Dra
     if namesake is None:
         return True
     if namesake.owner == PLATFORM != block.owner:
-        sentence = f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
+        sentence = (
+            f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
+        )
     else:
-        sentence = f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
+        sentence = (
+            f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
+        )
     draft.faults.add(source.at("id"), sentence)
     return False
 
@@ -220,7 +260,9 @@ def _environment(folder: Path, name: str, draft: Draft) -> Environment:
         if path.parent != folder or not path.exists():
             if layer != "default":
                 environments = [file.stem for file in folder.glob("*.yaml")]
-                draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, environments)}")
+                draft.faults.add(
+                    f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, environments)}"
+                )
             continue
         source, above = _build(Environment, path, draft)
         if source and above:
@@ -245,7 +287,10 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any], levels: int = 2) 
     """The values of both, those of `above` first; mappings are merged key by key down to so many levels."""
     if levels == 1:
         return {**below, **above}
-    return {key: _merge(below.get(key, {}), above.get(key, {}), levels - 1) for key in {**below, **above}}
+    return {
+        key: _merge(below.get(key, {}), above.get(key, {}), levels - 1)
+        for key in {**below, **above}
+    }
 
 
 def _parse(path: Path, draft: Draft) -> Source | None:

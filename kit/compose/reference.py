@@ -36,14 +36,27 @@ def _every(read: Callable[[References], str]) -> list[str]:
 
 
 def _either(phrases: Iterable[str]) -> str:
-    return "(?:" + "|".join(r"\s+".join(map(re.escape, p.split())) for p in sorted(phrases, key=len, reverse=True)) + ")"
+    return (
+        "(?:"
+        + "|".join(
+            r"\s+".join(map(re.escape, p.split())) for p in sorted(phrases, key=len, reverse=True)
+        )
+        + ")"
+    )
 
 
-_PLACES = [(n, text) for locale in BY_LANGUAGE.values() for n, text in enumerate(locale.references.places, 1)]
+_PLACES = [
+    (n, text)
+    for locale in BY_LANGUAGE.values()
+    for n, text in enumerate(locale.references.places, 1)
+]
 _PLACE_OF = {form: n for n, text in _PLACES for form in _phrases(text)}
 _LAST, _LEAST = frozenset(_every(lambda w: w.last)), frozenset(_every(lambda w: w.least))
 _ONES, _TIMES = frozenset(_every(lambda w: w.ones)), frozenset(_every(lambda w: w.times))
-_THINGS, _NUMBERED = frozenset(_every(lambda w: w.things)), frozenset(_every(lambda w: f"{w.numbers}, {w.things}"))
+_THINGS, _NUMBERED = (
+    frozenset(_every(lambda w: w.things)),
+    frozenset(_every(lambda w: f"{w.numbers}, {w.things}")),
+)
 _PRONOUNS = frozenset(_every(lambda w: w.pronouns))
 _THE = rf"\b{_either(_every(lambda w: w.articles))}\s+"
 _NUMERAL = rf"\d{{1,2}}{_either(_every(lambda w: w.endings))}"
@@ -52,9 +65,12 @@ _EXTREMES = _either([*_LEAST, *_every(lambda w: w.most)])
 _EXTREME = re.compile(rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?(?P<extreme>{_EXTREMES})\b", re.I)
 _NUMBER = re.compile(r"(?:\b(?P<noun>[^\W\d]{1,30})\.?\s?|#)(?P<number>\d{1,2})\b", re.I)
 _SOURCE = re.compile(
-    rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?{_either(_every(lambda w: w.sources))}\s+(?P<source>[^.?!,;\n]{{1,60}})", re.I
+    rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?{_either(_every(lambda w: w.sources))}\s+(?P<source>[^.?!,;\n]{{1,60}})",
+    re.I,
 )
-_POINTER = re.compile(rf"\b{_either(_every(lambda w: w.pointers))}\b|{_THE}(?:\w{{1,30}}\s+)?{_either(_ONES)}\b", re.I)
+_POINTER = re.compile(
+    rf"\b{_either(_every(lambda w: w.pointers))}\b|{_THE}(?:\w{{1,30}}\s+)?{_either(_ONES)}\b", re.I
+)
 _REST = re.compile(r"[^.?!,;\n]{0,60}")
 
 
@@ -103,7 +119,9 @@ def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
             yield Reference(types.get(noun, ""), source=match["source"])
 
 
-def resolve(text: str, components: Sequence[ShownComponent], kinds: Mapping[str, Kind] = {}) -> ShownComponent | None:
+def resolve(
+    text: str, components: Sequence[ShownComponent], kinds: Mapping[str, Kind] = {}
+) -> ShownComponent | None:
     """Which of the things shown, oldest turn first, a text means; None where it names none, or one that was not there.
 
     Where it could mean several, the newest of the type asked for is meant (decisions 32).
@@ -118,7 +136,9 @@ def resolve(text: str, components: Sequence[ShownComponent], kinds: Mapping[str,
     return None
 
 
-def _pick(reference: Reference, among: Sequence[ShownComponent], kinds: Mapping[str, Kind]) -> ShownComponent | None:
+def _pick(
+    reference: Reference, among: Sequence[ShownComponent], kinds: Mapping[str, Kind]
+) -> ShownComponent | None:
     if reference.place == -1:
         return among[-1] if among else None
     if reference.place is not None:
@@ -128,7 +148,11 @@ def _pick(reference: Reference, among: Sequence[ShownComponent], kinds: Mapping[
         end = min if reference.extreme in _LEAST else max
         return end(priced, key=lambda pair: pair[0])[1] if priced else None
     wanted = [content for word in words(reference.source) for content in content_words(word)]
-    overlaps = [(len(content & set(wanted)), one) for one in among if (content := _content(one)) & set(wanted[:1])]
+    overlaps = [
+        (len(content & set(wanted)), one)
+        for one in among
+        if (content := _content(one)) & set(wanted[:1])
+    ]
     return max(overlaps, key=lambda pair: pair[0])[1] if overlaps else None
 
 
@@ -152,4 +176,7 @@ def _words_after(text: str, match: re.Match[str]) -> list[str]:
 
 
 def _type(near: Iterable[str], types: Mapping[str, str]) -> str:
-    return next((types[word] for form in near for word in (form, form.removesuffix("s")) if word in types), "")
+    return next(
+        (types[word] for form in near for word in (form, form.removesuffix("s")) if word in types),
+        "",
+    )

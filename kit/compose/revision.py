@@ -1,4 +1,5 @@
-"""A deck as it was at a git revision: git holds the truth about cards and blocks, so going back needs no other store."""
+"""A deck as it was at a git revision: git holds the truth about cards and blocks, so going back
+needs no other store."""
 
 import io
 import subprocess
@@ -25,11 +26,12 @@ def load_deck_at(
     environment: str = "default",
     flags: Mapping[str, bool] | None = None,
 ) -> Deck:
-    """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree is left alone.
+    """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree
+    is left alone.
 
-    The folder beside it (blocks, models.yaml, settings) is taken from the same revision. The other arguments are load_deck's.
-    Raises DeckError when git knows no such revision or folder, and with every fault of the old deck; faults name files as
-    `revision:path`.
+    The folder beside it (blocks, models.yaml, settings) is taken from the same revision. The other
+    arguments are load_deck's. Raises DeckError when git knows no such revision or folder, and with
+    every fault of the old deck; faults name files as `revision:path`.
     """
     name, scratch = Path(path).absolute().name, ""
     try:
@@ -41,17 +43,22 @@ def load_deck_at(
     except DeckError as error:
         faults = [fault.replace(scratch, f"{revision}:") for fault in error.faults]
         raise DeckError(f"deck {name!r} at revision {revision!r} cannot be used:", faults) from None
-    return replace(deck, warnings=tuple(warning.replace(scratch, f"{revision}:") for warning in deck.warnings))
+    return replace(
+        deck, warnings=tuple(warning.replace(scratch, f"{revision}:") for warning in deck.warnings)
+    )
 
 
 @contextmanager
 def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
-    """Lends a folder as it was at a revision, with what lay beside it: the root of a scratch tree, and the folder in it.
+    """Lends a folder as it was at a revision, with what lay beside it: the root of a scratch tree,
+    and the folder in it.
 
     A folder that is not there any more is found too. Raises RevisionError, which says what to do.
     """
     if revision.startswith("-"):
-        raise RevisionError("a revision does not begin with a dash; give a commit, a tag or a branch")
+        raise RevisionError(
+            "a revision does not begin with a dash; give a commit, a tag or a branch"
+        )
     top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().strip())
     beside = folder.absolute().parent.resolve().relative_to(top.resolve())
     archive = _git(top, "archive", "--format=zip", revision, "--", beside.as_posix())
@@ -63,17 +70,27 @@ def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
 
 def committed_on(folder: Path, revision: str) -> date:
     """Returns the day of a revision's commit. Raises RevisionError."""
-    return date.fromisoformat(_git(folder, "show", "-s", "--format=%cs", f"{revision}^{{commit}}").decode().strip())
+    return date.fromisoformat(
+        _git(folder, "show", "-s", "--format=%cs", f"{revision}^{{commit}}").decode().strip()
+    )
 
 
 def _git(folder: Path, *arguments: str) -> bytes:
-    there = next(parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir())
+    there = next(
+        parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir()
+    )
     try:
-        return subprocess.run(["git", "-C", str(there), *arguments], capture_output=True, check=True).stdout
+        return subprocess.run(
+            ["git", "-C", str(there), *arguments], capture_output=True, check=True
+        ).stdout
     except FileNotFoundError as error:
         raise RevisionError("git is not there; install it") from error
     except subprocess.CalledProcessError as error:
         complaint = error.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         if "not a git repository" in complaint:
-            raise RevisionError(f"{there} is in no git checkout ({complaint}); run it in one") from error
-        raise RevisionError(f"git says: {complaint}; give a revision that holds this folder") from error
+            raise RevisionError(
+                f"{there} is in no git checkout ({complaint}); run it in one"
+            ) from error
+        raise RevisionError(
+            f"git says: {complaint}; give a revision that holds this folder"
+        ) from error

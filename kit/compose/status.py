@@ -45,7 +45,12 @@ class StatusPolicy(Value):
     @property
     def plain(self) -> bool:
         """Nothing ever waits or changes: no state is needed to tell what is read."""
-        return not self.rules and self.default == "forward" and self.order == "arrival" and not self.gap_ms
+        return (
+            not self.rules
+            and self.default == "forward"
+            and self.order == "arrival"
+            and not self.gap_ms
+        )
 
     @property
     def slowest_ms(self) -> int | None:

@@ -11,14 +11,16 @@ DRAFT = "draft"
 
 
 class Topology(Value):
-    """How an ask_ call of one agent is carried out. `delegate`, the default, asks the agent and waits for its answer."""
+    """How an ask_ call of one agent is carried out. `delegate`, the default, asks the agent and
+    waits for its answer."""
 
     kind: Literal["delegate", "race", "ensemble", "pipeline"] = "delegate"
     members: tuple[str, ...] = ()
-    """Cards that answer in its place, itself among them or not; in a pipeline the first drafts and the second goes over it."""
+    """Cards that answer in its place, itself among them or not; in a pipeline the first drafts and
+    the second goes over it."""
     bar: float | None = Field(default=None, ge=0, le=1)
-    """Race: the confidence with which an answer wins; None takes the first answer. Pipeline: the confidence from which a draft
-    needs no second look; None always takes one."""
+    """Race: the confidence with which an answer wins; None takes the first answer. Pipeline: the
+    confidence from which a draft needs no second look; None always takes one."""
     judge: str | None = None
     """Ensemble: the card that picks or merges, by the rubric of the asked card."""
 

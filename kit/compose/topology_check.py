@@ -17,13 +17,19 @@ def topology_faults(parts: Parts) -> Iterator[Fault]:
     """What keeps the topologies of a deck from being carried out: where in deck.yaml, and the sentence with the fix."""
     settings = parts.settings
     if settings.topologies and parts.surface not in settings.topologies:
-        yield ("surface",), f"unknown surface {parts.surface!r}: {nearest(parts.surface, settings.topologies)}"
+        yield (
+            ("surface",),
+            f"unknown surface {parts.surface!r}: {nearest(parts.surface, settings.topologies)}",
+        )
     root = parts.cards.get(settings.orchestrator)
     for surface, agents in settings.topologies.items():
         for agent, topology in agents.items():
             path = ("topologies", surface, agent)
             if root is not None and agent not in root.sub_agents:
-                yield path, f"{agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}"
+                yield (
+                    path,
+                    f"{agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}",
+                )
             elif agent in parts.cards:
                 for fault in _faults(topology, parts.cards[agent], parts):
                     yield path, fault
@@ -31,7 +37,9 @@ def topology_faults(parts: Parts) -> Iterator[Fault]:
 
 def _faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
     cards = parts.cards
-    unknown = [name for name in (*topology.members, topology.judge or agent.id) if name not in cards]
+    unknown = [
+        name for name in (*topology.members, topology.judge or agent.id) if name not in cards
+    ]
     if unknown:
         yield f"unknown card {unknown[0]!r}: {nearest(unknown[0], cards)}"
         return
@@ -57,7 +65,10 @@ def _member_faults(topology: Topology, members: Sequence[AgentCard]) -> Iterator
             if len(members) != 2:
                 yield f"a pipeline is two agents, {len(members)} are listed"
             elif DRAFT not in members[1].handoff.fields:
-                yield f"the second agent {members[1].id!r} has no hand-off field {DRAFT!r}; declare it, so that a draft may cross"
+                yield (
+                    f"the second agent {members[1].id!r} has no hand-off field {DRAFT!r}; "
+                    f"declare it, so that a draft may cross"
+                )
         case _:
             if not least <= len(members) <= most:
                 yield f"a {topology.kind} has {least} or {most} members, {len(members)} are listed"

@@ -13,14 +13,16 @@ UNREADABLE = (yaml.YAMLError, ValueError, AttributeError, RecursionError)
 NODES = 20_000
 """Values that a text may stand for, each as often as it is named."""
 _READ_DIFFERENTLY = re.compile(r"\A[^\[{]*[\[{][^?]*\?|[\t\r\ufeff]|[|>][-+\d]{0,2}#")
-"""Where libyaml is laxer or counts lines otherwise: `?` after a bracket, a tab, a lone carriage return, `#` after `|` or `>`."""
+"""Where libyaml is laxer or counts lines otherwise: `?` after a bracket, a tab, a lone carriage
+return, `#` after `|` or `>`."""
 _slow: Callable[[str], yaml.SafeLoader | yaml.CSafeLoader] = yaml.SafeLoader
 _fast = _slow
 
 if yaml.__with_libyaml__:
 
     class _EventLoader(Composer, yaml.CSafeLoader):
-        """Composes libyaml's events in Python, where a text nested too deep is a RecursionError; libyaml's composer crashes."""
+        """Composes libyaml's events in Python, where a text nested too deep is a RecursionError;
+        libyaml's composer crashes."""
 
         def __init__(self, text: str):
             yaml.CSafeLoader.__init__(self, text)
@@ -30,9 +32,11 @@ if yaml.__with_libyaml__:
 
 
 def read_yaml(text: str) -> tuple[yaml.Node | None, object]:
-    """The root node of a text, with the marks of PyYAML's own scanner, and the value; (None, None) for an empty text.
+    """The root node of a text, with the marks of PyYAML's own scanner, and the value; (None, None)
+    for an empty text.
 
-    A text that libyaml refuses is read again by PyYAML's own scanner, whose errors name the fault. Raises one of UNREADABLE.
+    A text that libyaml refuses is read again by PyYAML's own scanner, whose errors name the fault.
+    Raises one of UNREADABLE.
     """
     if not _READ_DIFFERENTLY.search(text):
         try:
@@ -55,14 +59,21 @@ def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None,
 
 
 def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
-    """How many nodes a text stands for, its aliases written out; raises where that is more than a text may hold, or no end."""
+    """How many nodes a text stands for, its aliases written out; raises where that is more than a
+    text may hold, or no end."""
     if id(node) in above:
-        raise yaml.constructor.ConstructorError(None, None, "a value contains itself", node.start_mark)
+        raise yaml.constructor.ConstructorError(
+            None, None, "a value contains itself", node.start_mark
+        )
     if id(node) not in counts:
         parts: list[Any] = node.value if isinstance(node, yaml.CollectionNode) else []
-        children: list[Any] = [*chain.from_iterable(parts)] if isinstance(node, yaml.MappingNode) else parts
+        children: list[Any] = (
+            [*chain.from_iterable(parts)] if isinstance(node, yaml.MappingNode) else parts
+        )
         inside = above | {id(node)} if children else above
         counts[id(node)] = 1 + sum(_count(child, counts, inside) for child in children)
         if counts[id(node)] > NODES:
-            raise yaml.constructor.ConstructorError(None, None, f"it holds more than {NODES:,} values", node.start_mark)
+            raise yaml.constructor.ConstructorError(
+                None, None, f"it holds more than {NODES:,} values", node.start_mark
+            )
     return counts[id(node)]

@@ -77,7 +77,10 @@ def read_text(path: Path, faults: Faults) -> str | None:
     except UnicodeDecodeError:
         faults.add(f"{path}:1", "not UTF-8 text; save it as UTF-8")
     except OSError as error:
-        faults.add(f"{path}:1", f"cannot be read ({error.strerror or error}); check that it is a file you may read")
+        faults.add(
+            f"{path}:1",
+            f"cannot be read ({error.strerror or error}); check that it is a file you may read",
+        )
     return None
 
 
@@ -100,21 +103,36 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
         return None
     source = Source(file, cast("dict[str, Any]", value) if node else {}, node, offset)
     if node and not isinstance(value, dict):
-        faults.add(source.at(), f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines")
+        faults.add(
+            source.at(),
+            f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines",
+        )
         return None
     for again in _repeated(node):
         name = again.value
-        faults.add(f"{file}:{again.start_mark.line + 1 + offset}", f"{name!r} is given twice; keep one")
+        faults.add(
+            f"{file}:{again.start_mark.line + 1 + offset}", f"{name!r} is given twice; keep one"
+        )
     return source
 
 
-def build(model: type[M], source: Source, faults: Faults, *path: str | int, extra: dict[str, Any] | None = None) -> M | None:
-    """A value of `model` from what stands under `path`, with `extra` fields set; None with every fault when it does not fit."""
+def build(
+    model: type[M],
+    source: Source,
+    faults: Faults,
+    *path: str | int,
+    extra: dict[str, Any] | None = None,
+) -> M | None:
+    """A value of `model` from what stands under `path`, with `extra` fields set; None with every
+    fault when it does not fit."""
     value: Any = source.value
     for step in path:
         value = value[step]
     if not isinstance(value, dict):
-        faults.add(source.at(*path), f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines")
+        faults.add(
+            source.at(*path),
+            f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines",
+        )
         return None
     fields = cast("dict[str, Any]", value)
     try:
@@ -123,11 +141,16 @@ def build(model: type[M], source: Source, faults: Faults, *path: str | int, extr
         for detail in error.errors(include_url=False, include_context=False):
             loc = detail["loc"]
             field_path = [step for step in loc if step != "[key]"]
-            faults.add(source.at(*path, *field_path), _sentence(model, detail["type"], loc, detail["msg"], detail["input"]))
+            faults.add(
+                source.at(*path, *field_path),
+                _sentence(model, detail["type"], loc, detail["msg"], detail["input"]),
+            )
         return None
 
 
-def _sentence(model: type[BaseModel], kind: str, loc: Sequence[str | int], message: str, value: Any) -> str:
+def _sentence(
+    model: type[BaseModel], kind: str, loc: Sequence[str | int], message: str, value: Any
+) -> str:
     name = ".".join(str(step) for step in loc)
     match kind:
         case "extra_forbidden":

@@ -36,7 +36,8 @@ class Policy(CardPart):
     cost: float | None = Field(default=None, gt=0)
     """US dollars; needs a model whose price is known."""
     model_time_ms: int | None = Field(default=None, gt=0)
-    """How long one model call may take before the fallback model is asked; None: as long as the agent has (decisions 10)."""
+    """How long one model call may take before the fallback model is asked; None: as long as the
+    agent has (decisions 10)."""
 
 
 class HandoffField(CardPart):
@@ -53,14 +54,18 @@ class HandoffField(CardPart):
     pii: bool = False
     """Redacted in traces."""
     source: Literal["model", "locale", "location", "shown", "conversation"] = "model"
-    """Who fills the field: the caller's model, or the runtime, and then the caller's model is not asked for it. `locale` and
-    `location` are the session's; `shown` the ids of items shown last that the request names or points at, by rule;
-    `conversation` what earlier turns say, in the words of the helper model."""
+    """Who fills the field: the caller's model, or the runtime, and then the caller's model is not
+    asked for it. `locale` and `location` are the session's; `shown` the ids of items shown last
+    that the request names or points at, by rule; `conversation` what earlier turns say, in the
+    words of the helper model."""
 
     @property
     def longest(self) -> int | None:
         """Characters a string may have."""
-        return min((limit for limit in (self.max_length, 4 * (self.max_tokens or 0)) if limit), default=None)
+        return min(
+            (limit for limit in (self.max_length, 4 * (self.max_tokens or 0)) if limit),
+            default=None,
+        )
 
 
 class Handoff(CardPart):
@@ -116,8 +121,8 @@ class AgentCard(CardPart):
     """An agent, declared. `sub_agents` makes it an orchestrator; `role` is a label only (decisions 15)."""
 
     id: str
-    """Letters, digits, _ and -. The check of its deck refuses others, not the card: there all faults come in one report, each
-    with its file and line."""
+    """Letters, digits, _ and -. The check of its deck refuses others, not the card: there all
+    faults come in one report, each with its file and line."""
     description: str
     """What the agent answers; the only thing an orchestrator's model knows when it routes."""
     topics: str = ""
@@ -143,8 +148,9 @@ class AgentCard(CardPart):
     fallback_model: str | None = None
     handoff: Handoff = Handoff()
     resume: Literal["reinvoke", "reuse", "partial"] = "reinvoke"
-    """What becomes of its work when the turn goes on after its process died. `reinvoke`: it begins anew. `reuse`: likewise, and
-    an answer that it had given is used again wherever the same is asked. `partial`: what had ended in it is played."""
+    """What becomes of its work when the turn goes on after its process died. `reinvoke`: it begins
+    anew. `reuse`: likewise, and an answer that it had given is used again wherever the same is
+    asked. `partial`: what had ended in it is played."""
     policy: Policy = Policy()
     eval: EvalPolicy | None = None
 

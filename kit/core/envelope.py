@@ -69,15 +69,21 @@ def compatible(version: str, supported: str) -> bool:
 
 
 def sign(reply: EnricherResponse[Any], request_id: str, key: str) -> str:
-    """HMAC-SHA256 over everything of an envelope that is acted on, and over the request it answers, so that none can be replayed.
+    """HMAC-SHA256 over everything of an envelope that is acted on, and over the request it answers,
+    so that none can be replayed.
 
     What is only recorded (cache, partial sources) and what a newer minor version adds is left out.
     """
-    acted_on = reply.model_dump(mode="json", include={"status", "domain_type", "enricher_id", "version", "principal", "payload"})
+    acted_on = reply.model_dump(
+        mode="json",
+        include={"status", "domain_type", "enricher_id", "version", "principal", "payload"},
+    )
     text = json.dumps([request_id, acted_on], sort_keys=True, separators=(",", ":"))
     return hmac.new(key.encode(), text.encode(), hashlib.sha256).hexdigest()
 
 
 def genuine(reply: EnricherResponse[Any], request_id: str, key: str | None) -> bool:
     """Whether an envelope carries the signature it must; without a key none must."""
-    return key is None or hmac.compare_digest((reply.signature or "").encode(), sign(reply, request_id, key).encode())
+    return key is None or hmac.compare_digest(
+        (reply.signature or "").encode(), sign(reply, request_id, key).encode()
+    )

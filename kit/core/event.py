@@ -1,8 +1,9 @@
-"""Everything that happens in a turn, as one tagged union; app, notebooks, tests and traces read the same stream.
+"""Everything that happens in a turn, as one tagged union; app, notebooks, tests and traces read the
+same stream.
 
-Emitters send a Body; its kinds are in `kit/core/bodies`. Only the turn's log stamps it into an Event, so nobody else handles
-numbers, clocks or spans.
-A body whose kind ends in `_started` opens the span it is stamped with; the matching `_ended` (and `completed`) closes it.
+Emitters send a Body; its kinds are in `kit/core/bodies`. Only the turn's log stamps it into an
+Event, so nobody else handles numbers, clocks or spans. A body whose kind ends in `_started` opens
+the span it is stamped with; the matching `_ended` (and `completed`) closes it.
 """
 
 from typing import Annotated
@@ -19,7 +20,9 @@ from kit.core.value import Value
 INTERNAL: frozenset[str] = frozenset({"separator"})
 """Kinds that are for history alone: whoever follows a turn is not told of them."""
 
-Body = Annotated[TurnBody | CallBody | SpeechBody | GuardBody | MemoryBody, Field(discriminator="kind")]
+Body = Annotated[
+    TurnBody | CallBody | SpeechBody | GuardBody | MemoryBody, Field(discriminator="kind")
+]
 
 
 class Event(Value):

@@ -2,11 +2,13 @@
 
 from importlib.util import find_spec
 
-from kit.core.distribution import NAME
+from kit.core.display.distribution import NAME
 from kit.core.errors import SettingsError
 
 
 def require(extra: str, *packages: str) -> None:
     """Raises SettingsError, with the line that installs the extra, where one of these packages is not installed."""
     if missing := [name for name in packages if find_spec(name) is None]:
-        raise SettingsError(f"missing here: {', '.join(missing)}; run: pip install '{NAME}[{extra}]'")
+        raise SettingsError(
+            f"missing here: {', '.join(missing)}; run: pip install '{NAME}[{extra}]'"
+        )

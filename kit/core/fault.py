@@ -30,7 +30,8 @@ Kind = Literal[
 ]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 FaultAxis = Axis | Literal["orchestrator", "none"]
-"""Where it is felt: invocation and data as in outcomes (a fan-out with either is PC2's third axis); `none`: nothing is lost."""
+"""Where it is felt: invocation and data as in outcomes (a fan-out with either is PC2's third axis);
+`none`: nothing is lost."""
 Place = Literal["model", "agent", "upstream", "tool"]
 
 RAW = "zx-raw-9d2e"
@@ -64,22 +65,45 @@ HANGS = 600.0
 CATALOGUE: Mapping[Kind, About] = {
     "raise": About(label="fails in the middle of its work", axis="invocation"),
     "hang": About(label="does not answer in time", axis="invocation", seconds=HANGS),
-    "slow_drip": About(label="answers one word at a time", axis="invocation", orchestrator="too", seconds=1.0),
+    "slow_drip": About(
+        label="answers one word at a time", axis="invocation", orchestrator="too", seconds=1.0
+    ),
     "instantiation": About(label="cannot be started at all", axis="invocation", place="agent"),
     "refuses": About(label="declines to answer", axis="invocation", orchestrator="too"),
     "error_envelope": About(label="gets no data from its service", axis="data", place="upstream"),
-    "partial_envelope": About(label="gets data with one source missing", axis="data", place="upstream"),
+    "partial_envelope": About(
+        label="gets data with one source missing", axis="data", place="upstream"
+    ),
     "foreign_principal": About(label="is sent somebody else's data", axis="data", place="upstream"),
     "bad_payload": About(label="is sent data of the wrong shape", axis="data", place="upstream"),
-    "version_break": About(label="is sent data of a version it does not know", axis="data", place="upstream"),
-    "malformed_status": About(label="reports progress in a word nobody agreed on", axis="none", place="tool"),
-    "unknown_tool": About(label="calls a tool that does not exist", axis="none", orchestrator="too"),
+    "version_break": About(
+        label="is sent data of a version it does not know", axis="data", place="upstream"
+    ),
+    "malformed_status": About(
+        label="reports progress in a word nobody agreed on", axis="none", place="tool"
+    ),
+    "unknown_tool": About(
+        label="calls a tool that does not exist", axis="none", orchestrator="too"
+    ),
     "repeats_id": About(label="gives two calls the same id", axis="none", orchestrator="too"),
-    "drops_call": About(label="forgets the last of its calls, once", axis="orchestrator", orchestrator="only"),
-    "routing_fails": About(label="fails while it decides whom to ask", axis="orchestrator", orchestrator="only"),
-    "routing_hangs": About(label="never decides whom to ask", axis="orchestrator", orchestrator="only", seconds=HANGS),
-    "composing_fails": About(label="fails while it words the answer", axis="orchestrator", orchestrator="only"),
-    "composing_hangs": About(label="never finishes wording the answer", axis="orchestrator", orchestrator="only", seconds=HANGS),
+    "drops_call": About(
+        label="forgets the last of its calls, once", axis="orchestrator", orchestrator="only"
+    ),
+    "routing_fails": About(
+        label="fails while it decides whom to ask", axis="orchestrator", orchestrator="only"
+    ),
+    "routing_hangs": About(
+        label="never decides whom to ask", axis="orchestrator", orchestrator="only", seconds=HANGS
+    ),
+    "composing_fails": About(
+        label="fails while it words the answer", axis="orchestrator", orchestrator="only"
+    ),
+    "composing_hangs": About(
+        label="never finishes wording the answer",
+        axis="orchestrator",
+        orchestrator="only",
+        seconds=HANGS,
+    ),
 }
 """Every kind, with what is known of it."""
 
@@ -100,7 +124,8 @@ ALIASES: Mapping[str, Kind] = {
     "repeat": "repeats_id",
     "forgets": "drops_call",
 }
-"""Shorter words for the same; `raise`, `hang`, `error` and `timeout` of the orchestrator are those of its routing call."""
+"""Shorter words for the same; `raise`, `hang`, `error` and `timeout` of the orchestrator are those
+of its routing call."""
 
 
 class Fault(Value):
@@ -123,7 +148,8 @@ class Fault(Value):
 
     @property
     def needs_agent(self) -> bool:
-        """Whether it happens only where the agent itself is at work; others happen at its services and tools, whoever asks."""
+        """Whether it happens only where the agent itself is at work; others happen at its services
+        and tools, whoever asks."""
         return CATALOGUE[self.kind].place in ("model", "agent")
 
     @property
@@ -136,7 +162,8 @@ class Fault(Value):
 
     @classmethod
     def of(cls, text: str) -> "Fault":
-        """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises ValueError for another form."""
+        """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises
+        ValueError for another form."""
         where, _, rest = text.partition("=")
         kind, _, seconds = rest.partition(":")
         return cls.model_validate({"where": where, "kind": kind, "seconds": seconds or None})
@@ -158,12 +185,15 @@ def kinds_of(where: str, root: str) -> tuple[Kind, ...]:
 def parse(text: str, agents: Collection[str], root: str) -> Fault:
     """Reads `agent=kind` or `agent=kind:seconds`, such as `rewards=timeout` and `shop=hang:12`.
 
-    `agents` are the ids there are, `root` the orchestrator's; the word "orchestrator" always means it. A kind may be one of
-    ALIASES. Raises FaultError for another form, UnknownId naming the nearest agents or kinds.
+    `agents` are the ids there are, `root` the orchestrator's; the word "orchestrator" always means
+    it. A kind may be one of ALIASES. Raises FaultError for another form, UnknownId naming the
+    nearest agents or kinds.
     """
     where, equals, rest = (part.strip() for part in text.partition("="))
     if not (where and equals and rest):
-        raise FaultError(f"fault {text!r} cannot be read: write agent=kind, such as rewards=timeout")
+        raise FaultError(
+            f"fault {text!r} cannot be read: write agent=kind, such as rewards=timeout"
+        )
     where = root if where == "orchestrator" else where
     if where not in agents:
         raise UnknownId("agent", where, agents)
@@ -172,7 +202,9 @@ def parse(text: str, agents: Collection[str], root: str) -> Fault:
     return Fault(where=where, kind=kind, seconds=_seconds(text, kind, figure) if colon else None)
 
 
-def parse_all(texts: Iterable[str | Fault], agents: Collection[str], root: str) -> tuple[Fault, ...]:
+def parse_all(
+    texts: Iterable[str | Fault], agents: Collection[str], root: str
+) -> tuple[Fault, ...]:
     """Several faults, each a Fault already or in words; both are held against the agents there are."""
     return tuple(parse(str(text), agents, root) for text in texts)
 
@@ -187,8 +219,12 @@ def _kind(word: str, where: str, root: str) -> Kind:
             return candidate
     if kind in KINDS:
         owner = "the orchestrator" if CATALOGUE[kind].orchestrator == "only" else "a sub-agent"
-        raise FaultError(f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}")
-    raise UnknownId("fault", word, (*fit, *(alias for alias, kind_ in ALIASES.items() if kind_ in fit)))
+        raise FaultError(
+            f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}"
+        )
+    raise UnknownId(
+        "fault", word, (*fit, *(alias for alias, kind_ in ALIASES.items() if kind_ in fit))
+    )
 
 
 def _seconds(text: str, kind: Kind, figure: str) -> float:
@@ -198,5 +234,7 @@ def _seconds(text: str, kind: Kind, figure: str) -> float:
         seconds = -1.0
     if not (CATALOGUE[kind].seconds and math.isfinite(seconds) and seconds >= 0):
         with_seconds = ", ".join(kind for kind, about in CATALOGUE.items() if about.seconds)
-        raise FaultError(f"fault {text!r} cannot be read: seconds are a number, and only {with_seconds} take any")
+        raise FaultError(
+            f"fault {text!r} cannot be read: seconds are a number, and only {with_seconds} take any"
+        )
     return seconds

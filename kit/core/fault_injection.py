@@ -22,7 +22,8 @@ _injection: ContextVar[Injection | None] = ContextVar("injection", default=None)
 
 @contextmanager
 def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
-    """Tasks started inside have these faults, their children too; nothing else has. Yields what will be known of them."""
+    """Tasks started inside have these faults, their children too; nothing else has. Yields what
+    will be known of them."""
     injection = Injection(tuple(faults))
     token = _injection.set(injection if faults else None)
     try:
@@ -32,12 +33,14 @@ def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
 
 
 def active_faults(where: str, *places: Place) -> tuple[Fault, ...]:
-    """Faults that hold here and now for an agent, at these places. Whoever asks makes them happen; of a model's faults the
-    model says itself which ones do (`land`)."""
+    """Faults that hold here and now for an agent, at these places. Whoever asks makes them happen;
+    of a model's faults the model says itself which ones do (`land`)."""
     injection = _injection.get()
     if injection is None:
         return ()
-    faults = tuple(f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places)
+    faults = tuple(
+        f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places
+    )
     if "model" not in places:
         injection.landed.update(faults)
     return faults

@@ -32,7 +32,9 @@ def excess(value: Any) -> str | None:
                 below += [*cast("Any", item), *cast("Any", item).values()]
             elif isinstance(item, _LISTS):
                 below += cast("Any", item)
-            elif isinstance(item, _NUMBERS) and not (abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)):
+            elif isinstance(item, _NUMBERS) and not (
+                abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)
+            ):
                 return "a number that nobody can hold"
         if not below:
             return None
@@ -41,7 +43,8 @@ def excess(value: Any) -> str | None:
 
 
 def read_json(text: str) -> Any:
-    """Returns the value of a JSON text. Raises ValueError for a text that is none, and for one nested deeper than can be read."""
+    """Returns the value of a JSON text. Raises ValueError for a text that is none, and for one
+    nested deeper than can be read."""
     try:
         return json.loads(text)
     except RecursionError as error:

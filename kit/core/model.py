@@ -50,7 +50,9 @@ class ModelParams(Value):
     def options(self) -> dict[str, Any]:
         """Those that are given, under the names that LangChain's chat models have for them."""
         given = self.model_dump(exclude_defaults=True)
-        return {"default_headers" if name == "headers" else name: value for name, value in given.items()}
+        return {
+            "default_headers" if name == "headers" else name: value for name, value in given.items()
+        }
 
 
 class RateLimits(Value):
@@ -106,17 +108,22 @@ class ModelSpec(Value):
     @model_validator(mode="after")
     def _says_what_it_is(self) -> "ModelSpec":
         if self.provider == "simulated" and "simulated" not in self.key:
-            raise ValueError("the key of a simulated model must hold the word 'simulated': it is what people read")
+            raise ValueError(
+                "the key of a simulated model must hold the word 'simulated': it is what people read"
+            )
         if (self.law is not None) != (self.provider == "simulated"):
             raise ValueError("a simulated model needs a law, and no other model may have one")
         for field, provider in (("model", "langchain"), ("factory", "python")):
             if bool(getattr(self, field)) != (self.provider == provider):
-                raise ValueError(f"`provider: {provider}` needs `{field}`, and no other provider has it")
+                raise ValueError(
+                    f"`provider: {provider}` needs `{field}`, and no other provider has it"
+                )
         return self
 
     @property
     def is_self_contained(self) -> bool:
-        """Whether it is a real model whose entry says where it is: OPENAI_API_KEY and OPENAI_BASE_URL have no part in it."""
+        """Whether it is a real model whose entry says where it is: OPENAI_API_KEY and
+        OPENAI_BASE_URL have no part in it."""
         return self.provider in ("langchain", "python") or bool(self.base_url or self.api_key_env)
 
     @property
@@ -139,11 +146,18 @@ class ModelSpec(Value):
         return dollars / 1e6
 
 
-OFFLINE = ModelSpec(key="offline", provider="offline", price_in=0.0, price_out=0.0, note="offline stand-in, not an LLM")
+OFFLINE = ModelSpec(
+    key="offline",
+    provider="offline",
+    price_in=0.0,
+    price_out=0.0,
+    note="offline stand-in, not an LLM",
+)
 """Always known: the embedded stand-in, with no key and no download."""
 
 
 def fallback_of(card: AgentCard, models: Mapping[str, ModelSpec]) -> str | None:
-    """Key of the model that a card turns to when its own fails: the card's, else what models.yaml names for the card's model."""
+    """Key of the model that a card turns to when its own fails: the card's, else what models.yaml
+    names for the card's model."""
     spec = models.get(card.model)
     return card.fallback_model or (spec.fallback if spec else None)

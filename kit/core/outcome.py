@@ -30,7 +30,8 @@ Reason = Literal[
 ]
 CapBehavior = Literal["within", "at", "over"]
 ErrorClass = Literal["auth", "not_found", "limit", "network", "server", "budget", "kit", "judge"]
-"""What lost a call of a real model, none of which says anything about that model (decisions 35); `judge`: no verdict on it."""
+"""What lost a call of a real model, none of which says anything about that model (decisions 35);
+`judge`: no verdict on it."""
 OF_MODEL: frozenset[Reason] = frozenset(("not_allowed", "bad_arguments", "script_failed"))
 """Faults of the model that made a call, never of the data (decisions 31)."""
 
@@ -104,7 +105,9 @@ class ComponentPayload(Value):
     def reference(self) -> str:
         """Its type, id and title in one short line, and nothing else of its payload."""
         line = f"{self.type} {self.payload.get('id', '')}: {self.payload.get('title', '')}"
-        return " ".join(line.replace("(", " ").replace(")", " ").split())[:LONGEST_PART].rstrip(": ")
+        return " ".join(line.replace("(", " ").replace(")", " ").split())[:LONGEST_PART].rstrip(
+            ": "
+        )
 
 
 class Answer(Value):
@@ -146,7 +149,8 @@ class Answer(Value):
 
 
 class Failure(Value):
-    """The outcome of a sub-agent that did not answer; `detail` goes to the trace alone, never to a model or a person."""
+    """The outcome of a sub-agent that did not answer; `detail` goes to the trace alone, never to a
+    model or a person."""
 
     kind: Literal["failure"] = "failure"
     call_id: str
@@ -180,7 +184,9 @@ class FanOut(Value):
     @property
     def clean(self) -> bool:
         """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
-        return not self.dropped and not any(isinstance(o, Failure) or o.reservation for o in self.outcomes)
+        return not self.dropped and not any(
+            isinstance(o, Failure) or o.reservation for o in self.outcomes
+        )
 
 
 class RoutedOutcome(Value):
@@ -208,8 +214,15 @@ class LeftOut(Value):
     @property
     def names(self) -> tuple[str, ...]:
         """Each in words that a sentence can hold; those known by number alone come last."""
-        cut = (part if len(part) <= LONGEST_PART else part[:LONGEST_PART].rsplit(" ", 1)[0] + " …" for part in self.parts)
-        unnamed = f"{self.unnamed} more parts of your message" if self.unnamed > 1 else "one more part of your message"
+        cut = (
+            part if len(part) <= LONGEST_PART else part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
+            for part in self.parts
+        )
+        unnamed = (
+            f"{self.unnamed} more parts of your message"
+            if self.unnamed > 1
+            else "one more part of your message"
+        )
         return (*(f"“{part}”" for part in cut), *([unnamed] if self.unnamed else []))
 
 
@@ -243,7 +256,8 @@ class RoutingDecision(Value):
 NO_ANSWER = "NO_ANSWER"
 """What a card's prompt may tell its model to reply with when it has nothing on a request, and with nothing else."""
 SET_ASIDE = "Not needed: the other results are all there is to say."
-"""What a model is told of a call that a guard set aside. Endpoints want every call answered, and not by nothing (decisions 7)."""
+"""What a model is told of a call that a guard set aside. Endpoints want every call answered, and
+not by nothing (decisions 7)."""
 NOT_ASKED = "Not asked:"
 """Begins what a model is told of parts that nobody was asked for."""
 BESIDE = "Shown beside it, not to be repeated:"
@@ -274,8 +288,14 @@ def tell(outcome: Outcome, *, with_components: bool = False) -> str:
     if isinstance(outcome, Answer):
         note, text = outcome.reservation, outcome.text or NO_TEXT
         if with_components and outcome.components:
-            lines = dict.fromkeys(component.reference for component in outcome.components[:REFERENCES])
-            more = [f"{len(outcome.components) - REFERENCES} more"] if len(outcome.components) > REFERENCES else []
+            lines = dict.fromkeys(
+                component.reference for component in outcome.components[:REFERENCES]
+            )
+            more = (
+                [f"{len(outcome.components) - REFERENCES} more"]
+                if len(outcome.components) > REFERENCES
+                else []
+            )
             text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *more])})"
         return f"{text}\n\n(Note: {note})" if note else text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
@@ -285,7 +305,10 @@ def tell(outcome: Outcome, *, with_components: bool = False) -> str:
             f"No answer from {label}: {because}. Say plainly that this part could not be answered for certain. "
             f"You may ask the user for what is missing, and state nothing of this as fact: {outcome.suggestion}"
         )
-    return f"No answer from {label}: {because}. Say plainly that this part could not be answered, and claim nothing for it."
+    return (
+        f"No answer from {label}: {because}. Say plainly that this part could not be "
+        f"answered, and claim nothing for it."
+    )
 
 
 def tell_dropped(call: AgentCall) -> str:

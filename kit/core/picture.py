@@ -57,10 +57,14 @@ class Picture(Value):
         name = self.caption or "the picture"
         if len(self.data) > LARGEST:
             size = f"{len(self.data) / 2**20:.1f} MB"
-            raise PictureError(f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy")
+            raise PictureError(
+                f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy"
+            )
         if sniff_media_type(self.data) != self.media_type:
             actual = sniff_media_type(self.data) or "no picture that can be read"
-            raise PictureError(f"{name} is said to be {self.media_type} and is {actual}: send {_kinds()}")
+            raise PictureError(
+                f"{name} is said to be {self.media_type} and is {actual}: send {_kinds()}"
+            )
         return self
 
     @classmethod
@@ -68,14 +72,18 @@ class Picture(Value):
         """The picture these bytes are. Raises PictureError when they are none."""
         kind = sniff_media_type(data)
         if kind is None:
-            raise PictureError(f"{caption or 'this'} is no picture that can be read: send {_kinds()}")
+            raise PictureError(
+                f"{caption or 'this'} is no picture that can be read: send {_kinds()}"
+            )
         return cls(media_type=kind, data=data, caption=caption)
 
     @cached_property
     def ref(self) -> PictureRef:
         """The same picture without its bytes."""
         digest = hashlib.sha256(self.data).hexdigest()
-        return PictureRef(media_type=self.media_type, size=len(self.data), sha256=digest, caption=self.caption)
+        return PictureRef(
+            media_type=self.media_type, size=len(self.data), sha256=digest, caption=self.caption
+        )
 
     @property
     def mark(self) -> str:
@@ -91,7 +99,11 @@ def sniff_media_type(data: bytes) -> MediaType | None:
 
 def mark_pictures(text: str, pictures: Sequence[Picture]) -> str:
     """A message as history, agents and people read it: a mark for each picture, then the words typed."""
-    return " ".join([*(picture.mark for picture in pictures), strip_marks(text)]).strip() if pictures else text
+    return (
+        " ".join([*(picture.mark for picture in pictures), strip_marks(text)]).strip()
+        if pictures
+        else text
+    )
 
 
 def strip_marks(text: str) -> str:
@@ -106,5 +118,7 @@ def _kinds() -> str:
 def check_count(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
     """The same pictures. Raises PictureError when there are more than a message may bring."""
     if len(pictures) > MOST:
-        raise PictureError(f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another")
+        raise PictureError(
+            f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another"
+        )
     return tuple(pictures)

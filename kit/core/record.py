@@ -76,14 +76,15 @@ class Measures(Value):
     """When a reply for another principal came in, since the turn began."""
     version_mismatches: int = 0
     model_faults: int = 0
-    """Calls of tools that do not exist, or with arguments nobody can read: faults of the model that made them (decisions 31)."""
+    """Calls of tools that do not exist, or with arguments nobody can read: faults of the model that
+    made them (decisions 31)."""
     left_out: int = 0
     """Parts of the message that the model counted and asked nobody for (decisions 26)."""
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     repeats: bool | None = None
-    """Whether the composed answer holds the words of a sub-agent byte for byte; None when nothing was composed of answers, or
-    the kit put them together itself."""
+    """Whether the composed answer holds the words of a sub-agent byte for byte; None when nothing
+    was composed of answers, or the kit put them together itself."""
     compactions: int = 0
     spent: tuple[PurposeUsage, ...] = ()
     """What its model calls cost, by what they were for."""
@@ -163,7 +164,8 @@ class SessionRecall(Value):
     """Whose question of that turn is still open."""
     notes: dict[str, Note] = {}
     lines: tuple[Message, ...] | None = None
-    """The narration of every reader, of a session that takes up another one's past; None where the store is read for it."""
+    """The narration of every reader, of a session that takes up another one's past; None where the
+    store is read for it."""
     components: tuple[ShownComponent, ...] | None = None
     """What was shown, in the order shown; likewise."""
 

@@ -23,7 +23,12 @@ V = TypeVar("V", bound=Value)
 
 def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> frozenset[str]:
     """The values of variables and headers whose names, or these, say that they are secret."""
-    values = (value.strip() for some in named for name, value in some.items() if _NAMES_ONE.search(name) or name in names)
+    values = (
+        value.strip()
+        for some in named
+        for name, value in some.items()
+        if _NAMES_ONE.search(name) or name in names
+    )
     return frozenset(value for value in values if len(value) >= SHORTEST)
 
 
@@ -40,7 +45,9 @@ def without_secrets(value: V, secrets: Collection[str]) -> V:
         text = ""
     if text and not any(secret in text for secret in secrets):
         return value
-    return type(value).model_validate(map_leaves(value.model_dump(), lambda leaf: _replace(leaf, secrets)))
+    return type(value).model_validate(
+        map_leaves(value.model_dump(), lambda leaf: _replace(leaf, secrets))
+    )
 
 
 def holds_secret(text: str, secrets: Collection[str]) -> bool:

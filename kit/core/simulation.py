@@ -1,4 +1,5 @@
-"""How a simulated model behaves: distributions of seconds and tokens, chances of mistakes, and the right answer of a case."""
+"""How a simulated model behaves: distributions of seconds and tokens, chances of mistakes, and the
+right answer of a case."""
 
 import math
 from statistics import NormalDist
@@ -23,7 +24,9 @@ class LogNormal(Value):
     def _median_from_mean(cls, data: Any) -> Any:
         if isinstance(data, dict) and "mean" in data:
             fields: dict[str, Any] = dict(cast("dict[str, Any]", data))
-            fields["median"] = float(fields.pop("mean")) / math.exp(float(fields.get("sigma", 0.0)) ** 2 / 2)
+            fields["median"] = float(fields.pop("mean")) / math.exp(
+                float(fields.get("sigma", 0.0)) ** 2 / 2
+            )
             return fields
         return cast("object", data)
 
@@ -33,7 +36,11 @@ class LogNormal(Value):
 
     def quantile(self, share: float) -> float:
         """The value below which `share` of the draws lie; 0 < share < 1."""
-        return self.median * math.exp(self.sigma * _NORMAL.inv_cdf(share)) if self.sigma else self.median
+        return (
+            self.median * math.exp(self.sigma * _NORMAL.inv_cdf(share))
+            if self.sigma
+            else self.median
+        )
 
 
 class Law(Value):

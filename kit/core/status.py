@@ -1,4 +1,5 @@
-"""The status vocabulary and its lifecycle: which identifiers a sub-agent may say, since when, and what took their place."""
+"""The status vocabulary and its lifecycle: which identifiers a sub-agent may say, since when, and
+what took their place."""
 
 from collections.abc import Mapping
 
@@ -20,7 +21,8 @@ OWN: Mapping[str, Term] = {"thinking_it_through": Term(), "preparing_results": T
 """The runtime's own identifiers; a deck adds those of its tools under `statuses:`."""
 
 UNKNOWN = "unknown"
-"""Stands in every event for a status outside the vocabulary: what was sent may be prose, or worse, and is kept nowhere."""
+"""Stands in every event for a status outside the vocabulary: what was sent may be prose, or worse,
+and is kept nowhere."""
 
 
 def current_term(status: str, vocabulary: Mapping[str, Term]) -> str | None:

@@ -41,10 +41,18 @@ REMEDIES: Mapping[Cause, tuple[Remedy, ...]] = {
     "model": (
         _remedy("give it less to read", "card", *_TO_READ),
         _remedy("let it think less", "card", "tuning.reasoning_effort"),
-        _remedy("let a faster model take over a call that is late", "card", "fallback_model", "policy.model_time_ms"),
+        _remedy(
+            "let a faster model take over a call that is late",
+            "card",
+            "fallback_model",
+            "policy.model_time_ms",
+        ),
         STOPGAP,
     ),
-    "reasoning": (_remedy("split it: a quick draft, gone over only where it is unsure", "deck", *_PIPELINE), STOPGAP),
+    "reasoning": (
+        _remedy("split it: a quick draft, gone over only where it is unsure", "deck", *_PIPELINE),
+        STOPGAP,
+    ),
     "unknown": (),
 }
 """The menu: an agent gets less to read or to do, or a faster one stands by."""
@@ -88,10 +96,11 @@ class Diagnosis(Value):
 def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     """What took the time of an agent's span that ended in a time-out; None for any other span.
 
-    Whatever took most of it is to blame: tools, model calls, or neither. Of the model calls it is one of them where that took at
-    least half of their time, else it is their number; a call that failed and the one in its place are one. Whether a single call
-    was slow or thought for long, a span cannot tell. An agent whose time ran out because that of an agent below it did has
-    no diagnosis of its own.
+    Whatever took most of it is to blame: tools, model calls, or neither. Of the model calls it is
+    one of them where that took at least half of their time, else it is their number; a call that
+    failed and the one in its place are one. Whether a single call was slow or thought for long, a
+    span cannot tell. An agent whose time ran out because that of an agent below it did has no
+    diagnosis of its own.
     """
     if not span.timed_out:
         return None
@@ -106,7 +115,9 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
         return diagnosis_of(cause="unknown", seconds=idle)
     if in_tools >= in_models:
         names = dict.fromkeys(one.name for one in tools)
-        slowest = max(names, key=lambda name: _busy_seconds([one for one in tools if one.name == name]))
+        slowest = max(
+            names, key=lambda name: _busy_seconds([one for one in tools if one.name == name])
+        )
         return diagnosis_of(cause="tool", slowest=slowest, seconds=in_tools)
     longest = max(_rounds(models), key=lambda tries: sum(one.seconds for one in tries))
     seconds = sum(one.seconds for one in longest)

@@ -5,7 +5,15 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolRetry, ToolStarted
+from kit.core.bodies.call import (
+    AgentEnded,
+    AgentStarted,
+    ModelEnded,
+    ModelStarted,
+    ToolEnded,
+    ToolRetry,
+    ToolStarted,
+)
 from kit.core.bodies.turn import Completed, Fork, Replay, Routing, TurnStarted, TurnUsage
 from kit.core.display.count import many
 from kit.core.display.html import Html, bar, notebook_html, table, text
@@ -70,7 +78,9 @@ class Trace(Value):
 
     def _repr_html_(self) -> str:
         """Shows the waterfall in a notebook."""
-        return notebook_html(text(f"{many(len(self.spans), 'span')} · turn {self.turn_id}"), waterfall(self))
+        return notebook_html(
+            text(f"{many(len(self.spans), 'span')} · turn {self.turn_id}"), waterfall(self)
+        )
 
     def children(self, span_id: str | None) -> tuple[Span, ...]:
         return tuple(span for span in self.spans if span.parent_id == span_id)
@@ -93,7 +103,13 @@ def _span_start(event: Event) -> dict[str, Any] | None:
     match body:
         case TurnStarted():
             attributes = body.model_dump(mode="json", exclude={"kind", "message", "started_at"})
-            return {"kind": "turn", "name": "turn", "agent": "", "input": body.message, "attributes": attributes}
+            return {
+                "kind": "turn",
+                "name": "turn",
+                "agent": "",
+                "input": body.message,
+                "attributes": attributes,
+            }
         case AgentStarted():
             attributes: dict[str, Any] = {
                 "call_id": body.call_id,
@@ -103,16 +119,34 @@ def _span_start(event: Event) -> dict[str, Any] | None:
             }
             if body.limited:
                 attributes["limited"] = body.limited
-            return {"kind": "agent", "name": body.agent, "agent": body.agent, "input": body.query, "attributes": attributes}
+            return {
+                "kind": "agent",
+                "name": body.agent,
+                "agent": body.agent,
+                "input": body.query,
+                "attributes": attributes,
+            }
         case ModelStarted():
             attributes = {"model": body.model, "purpose": body.purpose}
             if body.instead_of:
                 attributes["instead_of"] = body.instead_of
             name = f"{body.purpose} · {body.model}"
-            return {"kind": "model", "name": name, "agent": body.agent, "input": "\n".join(body.input), "attributes": attributes}
+            return {
+                "kind": "model",
+                "name": name,
+                "agent": body.agent,
+                "input": "\n".join(body.input),
+                "attributes": attributes,
+            }
         case ToolStarted():
             attributes = {"call_id": body.call_id}
-            return {"kind": "tool", "name": body.tool, "agent": body.agent, "input": str(body.args), "attributes": attributes}
+            return {
+                "kind": "tool",
+                "name": body.tool,
+                "agent": body.agent,
+                "input": str(body.args),
+                "attributes": attributes,
+            }
         case _:
             return None
 
@@ -125,7 +159,9 @@ def _span_end(body: Body) -> dict[str, Any] | None:
         case AgentEnded(outcome=Answer() as answer):
             return {"status": "ok", "output": answer.text, "usage": answer.usage}
         case AgentEnded(outcome=failure):
-            error = f"{failure.axis}: {failure.reason}" + (f": {failure.detail}" if failure.detail else "")  # type: ignore[union-attr]
+            error = f"{failure.axis}: {failure.reason}" + (
+                f": {failure.detail}" if failure.detail else ""
+            )  # type: ignore[union-attr]
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
             output = body.text + "".join(f"\n→ {call}" for call in body.calls)
@@ -148,7 +184,12 @@ def trace_of(events: Iterable[Event]) -> Trace:
         turn_id, at = event.turn_id, event.at
         start = _span_start(event)
         if start is not None:
-            open_spans[event.span_id] = {"id": event.span_id, "parent_id": event.parent_span_id, "started": event.at, **start}
+            open_spans[event.span_id] = {
+                "id": event.span_id,
+                "parent_id": event.parent_span_id,
+                "started": event.at,
+                **start,
+            }
         closed = _span_end(event.body)
         if closed is not None and event.span_id in open_spans:
             open_spans[event.span_id].update(closed, ended=event.at)
@@ -184,13 +225,17 @@ class Bar(NamedTuple):
 
 def bars(trace: Trace) -> list[Bar]:
     """Every span of a trace once, parents before children."""
-    busy: dict[str | None, list[float]] = defaultdict(list)  # span -> for each row of its calls, until when it is taken
+    busy: dict[str | None, list[float]] = defaultdict(
+        list
+    )  # span -> for each row of its calls, until when it is taken
     layout: list[Bar] = []
     for depth, span in trace.rows():
         row = 0
         if span.kind in ("model", "tool"):
             until = busy[span.parent_id]
-            row = next((place for place, end in enumerate(until) if end <= span.started), len(until))
+            row = next(
+                (place for place, end in enumerate(until) if end <= span.started), len(until)
+            )
             until[row : row + 1] = [span.ended]
         layout.append(Bar(span, depth, row))
     return layout
@@ -201,7 +246,8 @@ def waterfall(trace: Trace) -> Html:
     whole = max((span.ended for span in trace.spans), default=0.0) or 1.0
     rows = [
         (
-            "  " * depth + (f"{span.agent} · {span.name}" if span.kind == "tool" else span.name or span.kind),
+            "  " * depth
+            + (f"{span.agent} · {span.name}" if span.kind == "tool" else span.name or span.kind),
             bar(span.started / whole, span.ended / whole, error=span.status == "error"),
             f"{span.seconds:.2f} s",
             span.error or span.status,
@@ -228,7 +274,8 @@ def failures(trace: Trace) -> tuple[Span, ...]:
 
 
 def critical_path(trace: Trace) -> tuple[Span, ...]:
-    """What the turn waited for: back from its end, at each moment the part that ended last; parts before their own parts.
+    """What the turn waited for: back from its end, at each moment the part that ended last; parts
+    before their own parts.
 
     What is not on it could have been faster without the turn being so.
     """
@@ -237,7 +284,11 @@ def critical_path(trace: Trace) -> tuple[Span, ...]:
 
 def _awaited(trace: Trace, parent_id: str | None, until: float) -> list[Span]:
     path: list[Span] = []
-    for span in sorted(trace.children(parent_id), key=lambda span: (span.ended, span.status == "running"), reverse=True):
+    for span in sorted(
+        trace.children(parent_id),
+        key=lambda span: (span.ended, span.status == "running"),
+        reverse=True,
+    ):
         if span.ended <= until and span.started <= until:
             path = [span, *_awaited(trace, span.id, span.ended), *path]
             until = span.started

@@ -27,13 +27,17 @@ def transcript(events: Iterable[Event]) -> Transcript:
     synthetic = False
     for event in events:
         body = event.body
-        if body.__class__ is Text:  # most events are neither, and a class pattern costs more to miss than to hit
+        if (
+            body.__class__ is Text
+        ):  # most events are neither, and a class pattern costs more to miss than to hit
             piece = cast(Text, body)
             parts[piece.channel].append((event.seq, piece.text))
             synthetic = synthetic or piece.synthetic
         elif body.__class__ is TextReplaced:
             new = cast(TextReplaced, body)
-            parts[new.channel] = [part for part in parts[new.channel] if part[0] < new.from_seq] + [(event.seq, new.text)]
+            parts[new.channel] = [part for part in parts[new.channel] if part[0] < new.from_seq] + [
+                (event.seq, new.text)
+            ]
     answer = parts["answer"]
     return _transcript(
         lead="".join(text for _, text in parts["lead"]),

@@ -26,7 +26,8 @@ class Alert(Value):
 
 
 def alerts(mismatches: Iterable[Mismatch], now: float | None = None) -> tuple[Alert, ...]:
-    """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in (now - WINDOW, now]."""
+    """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in
+    (now - WINDOW, now]."""
     hits = sorted((mismatch.at, mismatch.turn_id) for mismatch in mismatches)
     if now is not None:
         hits = [hit for hit in hits if now - WINDOW < hit[0] <= now]
@@ -37,7 +38,12 @@ def alerts(mismatches: Iterable[Mismatch], now: float | None = None) -> tuple[Al
         else:
             windows.append([hit])
     return tuple(
-        Alert(since=hits[0][0], last=hits[-1][0], count=len(hits), turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)))
+        Alert(
+            since=hits[0][0],
+            last=hits[-1][0],
+            count=len(hits),
+            turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)),
+        )
         for hits in windows
     )
 

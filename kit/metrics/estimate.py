@@ -1,4 +1,5 @@
-"""An estimate: a figure with its interval, which prints as one plain sentence; and shares, the estimates made from counts."""
+"""An estimate: a figure with its interval, which prints as one plain sentence; and shares, the
+estimates made from counts."""
 
 from math import sqrt
 from statistics import NormalDist
@@ -50,7 +51,8 @@ class Estimate(Value):
 
 
 def wilson(right: int, total: int) -> Estimate:
-    """A share of independent items (Wilson 1927, "Probable inference, the law of succession, and statistical inference").
+    """A share of independent items (Wilson 1927, "Probable inference, the law of succession, and
+    statistical inference").
 
     Raises DataError where there is nothing to estimate from.
     """
@@ -63,13 +65,24 @@ def share(right: int, total: int) -> Estimate:
     """A share by Wilson; of nothing it is 0 and may be anything."""
     value = right / total if total else 0.0
     low, high = wilson_bounds(value, total) if total else (0.0, 1.0)
-    return Estimate(value=value, low=low, high=high, n=total, basis=f"{right} of {total}", right=right, effective_n=total)
+    return Estimate(
+        value=value,
+        low=low,
+        high=high,
+        n=total,
+        basis=f"{right} of {total}",
+        right=right,
+        effective_n=total,
+    )
 
 
 def wilson_bounds(share: float, total: float) -> tuple[float, float]:
     """The ends of Wilson's interval; `total` may be an effective sample size."""
     z = normal_reach()
-    middle, spread = share + z * z / (2 * total), z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    middle, spread = (
+        share + z * z / (2 * total),
+        z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2),
+    )
     low, high = ((middle - spread) / (1 + z * z / total), (middle + spread) / (1 + z * z / total))
     return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
 

@@ -1,4 +1,5 @@
-"""How long turns took: routing, the first text, the whole turn, as percentiles by pattern and by whether anybody was asked."""
+"""How long turns took: routing, the first text, the whole turn, as percentiles by pattern and by
+whether anybody was asked."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -40,14 +41,22 @@ class Latency(Value):
         """(metric, of, seconds): three percentiles of each measure."""
         of = f"{self.pattern}, {self.path}"
         spreads = [(name, getattr(self, name)) for name in get_args(Measure)]
-        return [(f"{name}_seconds_{p}", of, s and getattr(s, p)) for name, s in spreads for p in ("p50", "p95", "p99")]
+        return [
+            (f"{name}_seconds_{p}", of, s and getattr(s, p))
+            for name, s in spreads
+            for p in ("p50", "p95", "p99")
+        ]
 
 
 def latencies(tally: Tally) -> tuple[Latency, ...]:
     """Returns the latencies of ended turns, by pattern and path; a path that no turn took is left out."""
     patterns = sorted({key[1] for key in tally.counts if key[0] == "path"})
     return tuple(
-        Latency(pattern=pattern, path=path, **{name: spread(_samples(tally, name, pattern, path)) for name in get_args(Measure)})
+        Latency(
+            pattern=pattern,
+            path=path,
+            **{name: spread(_samples(tally, name, pattern, path)) for name in get_args(Measure)},
+        )
         for pattern in patterns
         for path in get_args(Path)
         if any(tally.counts["path", pattern, way] for way in _WAYS[path])

@@ -61,7 +61,8 @@ class _Fold:
 
 
 def measure(events: Sequence[Event]) -> Measures:
-    """Folds the events of one turn, in order. Only where an agent's time ran out are they gone through again, for why."""
+    """Folds the events of one turn, in order. Only where an agent's time ran out are they gone
+    through again, for why."""
     fold = _Fold()
     for event in events:
         body = event.body
@@ -75,7 +76,12 @@ def measure(events: Sequence[Event]) -> Measures:
             fold.late[span.id]["cause"] = diagnosis.cause
     repeats = None
     end = events[-1].body if events else None
-    if fold.answers and "compose" in fold.spending and fold.acknowledged != "rescued" and isinstance(end, Completed):
+    if (
+        fold.answers
+        and "compose" in fold.spending
+        and fold.acknowledged != "rescued"
+        and isinstance(end, Completed)
+    ):
         repeats = False
         for answer in fold.answers:
             repeats = repeats or answer in end.text
@@ -91,7 +97,12 @@ def measure(events: Sequence[Event]) -> Measures:
         acknowledged=fold.acknowledged,
         repeats=repeats,
         compactions=fold.compactions,
-        spent=tuple([_spent(purpose=purpose, usage=_usage(**sums)) for purpose, sums in fold.spending.items()]),
+        spent=tuple(
+            [
+                _spent(purpose=purpose, usage=_usage(**sums))
+                for purpose, sums in fold.spending.items()
+            ]
+        ),
     )
 
 
@@ -111,7 +122,10 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
     if event.span_id in fold.deciding:
         fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
     if event.span_id in fold.purposes:
-        sums, usage = fold.spending.setdefault(fold.purposes[event.span_id], {**_NOTHING}), body.usage
+        sums, usage = (
+            fold.spending.setdefault(fold.purposes[event.span_id], {**_NOTHING}),
+            body.usage,
+        )
         sums["input_tokens"] += usage.input_tokens
         sums["output_tokens"] += usage.output_tokens
         sums["cached_tokens"] += usage.cached_tokens

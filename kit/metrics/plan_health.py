@@ -38,7 +38,9 @@ def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHeal
     kinds = Counter(event.event_type for event in events)
     good = sum(plan.status == "complete" and not plan.replan_count for plan in finished)
     worn = sum(_fields(plan.failure).get("reason") == EXHAUSTED for plan in finished)
-    large = sum(event.large_response_triggered for event in events if event.event_type == "skill.called")
+    large = sum(
+        event.large_response_triggered for event in events if event.event_type == "skill.called"
+    )
     violations, writes = kinds["contract_violation"], kinds["memory.written"]
     return PlanHealth(
         success=share(good, len(finished)),
@@ -59,7 +61,8 @@ def _replans(plans: Sequence[Plan]) -> dict[str, float]:
 
 
 def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
-    """Counts the ends of steps by the skills that their start names; a step that was planned anew is in no plan any more."""
+    """Counts the ends of steps by the skills that their start names; a step that was planned anew
+    is in no plan any more."""
     skills = {
         event.task_id: str(_fields(event.payload).get("skill", "")).split(", ")
         for event in events
@@ -67,11 +70,16 @@ def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
     }
     failures, ends = Counter[str](), Counter[str]()
     for event in events:
-        if event.event_type.startswith("step_") and event.event_type.endswith((".complete", ".failed")):
+        if event.event_type.startswith("step_") and event.event_type.endswith(
+            (".complete", ".failed")
+        ):
             for skill in skills.get(event.task_id, ()):
                 ends[skill] += 1
                 failures[skill] += event.event_type.endswith(".failed")
-    return {skill: share(failures[skill], ends[skill]) for skill in sorted(ends, key=lambda one: (-failures[one], one))}
+    return {
+        skill: share(failures[skill], ends[skill])
+        for skill in sorted(ends, key=lambda one: (-failures[one], one))
+    }
 
 
 def _p95(events: Sequence[AgentEvent]) -> dict[str, float]:

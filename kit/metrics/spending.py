@@ -29,7 +29,9 @@ class Spending(Value):
     @property
     def extra(self) -> Usage:
         """The extra calls together."""
-        return total(self.by_purpose[purpose].usage for purpose in EXTRA if purpose in self.by_purpose)
+        return total(
+            self.by_purpose[purpose].usage for purpose in EXTRA if purpose in self.by_purpose
+        )
 
     def rows(self) -> list[tuple[str, str, Any]]:
         """(metric, of, value); dollars are None where no price is known."""
@@ -55,14 +57,19 @@ class Spending(Value):
 def spending(tally: Tally) -> Spending:
     """Sums what model calls were for; turns stored before this was kept count as turns and add no call."""
     by_purpose = {
-        purpose: Outlay(turns=turns, usage=_usage(tally, purpose)) for purpose, turns in sorted(tally.of("purpose").items())
+        purpose: Outlay(turns=turns, usage=_usage(tally, purpose))
+        for purpose, turns in sorted(tally.of("purpose").items())
     }
     return Spending(turns=tally.counts["turns",], users=len(tally.users), by_purpose=by_purpose)
 
 
 def _usage(tally: Tally, purpose: str) -> Usage:
     amounts = {name: tally.counts[name, purpose] for name in TOKENS}
-    return Usage(**amounts, cost=tally.dollars.get(("cost", purpose)), estimated=tally.counts["estimated", purpose] > 0)
+    return Usage(
+        **amounts,
+        cost=tally.dollars.get(("cost", purpose)),
+        estimated=tally.counts["estimated", purpose] > 0,
+    )
 
 
 def _share(cost: float | None, of: int) -> float | None:

@@ -1,4 +1,5 @@
-"""metrics(): every metric of the two sections 10.2 by one call, from the rows of stored turns; docs/metrics.md explains each."""
+"""metrics(): every metric of the two sections 10.2 by one call, from the rows of stored turns;
+docs/metrics.md explains each."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -98,24 +99,40 @@ class Metrics(Value):
 
 
 def metrics(
-    store: Store, since: float | None = None, tenant: str | None = None, labels: Iterable[Label] = (), tally: Tally | None = None
+    store: Store,
+    since: float | None = None,
+    tenant: str | None = None,
+    labels: Iterable[Label] = (),
+    tally: Tally | None = None,
 ) -> Metrics:
-    """Metrics over the ended turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later.
+    """Metrics over the ended turns of a store, of one tenant or all, begun at `since` (seconds
+    since the epoch) or later.
 
-    Only turns that have a label are read one by one, and of those whose label names carried entities the events. `tally` is what
-    the store adds up to, where the caller has it.
+    Only turns that have a label are read one by one, and of those whose label names carried
+    entities the events. `tally` is what the store adds up to, where the caller has it.
     """
     labels = list(labels)
     recall = rate(carried for label in labels if label.carried for carried in _recall(store, label))
-    return fold(tally or store.tally(tenant, since), _labelled(store, since, tenant, labels), recall)
+    return fold(
+        tally or store.tally(tenant, since), _labelled(store, since, tenant, labels), recall
+    )
 
 
-def turns_since(store: Store, since: float | None = None, tenant: str | None = None) -> list[TurnRecord]:
-    """Turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later, in the store's order."""
-    return [turn for turn in store.turns(tenant_id=tenant, limit=ALL) if turn.started_at >= (since or 0.0)]
+def turns_since(
+    store: Store, since: float | None = None, tenant: str | None = None
+) -> list[TurnRecord]:
+    """Turns of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later,
+    in the store's order."""
+    return [
+        turn
+        for turn in store.turns(tenant_id=tenant, limit=ALL)
+        if turn.started_at >= (since or 0.0)
+    ]
 
 
-def _labelled(store: Store, since: float | None, tenant: str | None, labels: Iterable[Label]) -> list[Pair]:
+def _labelled(
+    store: Store, since: float | None, tenant: str | None, labels: Iterable[Label]
+) -> list[Pair]:
     pairs = ((store.turn(label.turn_id), label) for label in labels)
     return [
         (turn, label)
@@ -132,7 +149,9 @@ def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = Non
     counts, ran = tally.counts, tally.of("fan_out")
     calls = sum(int(size) * count for size, count in ran.items())
     partial = share(counts["fan_outs_partial",], counts["fan_outs",])
-    axes, late, paths, repeats = (tally.of(name) for name in ("axis", "cause", "acknowledged", "repeats"))
+    axes, late, paths, repeats = (
+        tally.of(name) for name in ("axis", "cause", "acknowledged", "repeats")
+    )
     statuses = tally.of("statuses")
     return Metrics(
         turns=counts["turns",],
@@ -142,7 +161,12 @@ def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = Non
         agents=tuple(_agent(tally, key[1]) for key in sorted(tally.samples) if key[0] == "agent"),
         latencies=latencies(tally),
         overhead=spread(tally.samples.get(("overhead",), ())),
-        orchestrator=spread(value for key, values in tally.samples.items() if key[0] == "routing" for value in values),
+        orchestrator=spread(
+            value
+            for key, values in tally.samples.items()
+            if key[0] == "routing"
+            for value in values
+        ),
         principal_mismatch_total=len(tally.mismatches),
         version_mismatch_total=counts["version_mismatches",],
         envelopes=counts["envelopes",],
@@ -156,13 +180,20 @@ def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = Non
             "data": axes.get("data", 0) + sum(tally.of("data_faults").values()),
             "partial": partial.right or 0,
         },
-        timeouts={cause: share(late.get(cause, 0), sum(late.values())) for cause in get_args(Cause)},
-        acknowledgements={path: share(paths.get(path, 0), sum(paths.values())) for path in get_args(Acknowledgement)},
+        timeouts={
+            cause: share(late.get(cause, 0), sum(late.values())) for cause in get_args(Cause)
+        },
+        acknowledgements={
+            path: share(paths.get(path, 0), sum(paths.values()))
+            for path in get_args(Acknowledgement)
+        },
         repeats=share(repeats.get("True", 0), sum(repeats.values())),
         compactions=share(counts["compacted",], counts["turns",]),
         routing_accuracy=_accuracy(pairs),
         prior_context_recall=recall or share(0, 0),
-        reference_resolution=rate(label.resolved for _, label in pairs if label.resolved is not None),
+        reference_resolution=rate(
+            label.resolved for _, label in pairs if label.resolved is not None
+        ),
         scores=_scores([label for _, label in pairs]),
         spending=spending(tally),
     )
@@ -191,7 +222,9 @@ def _agent(tally: Tally, agent: str) -> AgentMetrics:
 
 def _accuracy(pairs: Sequence[Pair]) -> dict[str, Estimate]:
     """Over the turns in which a vertical should have been asked, or was."""
-    labelled = [({*label.agents}, {*turn.invoked}) for turn, label in pairs if label.agents is not None]
+    labelled = [
+        ({*label.agents}, {*turn.invoked}) for turn, label in pairs if label.agents is not None
+    ]
     of = Counter(vertical for right, asked in labelled for vertical in right | asked)
     hits = Counter(vertical for right, asked in labelled for vertical in right & asked)
     return {vertical: share(hits[vertical], count) for vertical, count in sorted(of.items())}
@@ -199,7 +232,11 @@ def _accuracy(pairs: Sequence[Pair]) -> dict[str, Estimate]:
 
 def _recall(store: Store, label: Label) -> list[bool]:
     """Which of the label's entities the prior_context held."""
-    contexts = [event.body.prior_context or "" for event in store.events(label.turn_id) if event.body.kind == "agent_started"]
+    contexts = [
+        event.body.prior_context or ""
+        for event in store.events(label.turn_id)
+        if event.body.kind == "agent_started"
+    ]
     text = " ".join(contexts).casefold()
     return [entity.casefold() in text for entity in label.carried]
 
@@ -210,7 +247,10 @@ def _scores(labels: Sequence[Label]) -> dict[str, dict[str, float]]:
         for vertical, scores in label.scores.items():
             for quality, score in scores.items():
                 by_vertical.setdefault(vertical, {}).setdefault(quality, []).append(score)
-    return {v: {quality: sum(s) / len(s) for quality, s in scores.items()} for v, scores in sorted(by_vertical.items())}
+    return {
+        v: {quality: sum(s) / len(s) for quality, s in scores.items()}
+        for v, scores in sorted(by_vertical.items())
+    }
 
 
 Row = tuple[str, str, Any]
@@ -234,15 +274,31 @@ def _rows(m: Metrics) -> list[Row]:
         ("model_faults_total", "", m.model_faults),
         _rate_row("partial_failure_rate", "{} fan-outs", m.partial_failures),
         _rate_row("fan_out_success_rate", "{} sub-agents", m.fan_out_success),
-        *(("failures_total", f"axis {number}: {axis}", count) for number, (axis, count) in enumerate(m.axes.items(), 1)),
-        *(_rate_row("timeout_rate", f"{cause}, of {{}} time-outs", rate) for cause, rate in m.timeouts.items()),
-        *(_rate_row("acknowledgement_rate", path, rate) for path, rate in m.acknowledgements.items()),
+        *(
+            ("failures_total", f"axis {number}: {axis}", count)
+            for number, (axis, count) in enumerate(m.axes.items(), 1)
+        ),
+        *(
+            _rate_row("timeout_rate", f"{cause}, of {{}} time-outs", rate)
+            for cause, rate in m.timeouts.items()
+        ),
+        *(
+            _rate_row("acknowledgement_rate", path, rate)
+            for path, rate in m.acknowledgements.items()
+        ),
         _rate_row("verbatim_composition_rate", "{} compositions", m.repeats),
         _rate_row("compaction_rate", "{} turns", m.compactions),
-        *(_rate_row("routing_accuracy", f"{v} ({{}} labelled)", rate) for v, rate in m.routing_accuracy.items()),
+        *(
+            _rate_row("routing_accuracy", f"{v} ({{}} labelled)", rate)
+            for v, rate in m.routing_accuracy.items()
+        ),
         _rate_row("prior_context_recall", "{} entities", m.prior_context_recall),
         _rate_row("reference_resolution_rate", "{} labelled", m.reference_resolution),
-        *(("score", f"{v}: {quality}", score) for v, scores in m.scores.items() for quality, score in scores.items()),
+        *(
+            ("score", f"{v}: {quality}", score)
+            for v, scores in m.scores.items()
+            for quality, score in scores.items()
+        ),
         *m.spending.rows(),
     ]
 

@@ -1,4 +1,5 @@
-"""What building a model needs beside its spec, and which key goes to which endpoint: the environment says so, never a deck."""
+"""What building a model needs beside its spec, and which key goes to which endpoint: the
+environment says so, never a deck."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,11 @@ from kit.core.model import ModelSpec
 OPENAI = "https://api.openai.com/v1"
 NO_KEY = "no-key"
 """Sent where no key is known: local servers ask for none, but clients insist on one."""
-_HOMES = {"OPENAI": OPENAI, "ANTHROPIC": "https://api.anthropic.com", "OPIK": "https://www.comet.com/opik/api"}
+_HOMES = {
+    "OPENAI": OPENAI,
+    "ANTHROPIC": "https://api.anthropic.com",
+    "OPIK": "https://www.comet.com/opik/api",
+}
 """Where a well-known key belongs while no `..._BASE_URL` names another place."""
 
 
@@ -28,7 +33,8 @@ class ModelAccess:
     """The environment: keys that specs name in `api_key_env`."""
 
     def own_endpoint(self, spec: ModelSpec) -> tuple[str | None, str | None]:
-        """Where requests go under the key that a spec names in `api_key_env`, and the key: X_API_KEY belongs to X_BASE_URL.
+        """Where requests go under the key that a spec names in `api_key_env`, and the key:
+        X_API_KEY belongs to X_BASE_URL.
 
         None for both where the spec names none. Raises SettingsError for a variable that is not set, and for a key that
         belongs elsewhere.
@@ -37,11 +43,15 @@ class ModelAccess:
         if name is None:
             return None, None
         of_settings = {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": self.api_key}
-        given = {**self.variables, **{variable: value for variable, value in of_settings.items() if value}}
+        given = {
+            **self.variables,
+            **{variable: value for variable, value in of_settings.items() if value},
+        }
         home = home_of(name, given)
         if home and spec.base_url and not same_url(home, spec.base_url):
             raise SettingsError(
-                f"model {spec.key!r}: {name} belongs to {home} and is not sent to {spec.base_url}; put the key of that endpoint "
+                f"model {spec.key!r}: {name} belongs to {home} and is not sent to "
+                f"{spec.base_url}; put the key of that endpoint "
                 f"into another variable and name that in `api_key_env`, or set {name.removesuffix('_API_KEY')}_BASE_URL"
             )
         if not given.get(name):
@@ -55,9 +65,19 @@ class ModelAccess:
         """
         if spec.provider not in ("openai", "langchain"):
             return None
-        own = self.own_endpoint(spec)[0] if spec.api_key_env else self.base_url if spec.provider == "openai" else None
+        own = (
+            self.own_endpoint(spec)[0]
+            if spec.api_key_env
+            else self.base_url
+            if spec.provider == "openai"
+            else None
+        )
         url = None if spec.base_url else own
-        return None if url is None or any(same_url(url, home) for home in _HOMES.values()) else url.rstrip("/")
+        return (
+            None
+            if url is None or any(same_url(url, home) for home in _HOMES.values())
+            else url.rstrip("/")
+        )
 
 
 NO_ACCESS = ModelAccess()

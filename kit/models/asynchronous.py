@@ -18,7 +18,9 @@ class AsyncModel(Runnable[Any, AIMessage]):
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
         raise NotImplementedError(ADVICE)
 
-    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AIMessage:
+    async def ainvoke(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AIMessage:
         return whole_message([chunk async for chunk in self.astream(input, config, **kwargs)])
 
 

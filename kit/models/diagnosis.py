@@ -23,7 +23,14 @@ _REMEDIES = {
     422: "the endpoint refuses the request: compare `name`, `api`, `routing`, `params` with its documentation",
     429: "ask less at once, or wait{pause}",
 }
-_CLASSES: dict[int, ErrorClass] = {401: "auth", 402: "auth", 403: "auth", 404: "not_found", 408: "network", 429: "limit"}
+_CLASSES: dict[int, ErrorClass] = {
+    401: "auth",
+    402: "auth",
+    403: "auth",
+    404: "not_found",
+    408: "network",
+    429: "limit",
+}
 
 
 def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
@@ -35,19 +42,24 @@ def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
 
 
 def class_of(error: BaseException) -> ErrorClass:
-    """Returns what lost a call of a real model; what is none of the others is an answer that no server of the API gives."""
+    """Returns what lost a call of a real model; what is none of the others is an answer that no
+    server of the API gives."""
     status, name = status_of(error), type(error).__name__
     if status is not None and status < 500:
         return _CLASSES.get(status, "kit")
     if isinstance(error, asyncio.CancelledError | TimeoutError):
         return "budget"
-    of_network = isinstance(error, OSError) or any(word in name for word in ("Connect", "Timeout", "Protocol", "ReadError"))
+    of_network = isinstance(error, OSError) or any(
+        word in name for word in ("Connect", "Timeout", "Protocol", "ReadError")
+    )
     return "network" if status is None and of_network else "server"
 
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that a provider's client keeps on its error; None where nobody answered."""
-    status: Any = getattr(error, "status_code", None) or getattr(getattr(error, "response", None), "status_code", None)
+    status: Any = getattr(error, "status_code", None) or getattr(
+        getattr(error, "response", None), "status_code", None
+    )
     return status if isinstance(status, int) else None
 
 
@@ -78,11 +90,18 @@ def _words(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
-    if isinstance(error, asyncio.CancelledError | TimeoutError) or "Timeout" in type(error).__name__:
-        return "raise the budgets of the deck for a slow model, or check that the server is not stuck"
+    if (
+        isinstance(error, asyncio.CancelledError | TimeoutError)
+        or "Timeout" in type(error).__name__
+    ):
+        return (
+            "raise the budgets of the deck for a slow model, or check that the server is not stuck"
+        )
     if status in _REMEDIES:
         asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-        return _REMEDIES[status].format(key=_key(spec), pause=f": it asks for {asked} s" if asked else "")
+        return _REMEDIES[status].format(
+            key=_key(spec), pause=f": it asks for {asked} s" if asked else ""
+        )
     if status and status >= 500:
         return "the server failed: try again later, or name a `fallback`"
     if "Protocol" in type(error).__name__ or "ReadError" in type(error).__name__:
@@ -101,9 +120,13 @@ def _key(spec: ModelSpec) -> str:
 def _url_of(model: Any) -> str:
     """The endpoint of a chat model, under whatever it is wrapped in; empty where none is known."""
     while model is not None:
-        if url := next((url for name in _URLS if isinstance(url := getattr(model, name, None), str)), None):
+        if url := next(
+            (url for name in _URLS if isinstance(url := getattr(model, name, None), str)), None
+        ):
             return url
-        model = next((inner for name in _INNER if (inner := getattr(model, name, None)) is not None), None)
+        model = next(
+            (inner for name in _INNER if (inner := getattr(model, name, None)) is not None), None
+        )
     return ""
 
 
@@ -114,4 +137,6 @@ def _without_credentials(url: str) -> str:
 
 def gave_up(error: BaseException) -> bool:
     """Whether a call was stopped because its time was over, and not by whoever asked."""
-    return isinstance(error, asyncio.CancelledError) and seconds_left() <= 1e-3  # a timer may go off a hair early
+    return (
+        isinstance(error, asyncio.CancelledError) and seconds_left() <= 1e-3
+    )  # a timer may go off a hair early

@@ -1,14 +1,17 @@
-"""Calls a chat model's own `_astream` or `_agenerate` where LangChain's wrapper around them has nobody to tell and nothing to do.
+"""Calls a chat model's own `_astream` or `_agenerate` where LangChain's wrapper around them has
+nobody to tell and nothing to do.
 
-The wrapper (`ainvoke`, `astream`) costs three to four tenths of a millisecond a call: a run tree, callback managers, a task
-and a context of its own. A direct call gives these up, and the `lc_run--` ids of messages that the provider left without one.
-Everything else stays: bound options, stop words, metadata, the closing chunk, the provider's errors.
+The wrapper (`ainvoke`, `astream`) costs three to four tenths of a millisecond a call: a run tree,
+callback managers, a task and a context of its own. A direct call gives these up, and the `lc_run--`
+ids of messages that the provider left without one. Everything else stays: bound options, stop
+words, metadata, the closing chunk, the provider's errors.
 
 The wrapper comes back for a call, and at the next one goes again, as soon as there is
 
-- a listener: callbacks of the model or of the LangChain run around the call, tracing, debug, verbose, a context's handlers;
-- something the wrapper does: a cache, a rate limiter, `output_version` "v1", messages of content blocks (it translates some);
-- a class or a model that runs its calls another way, a binding with a config, and any Runnable that is not a chat model.
+- a listener: callbacks of the model or of the LangChain run around the call, tracing, debug,
+verbose, a context's handlers; - something the wrapper does: a cache, a rate limiter,
+`output_version` "v1", messages of content blocks (it translates some); - a class or a model that
+runs its calls another way, a binding with a config, and any Runnable that is not a chat model.
 """
 
 import os
@@ -29,7 +32,16 @@ from langchain_core.tracers.context import _configure_hooks, tracing_v2_callback
 from langsmith.utils import tracing_is_enabled  # type: ignore[reportUnknownVariableType]
 
 _RUNNERS = (
-    *("invoke", "ainvoke", "stream", "astream", "generate", "agenerate", "generate_prompt", "agenerate_prompt"),
+    *(
+        "invoke",
+        "ainvoke",
+        "stream",
+        "astream",
+        "generate",
+        "agenerate",
+        "generate_prompt",
+        "agenerate_prompt",
+    ),
     *("_generate_with_cache", "_agenerate_with_cache", "_convert_input"),
 )
 """What stands between a caller and the model; who overrides one of these wants it to run."""
@@ -41,19 +53,31 @@ _NO_STREAM = _streamers(BaseChatModel)
 _binding_runners = attrgetter("ainvoke", "astream", "_merge_configs")
 _OF_BINDING = _binding_runners(RunnableBinding)
 _OPTIONS_OF_WRAPPER = frozenset(
-    {"callbacks", "tags", "metadata", "run_name", "run_id", "ls_structured_output_format", "structured_output_format"}
+    {
+        "callbacks",
+        "tags",
+        "metadata",
+        "run_name",
+        "run_id",
+        "ls_structured_output_format",
+        "structured_output_format",
+    }
 )
 """Options that the wrapper reads, or refuses, and never hands to the model."""
 _GATEWAY = "lc_gateway_metadata"
 
 
 def stream_reply(
-    model: Runnable[Any, Any], messages: Sequence[BaseMessage], config: RunnableConfig | None = None, **options: Any
+    model: Runnable[Any, Any],
+    messages: Sequence[BaseMessage],
+    config: RunnableConfig | None = None,
+    **options: Any,
 ) -> AsyncGenerator[Any]:
-    """Streams a reply as `model.astream` would: its chunks, or one whole message where the model does not stream.
+    """Streams a reply as `model.astream` would: its chunks, or one whole message where the model
+    does not stream.
 
-    Directly when nobody listens, else through LangChain's wrapper; the module's docstring says when. Raises what the model
-    raises, and ValueError when a stream has no chunk.
+    Directly when nobody listens, else through LangChain's wrapper; the module's docstring says
+    when. Raises what the model raises, and ValueError when a stream has no chunk.
     """
     chat, merged = _unbind(model, options)
     if chat is None or config or _needs_wrapper(chat, messages, merged):
@@ -65,8 +89,8 @@ def stream_reply(
 def open_reply(
     model: Runnable[Any, Any], messages: Sequence[BaseMessage], **options: Any
 ) -> Awaitable[Any] | AsyncGenerator[Any]:
-    """A whole reply to await, where a model called directly does not stream, else what `stream_reply` returns: a generator of one
-    message costs as much as the rest of the call."""
+    """A whole reply to await, where a model called directly does not stream, else what
+    `stream_reply` returns: a generator of one message costs as much as the rest of the call."""
     chat, merged = _unbind(model, options)
     if chat is None or _needs_wrapper(chat, messages, merged):
         return cast("AsyncGenerator[Any]", model.astream(messages, **options))
@@ -77,11 +101,19 @@ def open_reply(
 def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
     """Whether LangChain would tell anybody about a run.
 
-    Each place is looked at where a listener can be set; only where one holds something is LangChain asked, which takes longer.
+    Each place is looked at where a listener can be set; only where one holds something is LangChain
+    asked, which takes longer.
     """
     ambient = var_child_runnable_config.get()
     inherited = ambient.get("callbacks") if ambient else None
-    if not (callbacks or inherited or verbose or get_debug() or tracing_v2_callback_var.get() or tracing_is_enabled()):
+    if not (
+        callbacks
+        or inherited
+        or verbose
+        or get_debug()
+        or tracing_v2_callback_var.get()
+        or tracing_is_enabled()
+    ):
         for context, _, _, variable in _configure_hooks:
             if context.get() is not None or (variable is not None and variable in os.environ):
                 break
@@ -90,8 +122,11 @@ def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
     return bool(AsyncCallbackManager.configure(inherited, callbacks, verbose).handlers)
 
 
-def _unbind(model: Runnable[Any, Any], options: dict[str, Any]) -> tuple[BaseChatModel | None, dict[str, Any]]:
-    """Returns the chat model behind its bindings with all their options; None where a binding does more than add options."""
+def _unbind(
+    model: Runnable[Any, Any], options: dict[str, Any]
+) -> tuple[BaseChatModel | None, dict[str, Any]]:
+    """Returns the chat model behind its bindings with all their options; None where a binding does
+    more than add options."""
     while isinstance(model, RunnableBinding):
         if _binding_runners(type(model)) != _OF_BINDING or model.config or model.config_factories:
             return None, options
@@ -99,10 +134,16 @@ def _unbind(model: Runnable[Any, Any], options: dict[str, Any]) -> tuple[BaseCha
     return (model if isinstance(model, BaseChatModel) else None), options
 
 
-def _needs_wrapper(model: BaseChatModel, messages: Sequence[BaseMessage], options: dict[str, Any]) -> bool:
+def _needs_wrapper(
+    model: BaseChatModel, messages: Sequence[BaseMessage], options: dict[str, Any]
+) -> bool:
     if _runs_its_own_way(type(model)) or not _RUNNER_NAMES.isdisjoint(vars(model)):
         return True
-    if model.rate_limiter or model.output_version == "v1" or not _OPTIONS_OF_WRAPPER.isdisjoint(options):
+    if (
+        model.rate_limiter
+        or model.output_version == "v1"
+        or not _OPTIONS_OF_WRAPPER.isdisjoint(options)
+    ):
         return True
     if model.cache is not False and (model.cache is not None or get_llm_cache() is not None):
         return True
@@ -117,7 +158,9 @@ def _runs_its_own_way(kind: type[BaseChatModel]) -> bool:
     return _runners(kind) != _OF_LANGCHAIN
 
 
-async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
+async def _stream(
+    model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]
+) -> AsyncGenerator[Any]:
     """Does what `BaseChatModel.astream` does between its callbacks."""
     message: Any = None
     source = model._astream(messages, stop=stop, **options)
@@ -130,14 +173,19 @@ async def _stream(model: Any, messages: list[BaseMessage], stop: Any, options: d
         if message is None:
             raise ValueError("No generation chunks were returned")
         if isinstance(message, AIMessageChunk) and not message.chunk_position:
-            yield AIMessageChunk(content=[] if isinstance(cast("Any", message).content, list) else "", chunk_position="last")
+            yield AIMessageChunk(
+                content=[] if isinstance(cast("Any", message).content, list) else "",
+                chunk_position="last",
+            )
     except BaseException:
         if hasattr(source, "aclose"):
             await source.aclose()
         raise
 
 
-async def _once(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> AsyncGenerator[Any]:
+async def _once(
+    model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]
+) -> AsyncGenerator[Any]:
     yield await _generate(model, messages, stop, options)
 
 
@@ -147,15 +195,22 @@ def _streams(model: Any, options: dict[str, Any]) -> bool:
     return model._should_stream(async_api=True, **{**options, "stream": True})
 
 
-async def _generate(model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]) -> BaseMessage:
+async def _generate(
+    model: Any, messages: list[BaseMessage], stop: Any, options: dict[str, Any]
+) -> BaseMessage:
     result = await model._agenerate(messages, stop=stop, **options)
     first: ChatGeneration = result.generations[0]
     if first.generation_info or result.llm_output:
-        provider: dict[str, Any] = result.llm_output if result.llm_output and len(result.generations) == 1 else {}
+        provider: dict[str, Any] = (
+            result.llm_output if result.llm_output and len(result.generations) == 1 else {}
+        )
         first.message.response_metadata = {**provider, **_metadata(first)}
     return first.message
 
 
 def _metadata(generation: ChatGeneration) -> dict[str, Any]:
     facts = generation.generation_info or {}
-    return {**{key: value for key, value in facts.items() if key != _GATEWAY}, **generation.message.response_metadata}
+    return {
+        **{key: value for key, value in facts.items() if key != _GATEWAY},
+        **generation.message.response_metadata,
+    }

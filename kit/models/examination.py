@@ -23,7 +23,11 @@ _WEATHER: dict[str, Any] = {
     "function": {
         "name": "weather",
         "description": "The weather in one place.",
-        "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+        "parameters": {
+            "type": "object",
+            "properties": {"place": {"type": "string"}},
+            "required": ["place"],
+        },
     },
 }
 
@@ -42,7 +46,11 @@ class Finding(Value):
 async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Finding]:
     """Calls a model five times at most and yields what it can do. Ends early where no call gets through."""
     trials = _Trials(spec, model)
-    first = await trials.run("plain call", model.ainvoke(_PLAIN), lambda reply: "" if reply.text.strip() else "it says nothing")
+    first = await trials.run(
+        "plain call",
+        model.ainvoke(_PLAIN),
+        lambda reply: "" if reply.text.strip() else "it says nothing",
+    )
     if first.what != "URL":
         yield Finding(what="URL", state="ok")
     yield first
@@ -50,7 +58,9 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
         return
     if spec.stream:
         yield await trials.run(
-            "streaming", _streamed(model), lambda reply: "" if reply.text.strip() else "no text: set `stream: false`"
+            "streaming",
+            _streamed(model),
+            lambda reply: "" if reply.text.strip() else "no text: set `stream: false`",
         )
     else:
         yield Finding(what="streaming", state="skipped", words="`stream: false`", needed=False)
@@ -62,7 +72,9 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
     ending = ending_of(whole, spec)
     known = ending not in (None, "cut_off")
     words = str(ending) if known else "none: an answer that was cut off cannot be told"
-    yield Finding(what="finish_reason", state="ok" if known else "failed", words=words, needed=False)
+    yield Finding(
+        what="finish_reason", state="ok" if known else "failed", words=words, needed=False
+    )
 
 
 class _Trials:
@@ -73,7 +85,12 @@ class _Trials:
         self.replies: list[AIMessage] = []
 
     async def run(
-        self, what: str, call: Awaitable[AIMessage], fault: Callable[[AIMessage], str], *, needed: bool = True
+        self,
+        what: str,
+        call: Awaitable[AIMessage],
+        fault: Callable[[AIMessage], str],
+        *,
+        needed: bool = True,
     ) -> Finding:
         """Awaits a call; `fault` says what is wrong with its reply, or nothing."""
         try:
@@ -82,7 +99,9 @@ class _Trials:
         except Exception as error:  # a border: each provider's client fails in a way of its own
             reached = self.replies or status_of(error) is not None
             words = diagnose(error, self.spec, self.model)
-            return Finding(what=what if reached else "URL", state="failed", words=words, needed=needed)
+            return Finding(
+                what=what if reached else "URL", state="failed", words=words, needed=needed
+            )
         self.replies.append(reply)
         problem = fault(reply)
         return Finding(what=what, state="failed" if problem else "ok", words=problem, needed=needed)
@@ -93,18 +112,29 @@ async def _tool_calls(trials: _Trials) -> AsyncIterator[Finding]:
     remedy = "choose another model" if by_schema else "set `routing: json_schema`"
     bound = trials.model.bind_tools([_WEATHER])
     yield await trials.run(
-        "tool call", bound.ainvoke(_ONE), lambda reply: "" if reply.tool_calls else f"it calls nothing: {remedy}"
+        "tool call",
+        bound.ainvoke(_ONE),
+        lambda reply: "" if reply.tool_calls else f"it calls nothing: {remedy}",
     )
     yield await trials.run(
         "several at once",
         bound.ainvoke(_TWO),
-        lambda reply: "" if len(reply.tool_calls) > 1 else f"{len(reply.tool_calls)} of 2 calls; for an orchestrator {remedy}",
+        lambda reply: (
+            ""
+            if len(reply.tool_calls) > 1
+            else f"{len(reply.tool_calls)} of 2 calls; for an orchestrator {remedy}"
+        ),
         needed=spec.concurrent_tool_calls,
     )
     if not by_schema:
         schema = _by_schema(trials.model).bind_tools([_WEATHER], tool_choice="weather")
         words = "the schema is not kept; leave `routing: native`"
-        yield await trials.run("JSON schema", schema.ainvoke(_ONE), lambda reply: "" if reply.tool_calls else words, needed=False)
+        yield await trials.run(
+            "JSON schema",
+            schema.ainvoke(_ONE),
+            lambda reply: "" if reply.tool_calls else words,
+            needed=False,
+        )
 
 
 async def _streamed(model: BaseChatModel) -> AIMessage:
@@ -113,4 +143,6 @@ async def _streamed(model: BaseChatModel) -> AIMessage:
 
 def _by_schema(model: BaseChatModel) -> JsonRouting:
     inner = model.inner if isinstance(model, NativeOrJson) else model
-    return JsonRouting(inner=inner, schema_in="body" if isinstance(model, NativeOrJson) else "options")
+    return JsonRouting(
+        inner=inner, schema_in="body" if isinstance(model, NativeOrJson) else "options"
+    )

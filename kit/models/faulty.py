@@ -35,7 +35,9 @@ class FaultyModel(AsyncModel):
             raise TypeError("the tools of this model are bound already")
         return FaultyModel(self._agent, self._inner.bind_tools(tools, **kwargs))
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         """The wrapped model's own stream, or a disturbed one."""
         stream = stream_reply(self._inner, input, config, **kwargs)
         for fault in active_faults(self._agent, "model"):
@@ -46,8 +48,11 @@ class FaultyModel(AsyncModel):
 
 
 def _concerns(fault: Fault, messages: Any) -> bool:
-    """Whether a fault is about this call: the routing call is made before any tool has answered, the composing call after."""
-    has_results = isinstance(messages, list) and any(isinstance(m, ToolMessage) for m in cast("list[Any]", messages))
+    """Whether a fault is about this call: the routing call is made before any tool has answered,
+    the composing call after."""
+    has_results = isinstance(messages, list) and any(
+        isinstance(m, ToolMessage) for m in cast("list[Any]", messages)
+    )
     match fault.kind:
         case "routing_fails" | "routing_hangs" | "unknown_tool" | "repeats_id":
             return not has_results
@@ -113,7 +118,10 @@ def _repeat_id(calls: Calls) -> Calls:
 def _add_unknown_tool(calls: Calls) -> Calls:
     """One more, of a tool nobody bound."""
     query = str(calls[0]["args"].get("query", "")) if calls else ""
-    return [*calls, ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call")]
+    return [
+        *calls,
+        ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call"),
+    ]
 
 
 _DISTURBANCES: dict[str, Callable[[Fault, Chunks], Chunks]] = {
@@ -138,4 +146,7 @@ def _words(chunk: Any) -> list[Any]:
     words = chunk.content.split(" ")
     pieces = [*(f"{word} " for word in words[:-1]), words[-1]]
     *early, last = [piece for piece in pieces if piece] or [""]
-    return [*(AIMessageChunk(content=piece) for piece in early), chunk.model_copy(update={"content": last})]
+    return [
+        *(AIMessageChunk(content=piece) for piece in early),
+        chunk.model_copy(update={"content": last}),
+    ]

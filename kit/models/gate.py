@@ -1,5 +1,5 @@
-"""One gate for all calls under a provider's key, whichever agent of whichever turn makes them: the limits of a minute, and pauses
-that the provider asks for."""
+"""One gate for all calls under a provider's key, whichever agent of whichever turn makes them: the
+limits of a minute, and pauses that the provider asks for."""
 
 import asyncio
 import random
@@ -68,7 +68,9 @@ class Gate:
         self._limits_of[model] = limits
         every = self._limits_of.values()
         self.limits = RateLimits(
-            requests=min((each.requests for each in every if each.requests is not None), default=None),
+            requests=min(
+                (each.requests for each in every if each.requests is not None), default=None
+            ),
             tokens=min((each.tokens for each in every if each.tokens is not None), default=None),
         )
 
@@ -79,7 +81,9 @@ class Gate:
         async with minute.lock:
             while (pause := minute.pause(self.limits, tokens, loop.time())) > 0:
                 if pause >= seconds_left():
-                    raise RateLimited(f"the limits of this key let no call through for another {pause:.0f} s")
+                    raise RateLimited(
+                        f"the limits of this key let no call through for another {pause:.0f} s"
+                    )
                 await asyncio.sleep(pause)
             minute.requests.append(loop.time())
             minute.tokens.append((loop.time(), tokens))
@@ -112,7 +116,10 @@ def gate_of(spec: ModelSpec, access: ModelAccess) -> Gate | None:
     """The gate of a model's key, the same for all models under it; None for a model that no provider limits."""
     if spec.provider not in _REAL:
         return None
-    place = (spec.base_url or access.base_url or "", spec.api_key_env or spec.model.partition(":")[0])
+    place = (
+        spec.base_url or access.base_url or "",
+        spec.api_key_env or spec.model.partition(":")[0],
+    )
     gate = _gates.setdefault(place, Gate())
     gate.admit(spec.key, spec.limits)
     return gate

@@ -20,13 +20,17 @@ _SAY = re.compile(r'\A\s*\{\s*"say"\s*:\s*("(?:[^"\\]|\\.)*)', re.DOTALL)
 _decoder = json.JSONDecoder(strict=False)
 
 
-def take_calls(content: str, names: Collection[str], before: Sequence[BaseMessage] = ()) -> tuple[str, list[ToolCall]]:
-    """The text without the tool calls a model wrote in it as JSON, and these in order, each with a fresh id.
+def take_calls(
+    content: str, names: Collection[str], before: Sequence[BaseMessage] = ()
+) -> tuple[str, list[ToolCall]]:
+    """The text without the tool calls a model wrote in it as JSON, and these in order, each with a
+    fresh id.
 
-    Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own nesting), alone, in a list, in
-    code fences or tags, with any text around. Names outside `names` and JSON that does not parse are passed over,
-    and a text without calls stays as it is. Never raises. A call that stands in what a person or a tool said `before` is a
-    quotation, and stays in the text.
+    Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own
+    nesting), alone, in a list, in code fences or tags, with any text around. Names outside `names`
+    and JSON that does not parse are passed over, and a text without calls stays as it is. Never
+    raises. A call that stands in what a person or a tool said `before` is a quotation, and stays in
+    the text.
     """
     calls: list[ToolCall] = []
     rest: list[str] = []
@@ -48,8 +52,12 @@ def take_calls(content: str, names: Collection[str], before: Sequence[BaseMessag
 
 
 def _is_quoted(call: ToolCall, before: Sequence[BaseMessage], names: Collection[str]) -> bool:
-    said = (str(message.text) for message in before if isinstance(message, HumanMessage | ToolMessage))
-    quotes = (quote for text in said if call["name"] in text for quote in take_calls(text, names)[1])
+    said = (
+        str(message.text) for message in before if isinstance(message, HumanMessage | ToolMessage)
+    )
+    quotes = (
+        quote for text in said if call["name"] in text for quote in take_calls(text, names)[1]
+    )
     return any((quote["name"], quote["args"]) == (call["name"], call["args"]) for quote in quotes)
 
 
@@ -57,7 +65,9 @@ def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]
     """What an answer of the form `{"say", "calls"}` says and calls; of one that was cut off, what is whole."""
     fenced = _FENCED.fullmatch(text)
     value, _ = _decode(fenced[1].strip() if fenced else text.strip(), 0)
-    if isinstance(value, dict) and isinstance(say := cast("dict[str, object]", value).get("say"), str):
+    if isinstance(value, dict) and isinstance(
+        say := cast("dict[str, object]", value).get("say"), str
+    ):
         return _whole_characters(say), list(_calls_of(cast("object", value), names))
     rest, calls = take_calls(text, names)
     return (say_so_far(text) if _SAY.match(text) else rest), calls
@@ -107,7 +117,12 @@ def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
         args, _ = _decode(args.strip(), 0)
     if not isinstance(args, dict) or not _sendable(cast("object", args)):
         return None
-    return ToolCall(name=name, args=cast("dict[str, Any]", args), id=f"call_{uuid4().hex[:24]}", type="tool_call")
+    return ToolCall(
+        name=name,
+        args=cast("dict[str, Any]", args),
+        id=f"call_{uuid4().hex[:24]}",
+        type="tool_call",
+    )
 
 
 def _sendable(value: object) -> bool:

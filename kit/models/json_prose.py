@@ -14,17 +14,28 @@ def prose(text: str) -> str:
         value: object = read_json(text)
     except ValueError:
         return text
-    return "\n".join(_lines(cast("Mapping[str, Any]", value))) if isinstance(value, dict) and not excess(value) else text
+    return (
+        "\n".join(_lines(cast("Mapping[str, Any]", value)))
+        if isinstance(value, dict) and not excess(value)
+        else text
+    )
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
-    strings = [(key, part) for key, part in value.items() if isinstance(part, str) and part and not _names(key)]
+    strings = [
+        (key, part)
+        for key, part in value.items()
+        if isinstance(part, str) and part and not _names(key)
+    ]
     body = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
     title = next((part for key, part in strings if key == "title"), "")
     if body or title:
         yield body if body.startswith(title) else f"{title}: {body}"
     for part in value.values():
-        for item in cast("list[object]", part if isinstance(part, list) else [part] if isinstance(part, dict) else []):
+        for item in cast(
+            "list[object]",
+            part if isinstance(part, list) else [part] if isinstance(part, dict) else [],
+        ):
             if isinstance(item, dict):
                 yield from _lines(cast("Mapping[str, Any]", item))
             elif isinstance(item, str) and " " in item:

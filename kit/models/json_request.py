@@ -5,7 +5,15 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall, ToolMessage, merge_message_runs
+from langchain_core.messages import (
+    AIMessage,
+    BaseMessage,
+    HumanMessage,
+    SystemMessage,
+    ToolCall,
+    ToolMessage,
+    merge_message_runs,
+)
 from langchain_core.utils.json_schema import dereference_refs
 
 Function = Mapping[str, Any]
@@ -19,15 +27,24 @@ _GRAMMAR = ("type", "enum", "const", "required")
 
 
 def plain_request(
-    messages: Sequence[BaseMessage], *, tools: Sequence[dict[str, Any]] = (), tool_choice: Any = None, **options: Any
+    messages: Sequence[BaseMessage],
+    *,
+    tools: Sequence[dict[str, Any]] = (),
+    tool_choice: Any = None,
+    **options: Any,
 ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
-    """What the model is sent: messages in plain text, options, and the names it may call (none: no schema, plain text)."""
+    """What the model is sent: messages in plain text, options, and the names it may call (none: no
+    schema, plain text)."""
     functions, must_call = _choose_functions(tools, tool_choice)
     if not functions or (_after_results(messages) and not must_call):
         return _plain_messages(messages, ""), options, ()
     schema = {"name": "answer", "schema": answer_schema(functions, at_least=int(must_call))}
     bound_options = {**options, "response_format": {"type": "json_schema", "json_schema": schema}}
-    return _plain_messages(messages, _tool_prompt(functions)), bound_options, tuple(function["name"] for function in functions)
+    return (
+        _plain_messages(messages, _tool_prompt(functions)),
+        bound_options,
+        tuple(function["name"] for function in functions),
+    )
 
 
 def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str, Any]:
@@ -36,8 +53,15 @@ def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str,
     for function in functions:
         arguments = _simplify(_inline_refs(_parameters(function)))
         branches.setdefault(json.dumps(arguments), ([], arguments))[0].append(function["name"])
-    items = [_strict_object({"name": {"type": "string", "enum": names}, "arguments": args}) for names, args in branches.values()]
-    calls: dict[str, Any] = {"type": "array", "items": items[0] if len(items) == 1 else {"anyOf": items}, "maxItems": MAX_CALLS}
+    items = [
+        _strict_object({"name": {"type": "string", "enum": names}, "arguments": args})
+        for names, args in branches.values()
+    ]
+    calls: dict[str, Any] = {
+        "type": "array",
+        "items": items[0] if len(items) == 1 else {"anyOf": items},
+        "maxItems": MAX_CALLS,
+    }
     if at_least:
         calls["minItems"] = at_least
     return _strict_object({"say": {"type": "string"}, "calls": calls})
@@ -58,11 +82,19 @@ def _choose_functions(tools: Sequence[dict[str, Any]], choice: Any) -> tuple[lis
 
 
 def _parameters(function: Function) -> dict[str, Any]:
-    return cast("dict[str, Any]", function.get("parameters")) or {"type": "object", "properties": {}}
+    return cast("dict[str, Any]", function.get("parameters")) or {
+        "type": "object",
+        "properties": {},
+    }
 
 
 def _strict_object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
@@ -72,7 +104,9 @@ def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
     simple = {word: schema[word] for word in _GRAMMAR if word in schema}
     if "properties" in schema:
-        simple["properties"] = {name: _simplify(part) for name, part in schema["properties"].items()}
+        simple["properties"] = {
+            name: _simplify(part) for name, part in schema["properties"].items()
+        }
         simple["additionalProperties"] = False
     if "items" in schema:
         simple["items"] = _simplify(schema["items"])
@@ -88,10 +122,15 @@ def _tool_prompt(functions: Sequence[Function]) -> str:
         parts = cast("dict[str, dict[str, Any]]", parameters.get("properties", {}))
         required = cast("list[str]", parameters.get("required", []))
         signature = ", ".join(
-            f"{name}{'' if name in required else '?'}: {part.get('type', 'any')}" for name, part in parts.items()
+            f"{name}{'' if name in required else '?'}: {part.get('type', 'any')}"
+            for name, part in parts.items()
         )
         lines.append(f"- {function['name']}({signature}): {function.get('description', '')}")
-        lines += [f"    {name}: {part['description']}" for name, part in parts.items() if part.get("description")]
+        lines += [
+            f"    {name}: {part['description']}"
+            for name, part in parts.items()
+            if part.get("description")
+        ]
     lines += [
         'Answer with one JSON object: {"say": "...", "calls": [{"name": "...", "arguments": {...}}]}.',
         "Put one call in `calls` for each part of the request that a tool is for, and one short sentence in `say`.",
@@ -101,9 +140,23 @@ def _tool_prompt(functions: Sequence[Function]) -> str:
 
 
 def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
-    """The conversation as one system message and alternating user and assistant text: all that small chat templates know."""
-    calls_by_id = {call["id"]: call for message in messages if isinstance(message, AIMessage) for call in message.tool_calls}
-    system = "\n\n".join(filter(None, [preface, *(message.text for message in messages if isinstance(message, SystemMessage))]))
+    """The conversation as one system message and alternating user and assistant text: all that
+    small chat templates know."""
+    calls_by_id = {
+        call["id"]: call
+        for message in messages
+        if isinstance(message, AIMessage)
+        for call in message.tool_calls
+    }
+    system = "\n\n".join(
+        filter(
+            None,
+            [
+                preface,
+                *(message.text for message in messages if isinstance(message, SystemMessage)),
+            ],
+        )
+    )
     turns: list[BaseMessage] = [SystemMessage(system)]
     for message in messages:
         match message:
@@ -125,7 +178,11 @@ def _after_results(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _result(message: ToolMessage, call: ToolCall | None) -> str:
-    label = f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}" if call else message.name or "a tool"
+    label = (
+        f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}"
+        if call
+        else message.name or "a tool"
+    )
     return f"Result of {label}:\n{_quote(str(message.text)) or '(nothing)'}"
 
 

@@ -1,4 +1,5 @@
-"""Tool calls from models that have none of their own: as an answer bound to a JSON schema, or as JSON found in the text."""
+"""Tool calls from models that have none of their own: as an answer bound to a JSON schema, or as
+JSON found in the text."""
 
 import re
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -34,26 +35,35 @@ class JsonRouting(BaseChatModel):
 
     inner: BaseChatModel
     schema_in: Literal["options", "body"] = "options"
-    """Where the schema goes: LangChain's `response_format`, or OpenAI's chat body as it is. The latter returns an answer that
-    was cut off at the token limit, from which whole calls are kept; with the former the client raises instead."""
+    """Where the schema goes: LangChain's `response_format`, or OpenAI's chat body as it is. The
+    latter returns an answer that was cut off at the token limit, from which whole calls are kept;
+    with the former the client raises instead."""
 
     @property
     def _llm_type(self) -> str:
         return f"json-routing-{self.inner._llm_type}"
 
-    def bind_tools(self, tools: Tools, *, tool_choice: Any = None, **kwargs: Any) -> Runnable[LanguageModelInput, AIMessage]:
+    def bind_tools(
+        self, tools: Tools, *, tool_choice: Any = None, **kwargs: Any
+    ) -> Runnable[LanguageModelInput, AIMessage]:
         """Keeps the tools for the request; other options of native binding have no meaning here."""
-        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice)
+        return self.bind(
+            tools=[convert_to_openai_tool(tool) for tool in tools], tool_choice=tool_choice
+        )
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         plain, options, names = self._request(messages, kwargs)
         return _by_schema(self.inner._generate(plain, **options), names)
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         plain, options, names = self._request(messages, kwargs)
         return _by_schema(await self.inner._agenerate(plain, **options), names)
 
-    def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         plain, options, names = self._request(messages, kwargs)
         if names:
             return self._stream_by_schema(plain, names, options)
@@ -64,7 +74,9 @@ class JsonRouting(BaseChatModel):
     ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
         plain, options, names = plain_request(messages, **kwargs)
         if names and self.schema_in == "body":
-            extra: Any = getattr(self.inner, "extra_body", None) or {}  # what a call gives takes the place of the model's own
+            extra: Any = (
+                getattr(self.inner, "extra_body", None) or {}
+            )  # what a call gives takes the place of the model's own
             options["extra_body"] = {**extra, "response_format": options.pop("response_format")}
         return plain, options, names
 
@@ -108,19 +120,29 @@ class NativeOrJson(BaseChatModel):
         return self.bind(**bound.kwargs)
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _by_text(self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"), messages)
+        return _by_text(
+            self.inner._generate(messages, *args, **kwargs), kwargs.get("tools"), messages
+        )
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
-        return _by_text(await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"), messages)
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
+        return _by_text(
+            await self.inner._agenerate(messages, *args, **kwargs), kwargs.get("tools"), messages
+        )
 
-    def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         stream = self.inner._astream(messages, *args, **kwargs)
         tools = kwargs.get("tools")
         return _hold_back_calls(stream, tools, messages) if tools else stream
 
 
 async def _hold_back_calls(
-    stream: AsyncIterator[ChatGenerationChunk], tools: Sequence[Any], messages: Sequence[BaseMessage]
+    stream: AsyncIterator[ChatGenerationChunk],
+    tools: Sequence[Any],
+    messages: Sequence[BaseMessage],
 ) -> AsyncIterator[ChatGenerationChunk]:
     buffer: list[ChatGenerationChunk] = []
     native, sure = False, False
@@ -184,9 +206,16 @@ def _message(result: ChatResult) -> AIMessage:
     return cast("AIMessage", result.generations[0].message)
 
 
-def _by_text(result: ChatResult, tools: Sequence[Any] | None, messages: Sequence[BaseMessage]) -> ChatResult:
+def _by_text(
+    result: ChatResult, tools: Sequence[Any] | None, messages: Sequence[BaseMessage]
+) -> ChatResult:
     message = _message(result)
-    if not tools or message.tool_calls or not isinstance(cast("Any", message).content, str) or "{" not in message.text:
+    if (
+        not tools
+        or message.tool_calls
+        or not isinstance(cast("Any", message).content, str)
+        or "{" not in message.text
+    ):
         return result
     text, calls = take_calls(message.text, _names(tools), messages)
     return _replace(result, text, calls) if calls else result
@@ -197,7 +226,9 @@ def _by_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
 
 
 def _replace(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:
-    fresh = _message(result).model_copy(update={"content": text, "tool_calls": calls, "additional_kwargs": {}})
+    fresh = _message(result).model_copy(
+        update={"content": text, "tool_calls": calls, "additional_kwargs": {}}
+    )
     return ChatResult(generations=[ChatGeneration(message=fresh)], llm_output=result.llm_output)
 
 

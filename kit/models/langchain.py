@@ -13,10 +13,12 @@ from kit.models.json_routing import JsonRouting
 
 
 def model_by_name(spec: ModelSpec, access: ModelAccess, tuning: Tuning) -> BaseChatModel:
-    """Builds the model that `spec.model` names; its provider reads its own key from the environment.
+    """Builds the model that `spec.model` names; its provider reads its own key from the
+    environment.
 
-    An endpoint of the spec's own gets the key that `api_key_env` names, or none: never the provider's. Raises SettingsError, with
-    the line that installs what is missing, or with what the provider's package says.
+    An endpoint of the spec's own gets the key that `api_key_env` names, or none: never the
+    provider's. Raises SettingsError, with the line that installs what is missing, or with what the
+    provider's package says.
     """
     endpoint, key = access.own_endpoint(spec)
     endpoint = endpoint or spec.base_url
@@ -27,17 +29,25 @@ def model_by_name(spec: ModelSpec, access: ModelAccess, tuning: Tuning) -> BaseC
         "api_key": key or (NO_KEY if endpoint else None),
         "disable_streaming": not spec.stream or None,
     }
-    options = {name: value for name, value in options.items() if value is not None} | spec.params.options()
+    options = {
+        name: value for name, value in options.items() if value is not None
+    } | spec.params.options()
     try:
         from langchain.chat_models import init_chat_model
 
         build: Any = init_chat_model  # its types leave the model unknown
         model: BaseChatModel = build(spec.model, **options)
     except ImportError as error:
-        raise SettingsError(f"model {spec.key!r} needs packages that are not here: {_install_line(spec.model)}") from error
-    except Exception as error:  # a border: each provider's package refuses settings in a way of its own
+        raise SettingsError(
+            f"model {spec.key!r} needs packages that are not here: {_install_line(spec.model)}"
+        ) from error
+    except (
+        Exception
+    ) as error:  # a border: each provider's package refuses settings in a way of its own
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
-        raise SettingsError(f"model {spec.key!r}: {spec.model!r} cannot be built: {reason}") from error
+        raise SettingsError(
+            f"model {spec.key!r}: {spec.model!r} cannot be built: {reason}"
+        ) from error
     return _with_routing(spec, model)
 
 
@@ -46,10 +56,16 @@ def model_by_code(spec: ModelSpec, make: Any) -> BaseChatModel:
     try:
         model = make if isinstance(make, BaseChatModel) else make(**spec.params.options())
     except Exception as error:  # the same border: a deck's code is someone else's
-        raise CodeError(f"model {spec.key!r}: {spec.factory} raised {describe_error(error)}") from error
+        raise CodeError(
+            f"model {spec.key!r}: {spec.factory} raised {describe_error(error)}"
+        ) from error
     if not isinstance(model, BaseChatModel):
-        raise CodeError(f"model {spec.key!r}: {spec.factory} gives a {type(model).__name__}; return a LangChain chat model")
-    return _with_routing(spec, model if spec.stream else model.model_copy(update={"disable_streaming": True}))
+        raise CodeError(
+            f"model {spec.key!r}: {spec.factory} gives a {type(model).__name__}; return a LangChain chat model"
+        )
+    return _with_routing(
+        spec, model if spec.stream else model.model_copy(update={"disable_streaming": True})
+    )
 
 
 def _with_routing(spec: ModelSpec, model: BaseChatModel) -> BaseChatModel:

@@ -1,6 +1,8 @@
-"""Messages as models of the kit read and make them: of plain text, of a stream, with tool calls and counts of tokens.
+"""Messages as models of the kit read and make them: of plain text, of a stream, with tool calls and
+counts of tokens.
 
-Those of plain text are made without LangChain's validation, which takes three times as long: what goes in is a `str` by its type.
+Those of plain text are made without LangChain's validation, which takes three times as long: what
+goes in is a `str` by its type.
 """
 
 import json
@@ -35,16 +37,29 @@ def system_text(text: str) -> SystemMessage:
     return _made(SystemMessage, "system", text, _GIVEN)
 
 
-def tool_text(text: str, call_id: str, *, failed: bool = False, name: str | None = None) -> ToolMessage:
+def tool_text(
+    text: str, call_id: str, *, failed: bool = False, name: str | None = None
+) -> ToolMessage:
     """Returns a tool's message, whose status says whether the tool failed."""
     status = "error" if failed else "success"
-    return _made(ToolMessage, "tool", text, _GIVEN_OF_TOOL, name, tool_call_id=call_id, artifact=None, status=status)
+    return _made(
+        ToolMessage,
+        "tool",
+        text,
+        _GIVEN_OF_TOOL,
+        name,
+        tool_call_id=call_id,
+        artifact=None,
+        status=status,
+    )
 
 
 _GIVEN, _GIVEN_OF_TOOL = {"content"}, {"content", "name", "tool_call_id", "status"}
 
 
-def _made(kind: type[M], role: str, text: str, given: set[str], name: str | None = None, **more: Any) -> M:
+def _made(
+    kind: type[M], role: str, text: str, given: set[str], name: str | None = None, **more: Any
+) -> M:
     message = object.__new__(kind)
     fields: dict[str, Any] = {"content": text, "type": role, "name": name, "id": None, **more}
     fields |= {"additional_kwargs": {}, "response_metadata": {}}
@@ -75,14 +90,17 @@ def token_count(read: int, wrote: int) -> UsageMetadata:
 
 
 def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
-    """Returns the message that a stream adds up to: an empty one of no chunks, the last where it did not come in chunks."""
+    """Returns the message that a stream adds up to: an empty one of no chunks, the last where it
+    did not come in chunks."""
     parts = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
     if not parts or len(parts) < len(chunks):
         return chunks[-1] if chunks else AIMessage("")
     return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(parts[0], *parts[1:])))
 
 
-CUT_OFF = frozenset(("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "cut_off"))
+CUT_OFF = frozenset(
+    ("length", "max_tokens", "max_output_tokens", "MAX_TOKENS", "incomplete", "cut_off")
+)
 """Why a reply ended that is not whole, in the words of the providers; the last is the kit's own."""
 
 
@@ -103,14 +121,18 @@ def ending_of(message: AIMessage, spec: ModelSpec) -> str | None:
 
 
 def reasoning_of(message: BaseMessage) -> str:
-    """Returns what a message or a piece of one says of the model's reasoning: a field beside its content, or blocks in it."""
+    """Returns what a message or a piece of one says of the model's reasoning: a field beside its
+    content, or blocks in it."""
     texts: list[Any] = [cast("Any", message).additional_kwargs.get("reasoning_content")]
     content: Any = message.content
     for block in cast("list[Any]", content) if isinstance(content, list) else ():
         match block:
             case {"type": "reasoning", "summary": [*parts]}:
                 texts += [part.get("text") for part in cast("list[dict[str, Any]]", parts)]
-            case {"type": "reasoning", "reasoning": str(text)} | {"type": "thinking", "thinking": str(text)}:
+            case {"type": "reasoning", "reasoning": str(text)} | {
+                "type": "thinking",
+                "thinking": str(text),
+            }:
                 texts.append(text)
             case _:
                 pass

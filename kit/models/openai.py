@@ -24,13 +24,18 @@ BACKOFF = 0.5
 
 
 def chat_model(
-    spec: ModelSpec, *, api_key: str | None = None, base_url: str | None = None, tuning: Tuning | None = None
+    spec: ModelSpec,
+    *,
+    api_key: str | None = None,
+    base_url: str | None = None,
+    tuning: Tuning | None = None,
 ) -> BaseChatModel:
     """Builds the model a spec describes, routing the way `spec.routing` asks.
 
-    `api_key` belongs to `base_url` (None: OpenAI's own endpoint) and is sent nowhere else: a spec with another `base_url`
-    of its own is called with a placeholder key. `tuning` is a card's; its effort goes before the spec's.
-    Nothing is sent before the first call, and a model may be called from one event loop after another.
+    `api_key` belongs to `base_url` (None: OpenAI's own endpoint) and is sent nowhere else: a spec
+    with another `base_url` of its own is called with a placeholder key. `tuning` is a card's; its
+    effort goes before the spec's. Nothing is sent before the first call, and a model may be called
+    from one event loop after another.
 
     Raises SettingsError when there is neither a key nor an endpoint.
     """
@@ -41,7 +46,8 @@ def chat_model(
     key = api_key if same_url(endpoint, home) else NO_KEY
     if not key and same_url(endpoint, OPENAI):
         raise SettingsError(
-            f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set OPENAI_BASE_URL to a compatible server"
+            f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set "
+            f"OPENAI_BASE_URL to a compatible server"
         )
     tuning = tuning or Tuning()
     settings: dict[str, Any] = {
@@ -81,7 +87,9 @@ class LoopClient(httpx.AsyncClient):
             _clients[loop] = (await anext(keeper), keeper)
         response = await _clients[loop][0].send(request, **options)
         if response.is_error and _pause_asked(response.headers) >= seconds_left():
-            response.headers["x-should-retry"] = "false"  # the client obeys it; the pause would outlast whoever waits
+            response.headers["x-should-retry"] = (
+                "false"  # the client obeys it; the pause would outlast whoever waits
+            )
         return response
 
 
@@ -94,10 +102,13 @@ def _pause_asked(headers: httpx.Headers) -> float:
 
 
 async def _client() -> AsyncGenerator[httpx.AsyncClient]:
-    # A loop closes its suspended async generators before it stops: the only moment a client can still close its sockets.
+    # A loop closes its suspended async generators before it stops: the only moment a client can
+    # still close its sockets.
     async with httpx.AsyncClient(timeout=TIMEOUT, follow_redirects=True, limits=_LIMITS) as client:
         yield client
 
 
 _LIMITS = httpx.Limits(max_connections=1000, max_keepalive_connections=100)
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = WeakKeyDictionary()
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[httpx.AsyncClient, object]] = (
+    WeakKeyDictionary()
+)

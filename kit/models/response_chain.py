@@ -1,4 +1,5 @@
-"""Continues a conversation by `previous_response_id`, or from all its messages where the provider has lost that response."""
+"""Continues a conversation by `previous_response_id`, or from all its messages where the provider
+has lost that response."""
 
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -11,7 +12,8 @@ from kit.models.direct_call import stream_reply
 
 
 class Chained(AsyncModel):
-    """A model of the Responses API: where the newest answer before the request names a response, earlier turns stay home.
+    """A model of the Responses API: where the newest answer before the request names a response,
+    earlier turns stay home.
 
     When the provider refuses that response, before anything was said, it is asked again with every message.
     """
@@ -19,12 +21,16 @@ class Chained(AsyncModel):
     def __init__(self, inner: Runnable[Any, Any]):
         self.inner = inner
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         messages, previous = chain(input)
         has_output = False
         if previous is not None:
             try:
-                async for chunk in stream_reply(self.inner, messages, config, previous_response_id=previous, **kwargs):
+                async for chunk in stream_reply(
+                    self.inner, messages, config, previous_response_id=previous, **kwargs
+                ):
                     has_output = True
                     yield chunk
                 return
@@ -36,11 +42,15 @@ class Chained(AsyncModel):
 
 
 def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str | None]:
-    """What is to be sent, and the response it continues: the prompt and the request on, without the turns before it.
+    """What is to be sent, and the response it continues: the prompt and the request on, without the
+    turns before it.
 
-    Only an answer from before the request counts: within a turn every message is sent, so that no call depends on another.
+    Only an answer from before the request counts: within a turn every message is sent, so that no
+    call depends on another.
     """
-    request_at = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    request_at = max(
+        (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
+    )
     before = messages[request_at - 1] if request_at else None
     previous = before.response_metadata.get("id") if isinstance(before, AIMessage) else None
     if not previous:
@@ -52,4 +62,6 @@ def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str |
 def forgotten(error: BaseException) -> bool:
     """Whether a provider says that it does not know the response any more."""
     message = f"{getattr(error, 'code', '')} {error}".lower()
-    return "previous_response" in message or ("previous response" in message and "not found" in message)
+    return "previous_response" in message or (
+        "previous response" in message and "not found" in message
+    )

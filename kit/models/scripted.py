@@ -37,7 +37,10 @@ class Line:
 
     def tool_calls(self) -> list[ToolCall]:
         ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
-        return [ToolCall(name=n, args=a, id=i, type="tool_call") for (n, a), i in zip(self.calls, ids, strict=True)]  # type: ignore[reportArgumentType]
+        return [
+            ToolCall(name=n, args=a, id=i, type="tool_call")
+            for (n, a), i in zip(self.calls, ids, strict=True)
+        ]  # type: ignore[reportArgumentType]
 
 
 Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
@@ -79,7 +82,9 @@ class ScriptedModel(AsyncChatModel):
             self._next_line += 1
             line = line(messages) if callable(line) else line
         else:
-            raise AssertionError(f"the script of {self.name or 'this model'} is over after {self._next_line} lines")
+            raise AssertionError(
+                f"the script of {self.name or 'this model'} is over after {self._next_line} lines"
+            )
         return Line(line) if isinstance(line, str) else line
 
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
@@ -87,19 +92,29 @@ class ScriptedModel(AsyncChatModel):
         wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
         return token_count(read, wrote)
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         line = self._next(messages)
         await asyncio.sleep(line.delay)
         if line.error is not None:
             raise line.error
         calls: list[Any] = line.tool_calls()
         whole = [call for call in calls if type(call["args"]) is not str]
-        broken = [{**call, "type": "invalid_tool_call", "error": None} for call in calls if type(call["args"]) is str]
+        broken = [
+            {**call, "type": "invalid_tool_call", "error": None}
+            for call in calls
+            if type(call["args"]) is str
+        ]
         usage = self._usage(messages, line)
-        message = AIMessage(line.text, tool_calls=whole, invalid_tool_calls=broken, usage_metadata=usage)
+        message = AIMessage(
+            line.text, tool_calls=whole, invalid_tool_calls=broken, usage_metadata=usage
+        )
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         line = self._next(messages)
         await asyncio.sleep(line.delay)
         if line.error is not None:
@@ -113,4 +128,6 @@ class ScriptedModel(AsyncChatModel):
         calls, usage = call_chunks(line.tool_calls()), self._usage(messages, line)
         for chunk, (_, written) in zip(calls, line.calls, strict=True):
             chunk["args"] = written if isinstance(written, str) else chunk["args"]
-        return AIMessageChunk(content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last")
+        return AIMessageChunk(
+            content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last"
+        )

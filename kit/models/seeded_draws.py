@@ -30,5 +30,6 @@ def draws(seed: int, case: str, place: str) -> Draws:
 
 
 def canary_figure(case: str, agent: str) -> int:
-    """The figure that stands in an agent's simulated answer to a case, so that what became of the answer can be checked."""
+    """The figure that stands in an agent's simulated answer to a case, so that what became of the
+    answer can be checked."""
     return crc32(f"{case}/{agent}".encode("utf-8", "surrogatepass")) % 900_000 + 100_000

@@ -1,8 +1,10 @@
-"""Known-truth models: they answer right, and err, take time and spend tokens by seeded laws, so that a bench can be checked.
+"""Known-truth models: they answer right, and err, take time and spend tokens by seeded laws, so
+that a bench can be checked.
 
-A simulated model is no LLM and its figures are nobody's results: its name, its answers and every trace say "simulated". What it
-should do is the truth of the case at hand (`use_truth`); without one it is what the offline stand-in would do. Each draw is
-fixed by seed, case and place of the call in the turn, never by the order in which calls arrive.
+A simulated model is no LLM and its figures are nobody's results: its name, its answers and every
+trace say "simulated". What it should do is the truth of the case at hand (`use_truth`); without one
+it is what the offline stand-in would do. Each draw is fixed by seed, case and place of the call in
+the turn, never by the order in which calls arrive.
 """
 
 import asyncio
@@ -64,7 +66,9 @@ class _Reply:
     """A reply before it is put into a message."""
 
     text: str = ""
-    calls: list[tuple[str, dict[str, Any]]] = field(default_factory=list[tuple[str, dict[str, Any]]])
+    calls: list[tuple[str, dict[str, Any]]] = field(
+        default_factory=list[tuple[str, dict[str, Any]]]
+    )
     unreadable: tuple[str, ...] = ()
     """Tools of calls whose arguments cannot be read."""
     refusal: bool = False
@@ -85,7 +89,12 @@ class SimulatedModel(AsyncChatModel):
     def spec(self) -> ModelSpec:
         """What the kit knows of it; its key holds the word "simulated" whatever its name."""
         name = str(self.name)
-        return ModelSpec(key=name if NAME in name else f"{NAME} {name}", provider=NAME, law=self.law, seed=self.seed)
+        return ModelSpec(
+            key=name if NAME in name else f"{NAME} {name}",
+            provider=NAME,
+            law=self.law,
+            seed=self.seed,
+        )
 
     def bind_tools(
         self, tools: Sequence[Any], *, tool_choice: str | None = None, **kwargs: Any
@@ -94,28 +103,41 @@ class SimulatedModel(AsyncChatModel):
         specs = [convert_to_openai_tool(tool) for tool in tools]
         return cast("Runnable[LanguageModelInput, AIMessage]", Simulated(self, specs, tool_choice))
 
-    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         return Simulated(self, (), None).astream(input, config, **kwargs)
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         message = await Simulated(self, (), None).ainvoke(messages)
         return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 class Simulated(AsyncModel):
-    """The model with its tools. `astream` takes the call's `place` in its turn; without one the last message stands for it."""
+    """The model with its tools. `astream` takes the call's `place` in its turn; without one the
+    last message stands for it."""
 
-    def __init__(self, model: SimulatedModel, tools: Sequence[Mapping[str, Any]], choice: str | None):
+    def __init__(
+        self, model: SimulatedModel, tools: Sequence[Mapping[str, Any]], choice: str | None
+    ):
         self._model, self._choice = model, choice
         self._tools: list[Tool] = [tool_of(spec) for spec in tools]
-        self._asks = {tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes}
+        self._asks = {
+            tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes
+        }
         self._own = {tool.name: tool for tool in self._tools if not tool.routes}
         self._choice_tool = next((tool for tool in self._tools if tool.name == choice), None)
         self._weight = len(json.dumps(list(tools))) if tools else 0
 
-    async def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> AsyncIterator[Any]:
+    async def astream(
+        self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         """The first word after its share of the latency, the rest at its end."""
-        messages = cast("list[BaseMessage]", input if isinstance(input, list) else [HumanMessage(str(input))])
+        messages = cast(
+            "list[BaseMessage]", input if isinstance(input, list) else [HumanMessage(str(input))]
+        )
         talk, truth, law = Conversation(messages), _truth.get(), self._model.law
         place = str(kwargs.get("place") or messages[-1].text)
         draw = draws(self._model.seed, talk.request if truth is None else truth.case, place)
@@ -128,10 +150,17 @@ class Simulated(AsyncModel):
         await asyncio.sleep(seconds * (1 - law.first))
         yield self._rest(messages, reply, reply.text[head:], draw)
 
-    def _rest(self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws) -> AIMessageChunk:
-        read = (sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages) + self._weight) // 4
+    def _rest(
+        self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws
+    ) -> AIMessageChunk:
+        read = (
+            sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages)
+            + self._weight
+        ) // 4
         wrote = round(self._model.law.tokens.quantile(draw.tokens))
-        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [(name, GARBLED) for name in reply.unreadable]
+        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [
+            (name, GARBLED) for name in reply.unreadable
+        ]
         return AIMessageChunk(
             content=text,
             tool_call_chunks=[
@@ -162,8 +191,13 @@ class Simulated(AsyncModel):
         return _add_mistakes(reply, talk, self._asks, self._model.law, draw)
 
     def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
-        """An orchestrator calls for every part, one at a time where it is told to, and then puts the results together."""
-        calls = [(self._asks[part.agent], {"query": part.query}) for part in truth.parts if part.agent in self._asks]
+        """An orchestrator calls for every part, one at a time where it is told to, and then puts
+        the results together."""
+        calls = [
+            (self._asks[part.agent], {"query": part.query})
+            for part in truth.parts
+            if part.agent in self._asks
+        ]
         if talk.in_turns:
             open_calls = [call for call in calls if call[0] not in talk.calls.values()]
             forgets = bool(talk.calls) and draw.drop < self._model.law.drop
@@ -171,28 +205,46 @@ class Simulated(AsyncModel):
         if talk.has_results and not (talk.in_turns and calls):
             return _Reply(compose(talk.request, talk.all_results))
         preamble = "" if talk.has_results else PREAMBLE
-        return _Reply(preamble if calls else "Simulated answer: there is nothing to look up.", calls)
+        return _Reply(
+            preamble if calls else "Simulated answer: there is nothing to look up.", calls
+        )
 
     def _answer_in_swarm(self, talk: Conversation, truth: Truth, agent: str, draw: Draws) -> _Reply:
         """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
         open_parts = [
-            part for part in truth.parts if part.agent in self._asks and self._asks[part.agent] not in talk.previous_speakers
+            part
+            for part in truth.parts
+            if part.agent in self._asks and self._asks[part.agent] not in talk.previous_speakers
         ]
         over = [(self._asks[part.agent], {"query": part.query}) for part in open_parts][:1]
         if not any(part.agent == agent for part in truth.parts):
             return _Reply("" if over else "Simulated answer: there is nothing to look up.", over)
         reply = self._answer_with_tools(talk, truth, agent)
-        return reply if reply.calls or draw.drop < self._model.law.drop else _Reply(reply.text, over)
+        return (
+            reply if reply.calls or draw.drop < self._model.law.drop else _Reply(reply.text, over)
+        )
 
     def _answer_with_tools(self, talk: Conversation, truth: Truth, agent: str) -> _Reply:
-        """A specialist calls the tool its part needs and says what that told it; one agent for all calls those of every part."""
+        """A specialist calls the tool its part needs and says what that told it; one agent for all
+        calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
-        calls = {part.tool: _arguments(self._own[part.tool], part.query) for part in mine if part.tool in self._own}
+        calls = {
+            part.tool: _arguments(self._own[part.tool], part.query)
+            for part in mine
+            if part.tool in self._own
+        }
         if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
-        good = {result.tool: result.text for result in talk.results if not result.failed} if talk.has_results else {}
+        good = (
+            {result.tool: result.text for result in talk.results if not result.failed}
+            if talk.has_results
+            else {}
+        )
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
-        facts = [f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}." for name in known_by_heart]
+        facts = [
+            f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}."
+            for name in known_by_heart
+        ]
         facts += good.values()
         schema = json_answer.requested_schema(talk.system)
         if schema is not None:
@@ -205,13 +257,23 @@ class Simulated(AsyncModel):
         for name, spec in properties_of(tool.schema).items():
             if name == "labels":
                 labels = [part.agent for part in truth.parts]
-                args[name] = _without(labels, draw) if len(labels) > 1 and draw.drop < self._model.law.drop else labels
+                args[name] = (
+                    _without(labels, draw)
+                    if len(labels) > 1 and draw.drop < self._model.law.drop
+                    else labels
+                )
             elif spec.get("type") == "string":
-                args[name] = _own_words(talk, truth) if name == "query" else f"Simulated {name.replace('_', ' ')}."
+                args[name] = (
+                    _own_words(talk, truth)
+                    if name == "query"
+                    else f"Simulated {name.replace('_', ' ')}."
+                )
         return _Reply(calls=[(tool.name, args)])
 
 
-def _add_mistakes(reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws) -> _Reply:
+def _add_mistakes(
+    reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws
+) -> _Reply:
     """The calls of a reply with the law's mistakes in them, each with the count the model reports."""
     again = set(_CALL_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
     calls, count = reply.calls, len(reply.calls)
@@ -227,11 +289,18 @@ def _add_mistakes(reply: _Reply, talk: Conversation, asks: Mapping[str, str], la
     if not again and draw.over < law.over_trigger:
         count += 1
     count = max(count, len(calls))
-    counted_calls = [(name, {**args, "intent_count": count} if name in asks.values() else args) for name, args in calls]
+    counted_calls = [
+        (name, {**args, "intent_count": count} if name in asks.values() else args)
+        for name, args in calls
+    ]
     if not counted_calls or draw.garble >= law.malformed:
         return _Reply(reply.text, counted_calls)
     readable = _without(counted_calls, draw)
-    return _Reply(reply.text, readable, tuple(name for name, args in counted_calls if (name, args) not in readable))
+    return _Reply(
+        reply.text,
+        readable,
+        tuple(name for name, args in counted_calls if (name, args) not in readable),
+    )
 
 
 def _agent(place: str) -> str:

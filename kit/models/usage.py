@@ -14,9 +14,12 @@ SOME = 10**9
 
 
 def usage_of(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage:
-    """Returns what a whole reply cost; `size` is the estimate of what was read, `text` what was written beside calls."""
+    """Returns what a whole reply cost; `size` is the estimate of what was read, `text` what was
+    written beside calls."""
     counts = message.usage_metadata
-    if counts is None or not all(0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")):
+    if counts is None or not all(
+        0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")
+    ):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return estimate(spec, size, wrote)
     read, wrote = counts["input_tokens"], counts["output_tokens"]
@@ -30,7 +33,15 @@ def estimate(spec: ModelSpec, size: int, characters: int) -> Usage:
     return _bill(spec, size, -(-characters // CHARACTERS), estimated=True)
 
 
-def _bill(spec: ModelSpec, read: int, wrote: int, cached: int = 0, reasoning: int = 0, *, estimated: bool = False) -> Usage:
+def _bill(
+    spec: ModelSpec,
+    read: int,
+    wrote: int,
+    cached: int = 0,
+    reasoning: int = 0,
+    *,
+    estimated: bool = False,
+) -> Usage:
     return _new_usage(
         input_tokens=read,
         output_tokens=wrote,

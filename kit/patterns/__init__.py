@@ -14,9 +14,13 @@ from kit.patterns.swarm import SWARM
 from kit.runtime.pattern import Pattern
 
 _OFFERED = (MEDIATED, DIRECT, CLASSIFIER_GATEWAY, MONOLITH, SUPERVISOR, SWARM, A2A)
-PATTERNS: Mapping[str, Pattern] = Registry("pattern", ((pattern.name, pattern) for pattern in _OFFERED))
+PATTERNS: Mapping[str, Pattern] = Registry(
+    "pattern", ((pattern.name, pattern) for pattern in _OFFERED)
+)
 """Name -> pattern, in the order in which they are offered; a wrong name raises UnknownId with the nearest ones."""
-MODES: Mapping[str, Pattern] = Registry("pattern", ((pattern.name, pattern) for pattern in (*_OFFERED, PLAN_EXECUTE)))
+MODES: Mapping[str, Pattern] = Registry(
+    "pattern", ((pattern.name, pattern) for pattern in (*_OFFERED, PLAN_EXECUTE))
+)
 """Every way to run a turn: the patterns that any deck can be compared on, and the plans of decks that have skills."""
 
 

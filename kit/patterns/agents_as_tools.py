@@ -44,7 +44,8 @@ async def compose_rounds(
     most: int = MAX_ROUNDS,
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
 ) -> Outcome:
-    """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later ones. The last text is checked."""
+    """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later
+    ones. The last text is checked."""
     rounds, clean, whole, turn = 0, True, True, ctx.turn
     while decision.calls and rounds < most:
         rounds += 1
@@ -63,28 +64,50 @@ async def compose_rounds(
         turn.emitted_later += len(decision.asks)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
-    return outcome_of(await check_composition(decision.text, lead, thread, call, ctx, clean=whole), call)
+    return outcome_of(
+        await check_composition(decision.text, lead, thread, call, ctx, clean=whole), call
+    )
 
 
-async def check_composition(text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool) -> str:
-    """Returns the composition as the user may read it; a second one is asked for with what the first lacked in the prompt."""
+async def check_composition(
+    text: str, lead: LLMAgent, thread: Thread, call: AgentCall, ctx: RunContext, *, clean: bool
+) -> str:
+    """Returns the composition as the user may read it; a second one is asked for with what the
+    first lacked in the prompt."""
 
     async def again(notice: str) -> str:
         longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    line, sources = lead.card.preamble or ctx.turn.locale.sentences.preamble, "" if clean else material(thread)
-    return await acknowledge(text, ctx, again, clean=clean, sources=sources, lead_line=line, seconds=lead.time_budget)
+    line, sources = (
+        lead.card.preamble or ctx.turn.locale.sentences.preamble,
+        "" if clean else material(thread),
+    )
+    return await acknowledge(
+        text, ctx, again, clean=clean, sources=sources, lead_line=line, seconds=lead.time_budget
+    )
 
 
 def outcome_of(text: str, call: AgentCall) -> Outcome:
     """Returns a turn's text as its outcome; an empty text is a failure."""
     if text:
         return _answer(call_id=call.call_id, agent=call.agent, text=text)
-    return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason="insufficient", detail="no text composed")
+    return Failure(
+        call_id=call.call_id,
+        agent=call.agent,
+        axis="invocation",
+        reason="insufficient",
+        detail="no text composed",
+    )
 
 
 def material(thread: Thread) -> str:
     """Returns all that a model was given to read in this turn, without its own words since the request."""
-    request_place = max(place for place, message in enumerate(thread) if isinstance(message, HumanMessage))
-    return "\n".join(str(message.text) for place, message in enumerate(thread) if place <= request_place or message.type != "ai")
+    request_place = max(
+        place for place, message in enumerate(thread) if isinstance(message, HumanMessage)
+    )
+    return "\n".join(
+        str(message.text)
+        for place, message in enumerate(thread)
+        if place <= request_place or message.type != "ai"
+    )

@@ -1,7 +1,9 @@
-"""The gateway baseline: a structured-output classifier in front of agents that answer one after another.
+"""The gateway baseline: a structured-output classifier in front of agents that answer one after
+another.
 
-It is what agents-as-tools replaced, kept faithful so that the two can be compared: no preamble, no composition, mixed messages in
-sequence. The labels are the deck's cards, so it runs over any deck; the support agent goes first where there is one.
+It is what agents-as-tools replaced, kept faithful so that the two can be compared: no preamble, no
+composition, mixed messages in sequence. The labels are the deck's cards, so it runs over any deck;
+the support agent goes first where there is one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +22,15 @@ from kit.runtime.guards.checks import echo, verbatim
 from kit.runtime.job import QUERY, run_job
 from kit.runtime.pattern import Pattern
 
-CLASSIFY = "You are a classifier. Classify the user's latest message, and only that one; you do not answer it. The labels:"
+CLASSIFY = (
+    "You are a classifier. Classify the user's latest message, and only that one; you do "
+    "not answer it. The labels:"
+)
 
 
 async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
-    """Classify, then each labelled agent in turn; every agent after the first is asked for what is left of the message."""
+    """Classify, then each labelled agent in turn; every agent after the first is asked for what is
+    left of the message."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     decision = await classify(call, lead, ctx)
@@ -42,9 +48,13 @@ CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 
 
 async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Returns the labels as calls, in the order in which they are made, after the guards of a gateway: echo and verbatim."""
+    """Returns the labels as calls, in the order in which they are made, after the guards of a
+    gateway: echo and verbatim."""
     labels = "\n".join(f"{card.id}: {card.description}" for card in lead.sub_cards.values())
-    thread = [system_text(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"), *lead.open(call, ctx)[1:]]
+    thread = [
+        system_text(f"{CLASSIFY}\n{labels}{ctx.turn.memory.suffix('')}"),
+        *lead.open(call, ctx)[1:],
+    ]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
     submissions = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
     args: Mapping[str, object] = submissions[0] if submissions else {}
@@ -52,27 +62,46 @@ async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision
     ctx.turn.note(decision.asks, call.query)
     if ctx.turn.settings.guards.echo:
         decision = echo(decision, call, lead, ctx)
-    return verbatim(decision, call, ctx) if ctx.turn.settings.guards.verbatim and len(decision.asks) == 1 else decision
+    return (
+        verbatim(decision, call, ctx)
+        if ctx.turn.settings.guards.verbatim and len(decision.asks) == 1
+        else decision
+    )
 
 
-def _in_order(labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
+def _in_order(
+    labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext
+) -> tuple[AgentCall, ...]:
     label_set = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
-    agents = in_sequence([card.id for card in lead.sub_cards.values() if card.id in label_set], ctx.turn.settings.support_agent)
+    agents = in_sequence(
+        [card.id for card in lead.sub_cards.values() if card.id in label_set],
+        ctx.turn.settings.support_agent,
+    )
     default = ctx.turn.settings.default_sub_agent
     if not agents and default is not None and default in ctx.callees:
         agents = [default]
     words = query if isinstance(query, str) and query.strip() else call.query
     return tuple(
-        AgentCall(call_id=f"route-{n}", agent=agent, query=call.query if n > 1 else words, intent_count=len(agents))
+        AgentCall(
+            call_id=f"route-{n}",
+            agent=agent,
+            query=call.query if n > 1 else words,
+            intent_count=len(agents),
+        )
         for n, agent in enumerate(agents, 1)
     )
 
 
-async def _rewritten(ask: AgentCall, decision: Decision, call: AgentCall, ctx: RunContext) -> Sequence[AgentCall]:
-    """The call with what is left of the message for it, written by the helper model; the whole message where that fails."""
+async def _rewritten(
+    ask: AgentCall, decision: Decision, call: AgentCall, ctx: RunContext
+) -> Sequence[AgentCall]:
+    """The call with what is left of the message for it, written by the helper model; the whole
+    message where that fails."""
     others = ", ".join(other.agent for other in decision.asks if other is not ask)
     material = [human_text(call.query)]
-    text = await run_job(QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx, news=2)
+    text = await run_job(
+        QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx, news=2
+    )
     asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
     rewritten = replace(decision, asks=asks)
     if ctx.turn.settings.guards.verbatim:

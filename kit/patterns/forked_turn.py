@@ -7,7 +7,15 @@ from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.bodies.call import PREFIX, AgentError, AgentStarted, AnswerChosen, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.call import (
+    PREFIX,
+    AgentError,
+    AgentStarted,
+    AnswerChosen,
+    ModelStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from kit.core.bodies.speech import ResponseId
 from kit.core.bodies.turn import Fork, Replay, Resumed
 from kit.core.card import AgentCard
@@ -33,7 +41,8 @@ _UNPRICED = {"price_in": None, "price_out": None}
 
 @dataclass
 class ForkedTurn:
-    """A recording that plays one turn inside another: each call is played while it has one for it, and made after that."""
+    """A recording that plays one turn inside another: each call is played while it has one for it,
+    and made after that."""
 
     origin: Fork | Resumed
     """What the trace says of it."""
@@ -64,7 +73,13 @@ class ForkedTurn:
 
     def team(self, team: Team) -> Team:
         """Returns the team, its sub-agents played where the recording has them."""
-        return team.with_agents({key: ForkedAgent(agent, self) for key, agent in team.agents.items() if key != team.root})
+        return team.with_agents(
+            {
+                key: ForkedAgent(agent, self)
+                for key, agent in team.agents.items()
+                if key != team.root
+            }
+        )
 
     def model(self, path: str, model: BoundModel) -> BoundModel:
         """Returns the model of the next call from a path, for a call that is played under its own name."""
@@ -73,14 +88,19 @@ class ForkedTurn:
         if not isinstance(started, ModelStarted) or started.model == model.spec.key:
             return model
         key = started.model
-        return replace(model, spec=self.specs.get(key) or model.spec.model_copy(update={"key": key, **_UNPRICED}))
+        return replace(
+            model,
+            spec=self.specs.get(key) or model.spec.model_copy(update={"key": key, **_UNPRICED}),
+        )
 
     def find(self, place: str, request: Request) -> Take | None:
         """Returns the take of a call that is played; None when the call is to be made, and time runs from then on."""
         if self.error is not None:
             raise self.error
         path, event = place.rpartition(":")[0], self.log.events[-1]
-        calls = (self.recording.tools if isinstance(event.body, ToolStarted) else self.recording.models).get(path)
+        calls = (
+            self.recording.tools if isinstance(event.body, ToolStarted) else self.recording.models
+        ).get(path)
         if not calls:
             self.clock.run()
             return None
@@ -92,7 +112,14 @@ class ForkedTurn:
     def check(self, path: str, before: Request, now: Request) -> None:
         """Raises CassetteError where what is asked from a path is not what was recorded there."""
         if before != now:
-            text = misfit(f"turn {self.origin.turn_id}", "", path, now, [Take(place=path, request=before)], ADVICE)
+            text = misfit(
+                f"turn {self.origin.turn_id}",
+                "",
+                path,
+                now,
+                [Take(place=path, request=before)],
+                ADVICE,
+            )
             self.error = CassetteError(text)
             raise self.error
 
@@ -103,7 +130,9 @@ class ForkedTurn:
     def keep(self, place: str, request: Request, **outcome: Any) -> None:
         """Does nothing: the trace has what is called."""
 
-    def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
+    def keep_fault(
+        self, place: str, request: Request, error: BaseException, **outcome: Any
+    ) -> None:
         """Does nothing: the trace has what failed."""
 
 
@@ -130,10 +159,14 @@ class ForkedAgent:
         if self.turn.error is not None:
             raise self.turn.error
         started = next(
-            e.body for e in reversed(ctx.turn.log.events) if e.span_id == ctx.span_id and isinstance(e.body, AgentStarted)
+            e.body
+            for e in reversed(ctx.turn.log.events)
+            if e.span_id == ctx.span_id and isinstance(e.body, AgentStarted)
         )
         recording = self.turn.recording
-        played = recording.agents.pop(ctx.path, None) or recording.answers.pop(question(started), None)
+        played = recording.agents.pop(ctx.path, None) or recording.answers.pop(
+            question(started), None
+        )
         if played is None:
             self.turn.clock.run()
             return await self.agent.run(call, ctx)
@@ -153,7 +186,9 @@ async def _play(played: PlayedAgent, ctx: RunContext, clock: ReplayClock) -> Non
             spans[event.span_id] = log.new_span(), spans[event.parent_span_id][0]
         elif event.span_id not in spans:
             top = event.kind.endswith("_started")
-            spans[event.span_id] = (log.new_span(), ctx.span_id) if top else (ctx.span_id, ctx.parent_span_id)
+            spans[event.span_id] = (
+                (log.new_span(), ctx.span_id) if top else (ctx.span_id, ctx.parent_span_id)
+            )
         span_id, parent_id = spans[event.span_id]
         if span_id == ctx.span_id and isinstance(event.body, AgentError | ResponseId):
             continue  # the dispatch says it again
@@ -167,13 +202,20 @@ async def _play(played: PlayedAgent, ctx: RunContext, clock: ReplayClock) -> Non
 
 
 def _remember(event: Event, events: Sequence[Event], ctx: RunContext) -> None:
-    """Keeps in the turn what its later calls are held to: what was counted against the cap, which lookups are barred."""
+    """Keeps in the turn what its later calls are held to: what was counted against the cap, which
+    lookups are barred."""
     match event.body:
         case AnswerChosen(members=members):
             ctx.turn.take(len(members) - 1)
         case ToolEnded(error=str(error)) if error.startswith("principal_mismatch"):
-            start = next(e.body for e in events if e.span_id == event.span_id and isinstance(e.body, ToolStarted))
-            ctx.turn.barred.add(lookup_key(ToolCall(name=start.tool, args=dict(start.args), id=None)))
+            start = next(
+                e.body
+                for e in events
+                if e.span_id == event.span_id and isinstance(e.body, ToolStarted)
+            )
+            ctx.turn.barred.add(
+                lookup_key(ToolCall(name=start.tool, args=dict(start.args), id=None))
+            )
         case _:
             pass
 
@@ -183,11 +225,21 @@ def _parts(body: object) -> Request:
     match body:
         case ModelStarted():
             lines = ((f"message {n}", line) for n, line in enumerate(body.input, body.before + 1))
-            return (("what follows the prompt", body.system), ("the number of messages before", str(body.before)), *lines)
+            return (
+                ("what follows the prompt", body.system),
+                ("the number of messages before", str(body.before)),
+                *lines,
+            )
         case ToolStarted():
-            return (("arguments", json.dumps(dict(body.args), sort_keys=True, indent=1, default=str)),)
+            return (
+                ("arguments", json.dumps(dict(body.args), sort_keys=True, indent=1, default=str)),
+            )
         case AgentStarted():
             fields = json.dumps(body.fields, sort_keys=True, default=str)
-            return (("query", body.query), ("prior_context", body.prior_context or ""), ("fields", fields))
+            return (
+                ("query", body.query),
+                ("prior_context", body.prior_context or ""),
+                ("fields", fields),
+            )
         case _:
             raise TypeError(f"{type(body).__name__} asks nothing")

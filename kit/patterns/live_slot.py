@@ -33,7 +33,8 @@ class _Part:
 
 
 class LiveSlot:
-    """One stream to the user, held by one part at a time; the others buffer and follow in the order they began to speak."""
+    """One stream to the user, held by one part at a time; the others buffer and follow in the order
+    they began to speak."""
 
     def __init__(self, ctx: RunContext):
         self._ctx = ctx
@@ -50,13 +51,19 @@ class LiveSlot:
     def listen(self, path: str) -> Hear | None:
         """Returns what gets the words of the invocation at `path`, and "" when they turn out to lead to a tool call."""
         part = self._parts.get(path)
-        return None if part is None else lambda piece, _="": self._say(part, piece) if piece else self._take_back(part)
+        return (
+            None
+            if part is None
+            else lambda piece, _="": self._say(part, piece) if piece else self._take_back(part)
+        )
 
     async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
         return await fan_out(calls, self._ctx._replace(slot=self.listen), self._carry)
 
-    async def _carry(self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]) -> Outcome:
+    async def _carry(
+        self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]
+    ) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
@@ -77,7 +84,8 @@ class LiveSlot:
         self._news.set()
 
     async def drive(self) -> None:
-        """Speaks the live part as it comes, then the next: what had waited with a pause after each piece, the rest live."""
+        """Speaks the live part as it comes, then the next: what had waited with a pause after each
+        piece, the rest live."""
         position, late = 0, False
         while position < len(self._order) or not self._closed:
             if position == len(self._order):
@@ -132,7 +140,8 @@ class LiveSlot:
 
 @asynccontextmanager
 async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
-    """A slot for one turn; when the block ends every part has been spoken, and when it is left otherwise nothing more is said."""
+    """A slot for one turn; when the block ends every part has been spoken, and when it is left
+    otherwise nothing more is said."""
     slot = LiveSlot(ctx)
     driver = asyncio.create_task(slot.drive(), name=f"live slot {ctx.turn.log.turn_id}")
     try:
@@ -145,7 +154,8 @@ async def live_slot(ctx: RunContext) -> AsyncGenerator[LiveSlot]:
 
 
 def slot_outcome(slot: LiveSlot, call: AgentCall, ctx: RunContext) -> Outcome:
-    """Returns the outcome of a turn whose text the user has read; the fixed sentences it owes are appended (decisions 1)."""
+    """Returns the outcome of a turn whose text the user has read; the fixed sentences it owes are
+    appended (decisions 1)."""
     text = settle(slot.text, ctx)
     if slot.text and text.startswith(slot.text) and len(text) > len(slot.text):
         ctx.emit(Text(channel="answer", text=text[len(slot.text) :]))

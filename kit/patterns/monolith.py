@@ -20,16 +20,25 @@ from kit.tools.tool import ToolResult
 
 
 def one_agent(deck: Deck) -> Deck:
-    """The same deck with the orchestrator holding all tools and blocks of its sub-agents, which nobody calls any more."""
+    """The same deck with the orchestrator holding all tools and blocks of its sub-agents, which
+    nobody calls any more."""
     lead = deck.cards[deck.settings.orchestrator]
     cards = (lead, *deck.active_sub_agents(lead))
-    own = [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]  # those say how to route
+    own = [
+        block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"
+    ]  # those say how to route
     union = lead.model_copy(
         update={
             "tools": tuple(dict.fromkeys(tool for card in cards for tool in deck.tools_on(card))),
             "tool_grants": {},
-            "tool_config": {tool: config for card in cards for tool, config in card.tool_config.items()},
-            "prompt_blocks": tuple(dict.fromkeys([*own, *(block for card in cards[1:] for block in card.prompt_blocks)])),
+            "tool_config": {
+                tool: config for card in cards for tool, config in card.tool_config.items()
+            },
+            "prompt_blocks": tuple(
+                dict.fromkeys(
+                    [*own, *(block for card in cards[1:] for block in card.prompt_blocks)]
+                )
+            ),
             "sub_agents": (),
         }
     )
@@ -38,7 +47,8 @@ def one_agent(deck: Deck) -> Deck:
 
 
 async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
-    """Model and tools until there is nothing more to call. A tool call stands for the part of the agent whose tool it is.
+    """Model and tools until there is nothing more to call. A tool call stands for the part of the
+    agent whose tool it is.
 
     So the same acknowledgement holds: a part of which every tool failed is owned up to.
     """
@@ -51,19 +61,28 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     while reply.calls and ctx.turn.rounds < MAX_ROUNDS:
         ctx.turn.open_round(())
         ctx.ledger.before_tools(len(reply.calls))
-        tool_runs = await lead.call_tools(reply.calls, ctx, tool_owners(ctx.turn.agents, call.agent))
+        tool_runs = await lead.call_tools(
+            reply.calls, ctx, tool_owners(ctx.turn.agents, call.agent)
+        )
         thread += [reply.message, *(message for message, _ in tool_runs)]
         results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
         clean = _note_parts(results, call, ctx)
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
     text = nobody_can(ctx) if reply.text.startswith(NO_ANSWER) else reply.text.strip()
-    return outcome_of(await check_composition(text, lead, thread, call, ctx, clean=clean) if results else scrub(text, ctx), call)
+    return outcome_of(
+        await check_composition(text, lead, thread, call, ctx, clean=clean)
+        if results
+        else scrub(text, ctx),
+        call,
+    )
 
 
 MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(deck)))
 
 
-def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall, ctx: RunContext) -> bool:
+def _note_parts(
+    results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall, ctx: RunContext
+) -> bool:
     """Keeps what became of each agent's part: an answer when one of its tools gave data. True when nothing is owed."""
     owners = tool_owners(ctx.turn.agents, call.agent)
     parts: dict[str, list[tuple[ToolCall, ToolResult]]] = {}
@@ -72,7 +91,9 @@ def _note_parts(results: Sequence[tuple[ToolCall, ToolResult]], call: AgentCall,
             parts.setdefault(owners[tool_call["name"]], []).append((tool_call, result))
     now = Timing(started=0.0, ended=ctx.turn.log.now())
     outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
-    ctx.turn.record(outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes])
+    ctx.turn.record(
+        outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes]
+    )
     return all(isinstance(outcome, Answer) and not outcome.reservation for outcome in outcomes)
 
 
@@ -81,7 +102,9 @@ def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timin
     faults = [result for _, result in mine if result.fault]
     if len(faults) == len(mine):
         reason, detail = data_reason(faults)
-        return Failure(call_id=call_id, agent=agent, axis="data", reason=reason, detail=detail, timing=timing)
+        return Failure(
+            call_id=call_id, agent=agent, axis="data", reason=reason, detail=detail, timing=timing
+        )
     text = "\n".join(result.text for _, result in mine if not result.fault)
     return Answer(call_id=call_id, agent=agent, text=text, timing=timing, **answer_parts(mine))
 

@@ -1,4 +1,5 @@
-"""Plan and execute: the message becomes a plan, each step of it runs in an executor of its own, failures are planned around."""
+"""Plan and execute: the message becomes a plan, each step of it runs in an executor of its own,
+failures are planned around."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -27,7 +28,10 @@ PLAN = "plan_"
 """What the id of a plan has before that of the turn it was made in."""
 HOUR = 3_600_000
 """Milliseconds that a turn may take whose plan has no limit of time."""
-LACKS = "this deck cannot run turns as plans: give it skills, and a planner and an executor under `planning:` (docs/plans.md)"
+LACKS = (
+    "this deck cannot run turns as plans: give it skills, and a planner and an executor "
+    "under `planning:` (docs/plans.md)"
+)
 
 
 def plan_team(deck: Deck, bind: Bind) -> Team:
@@ -39,7 +43,9 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
     if settings is None:
         raise BindError(LACKS)
     lead = deck.cards[deck.settings.orchestrator]
-    blocks = [block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"]  # those say how to route
+    blocks = [
+        block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"
+    ]  # those say how to route
     manager = lead.model_copy(
         update={
             "tools": (),
@@ -49,9 +55,16 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
         }
     )
     time = settings.budget.time_budget_ms
-    limits = {"cap": MOST_STEPS + 2 * MOST_REPLANS + 1, "turn_budget_ms": time + deck.settings.turn_budget_ms if time else HOUR}
-    own = deck.settings.model_copy(update={**limits, "default_sub_agent": None, "support_agent": None})
-    team = bind(replace(deck, cards=Registry("card", {**deck.cards, manager.id: manager}), settings=own))
+    limits = {
+        "cap": MOST_STEPS + 2 * MOST_REPLANS + 1,
+        "turn_budget_ms": time + deck.settings.turn_budget_ms if time else HOUR,
+    }
+    own = deck.settings.model_copy(
+        update={**limits, "default_sub_agent": None, "support_agent": None}
+    )
+    team = bind(
+        replace(deck, cards=Registry("card", {**deck.cards, manager.id: manager}), settings=own)
+    )
     services_of(team.agents)
     return team
 
@@ -66,20 +79,35 @@ def services_of(agents: Mapping[str, Agent]) -> PlanServices:
 
 
 async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None) -> Outcome:
-    """Plans the message, or takes up a plan of that id, and takes it to its end; one that is stopped can be taken up.
+    """Plans the message, or takes up a plan of that id, and takes it to its end; one that is
+    stopped can be taken up.
 
-    Of one that has ended, its process perhaps before it answered, the answer is given again, and that nothing more was done.
+    Of one that has ended, its process perhaps before it answered, the answer is given again, and
+    that nothing more was done.
     """
     turn, settings = ctx.turn, ctx.turn.settings.planning
     lead = turn.agents[call.agent]
     assert isinstance(lead, LLMAgent) and settings is not None
     services = services_of(turn.agents)
-    ctx.emit(Text(channel="lead", text=lead.card.preamble or turn.locale.sentences.preamble, synthetic=True))
-    ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))  # first: whoever resumes this turn takes up that plan
+    ctx.emit(
+        Text(
+            channel="lead",
+            text=lead.card.preamble or turn.locale.sentences.preamble,
+            synthetic=True,
+        )
+    )
+    ctx.emit(
+        PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}")
+    )  # first: whoever resumes this turn takes up that plan
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan
     journal = Journal(
-        services.documents.events, record.who, plan.session_id, plan.plan_id, clock=services.clock, secrets=turn.log.secrets
+        services.documents.events,
+        record.who,
+        plan.session_id,
+        plan.plan_id,
+        clock=services.clock,
+        secrets=turn.log.secrets,
     )
     if plan_id is None:
         await journal.write("user_message.received")
@@ -91,13 +119,17 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     return await answer_of(manager, lead, call, ctx)
 
 
-async def _record(call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None) -> PlanRecord:
+async def _record(
+    call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None
+) -> PlanRecord:
     who, turn_id, plans = ctx.inherited.principal, ctx.turn.log.turn_id, services.documents.plans
     lease = services.lease, services.clock
     if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, *lease)):
         return record
     task = without_secret_words(call.query, ctx.turn.log.secrets)
-    plan = new_plan(plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, task, services.clock())
+    plan = new_plan(
+        plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, task, services.clock()
+    )
     return await create(plans, plan, who, turn_id, *lease)
 
 

@@ -24,19 +24,25 @@ Answers = bool | Mapping[str, bool] | None
 """The user's yes or no: to all that the turn asked, or by the key of each question; None where nothing was asked."""
 
 
-def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = None, flags: Flags = NO_FLAGS) -> Turn:
-    """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is called by the cards' strategies.
+def resume_turn(
+    kit: Forkable, who: Principal, turn_id: str, answers: Answers = None, flags: Flags = NO_FLAGS
+) -> Turn:
+    """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is
+    called by the cards' strategies.
 
-    `flags`: those of the session that it was asked in, which the store does not keep. A plan is taken up by a turn of its own.
-    Raises ResumeError for a turn that is not there, is somebody else's, has ended, lacks an answer or cannot be played,
-    CassetteError where a card has changed since, FaultError where it was made to fail and this kit was opened without faults.
+    `flags`: those of the session that it was asked in, which the store does not keep. A plan is
+    taken up by a turn of its own. Raises ResumeError for a turn that is not there, is somebody
+    else's, has ended, lacks an answer or cannot be played, CassetteError where a card has changed
+    since, FaultError where it was made to fail and this kit was opened without faults.
     """
     store, turn = kit.store, kit.store.turn(turn_id.removeprefix(PLAN))
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     events, pattern = store.events(turn.id), MODES[turn.pattern]
     is_plan, same = pattern is PLAN_EXECUTE, kit.team.orchestrator.model.spec.key == turn.model
-    base = kit if is_plan or same else kit.on(turn.model)  # of a plan nothing is played, so that any model can go on with it
+    base = (
+        kit if is_plan or same else kit.on(turn.model)
+    )  # of a plan nothing is played, so that any model can go on with it
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
@@ -50,12 +56,22 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
     check_prompts(turn, recording, team, store, None)
     planned = parse_all(recording.turn.faults, team.agents, team.root)
     if planned and not kit.faults:
-        raise FaultError("this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)")
+        raise FaultError(
+            "this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"
+        )
     if not store.claim_turn(turn.id):
-        raise ResumeError(f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once")
+        raise ResumeError(
+            f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once"
+        )
     origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
     forked = ForkedTurn(origin, recording, {OFFLINE.key: OFFLINE, **team.deck.models})
-    host = ForkHost(forked.team(team), store, kit.recorder, forked.pattern(pattern), recording.today or kit.today)
+    host = ForkHost(
+        forked.team(team),
+        store,
+        kit.recorder,
+        forked.pattern(pattern),
+        recording.today or kit.today,
+    )
     with inject_faults(planned):
         return run_turn(
             turn.message,
@@ -69,22 +85,36 @@ def resume_turn(kit: Forkable, who: Principal, turn_id: str, answers: Answers = 
         )
 
 
-def _resume_plan(kit: Forkable, turn: TurnRecord, events: list[Event], session: Session, team: Team) -> Turn:
-    """Starts a turn that takes up the plan of another one, which may itself have taken it up, after its last complete step."""
+def _resume_plan(
+    kit: Forkable, turn: TurnRecord, events: list[Event], session: Session, team: Team
+) -> Turn:
+    """Starts a turn that takes up the plan of another one, which may itself have taken it up, after
+    its last complete step."""
     taken = [event.body.plan_id for event in events if isinstance(event.body, PlanTaken)]
-    host = ForkHost(team, kit.store, kit.recorder, resumed(taken[-1] if taken else f"{PLAN}{turn.id}"), kit.today)
+    host = ForkHost(
+        team,
+        kit.store,
+        kit.recorder,
+        resumed(taken[-1] if taken else f"{PLAN}{turn.id}"),
+        kit.today,
+    )
     return run_turn(turn.message, session, host, host.pattern)
 
 
 def _recording(team: Team, events: list[Event]) -> TurnRecording:
     """Reads what is played: by each card, what becomes of an agent that was at work when the process died."""
-    by_strategy = {name: {i for i, agent in team.agents.items() if agent.card.resume == name} for name in ("partial", "reuse")}
+    by_strategy = {
+        name: {i for i, agent in team.agents.items() if agent.card.resume == name}
+        for name in ("partial", "reuse")
+    }
     return resumed_recording(events, team.root, by_strategy["partial"], by_strategy["reuse"])
 
 
 def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
     """Returns the acts with the user's answers. Raises ResumeError while a question is open."""
-    replies = dict.fromkeys(acts.questions, answers) if isinstance(answers, bool) else dict(answers or {})
+    replies = (
+        dict.fromkeys(acts.questions, answers) if isinstance(answers, bool) else dict(answers or {})
+    )
     missing = [one.question for key, one in acts.questions.items() if key not in replies]
     if missing:
         raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")

@@ -23,17 +23,27 @@ NO_FLAGS: Flags = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Stages:
-    """The team of each pattern: the deck's own, or one bound from the same cards, models and tools when it is first asked for."""
+    """The team of each pattern: the deck's own, or one bound from the same cards, models and tools
+    when it is first asked for."""
 
     plain: Team
     bind: Callable[[Deck], Team]
-    bound: dict[tuple[str, str, _Cohort, str], Team] = field(default_factory=dict[tuple[str, str, _Cohort, str], Team])
+    bound: dict[tuple[str, str, _Cohort, str], Team] = field(
+        default_factory=dict[tuple[str, str, _Cohort, str], Team]
+    )
     """By stage, surface, cohort and persona; of those with a persona the one asked for last comes last."""
     retired: list[Closing] = field(default_factory=list[Closing])
     """What belongs to teams that are no longer kept; turns of theirs may still run."""
 
-    def team(self, pattern: Pattern, surface: str | None = None, flags: Flags = NO_FLAGS, persona: str = "") -> Team:
-        """The team a pattern runs with on a surface, the deck's own when none is named, under these flags, with that persona.
+    def team(
+        self,
+        pattern: Pattern,
+        surface: str | None = None,
+        flags: Flags = NO_FLAGS,
+        persona: str = "",
+    ) -> Team:
+        """The team a pattern runs with on a surface, the deck's own when none is named, under these
+        flags, with that persona.
 
         Flags that are not given are as in the deck. A team is bound once and kept (decisions 28), of those
         with a persona the newest. Raises BindError or UnknownId
@@ -43,7 +53,12 @@ class Stages:
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
         cohort = _cohort(flags, self.plain.deck.flags) if flags else frozenset[tuple[str, bool]]()
-        key = (pattern.name if pattern.stage else "", surface or self.plain.deck.surface, cohort, persona)
+        key = (
+            pattern.name if pattern.stage else "",
+            surface or self.plain.deck.surface,
+            cohort,
+            persona,
+        )
         if key not in self.bound:
             deck = self.plain.deck
             own = with_persona(replace(deck, flags={**deck.flags, **flags}), persona)

@@ -9,7 +9,10 @@ from kit.runtime.context import RunContext
 from kit.runtime.guards.checks import decide, verbatim
 from kit.runtime.pattern import Pattern
 
-TURNS = "Call one tool at a time. After each result you decide again: call the next one, or answer when nothing is missing."
+TURNS = (
+    "Call one tool at a time. After each result you decide again: call the next one, or "
+    "answer when nothing is missing."
+)
 
 OFF = {"failsafe": False, "overlap": False, "verbatim": False}
 """Guards that compare a decision with the whole message: here it is about one part of it by design."""
@@ -34,7 +37,15 @@ def _first(decision: Decision, ctx: RunContext) -> Decision:
         return decision
     for ask in decision.asks[1:]:
         reason = "one at a time: the supervisor decides again after the first"
-        ctx.emit(GuardActed(guard="one_at_a_time", action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+        ctx.emit(
+            GuardActed(
+                guard="one_at_a_time",
+                action="dropped",
+                agent=ask.agent,
+                call_id=ask.call_id,
+                reason=reason,
+            )
+        )
     return decision.calling(decision.asks[:1])
 
 

@@ -1,4 +1,5 @@
-"""Swarm: nobody routes; the agent that holds the conversation answers its part and hands it to the next card as an outcome."""
+"""Swarm: nobody routes; the agent that holds the conversation answers its part and hands it to the
+next card as an outcome."""
 
 from dataclasses import replace
 
@@ -11,27 +12,36 @@ from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Pattern
 
-HOLD = """You share this conversation with other specialists, and you hold it now. Answer the part that is yours, then hand the \
-rest over by calling the one whose part it is. When nothing of it is yours, hand it over without a word.
+HOLD = """You share this conversation with other specialists, and you hold it now. Answer the part that is yours, \
+then hand the rest over by calling the one whose part it is. When nothing of it is yours, hand it over without a word.
 Your part: {part}"""
 
 
 def peers(deck: Deck) -> Deck:
-    """The same deck with every sub-agent able to call every other one: a call is a hand-over, and runs nothing by itself."""
+    """The same deck with every sub-agent able to call every other one: a call is a hand-over, and
+    runs nothing by itself."""
     members = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
     ids = [card.id for card in members]
     cards, blocks = dict(deck.cards), dict(deck.blocks)
     for card in members:
         part = " ".join(card.description.split())
-        hold = Block(id=f"swarm-{card.id}", category="instructions", owner="platform", text=HOLD.format(part=part))
+        hold = Block(
+            id=f"swarm-{card.id}",
+            category="instructions",
+            owner="platform",
+            text=HOLD.format(part=part),
+        )
         others = tuple(other for other in ids if other != card.id)
         blocks[hold.id] = hold
-        cards[card.id] = card.model_copy(update={"sub_agents": others, "prompt_blocks": (*card.prompt_blocks, hold.id)})
+        cards[card.id] = card.model_copy(
+            update={"sub_agents": others, "prompt_blocks": (*card.prompt_blocks, hold.id)}
+        )
     return replace(deck, cards=Registry("card", cards), blocks=Registry("block", blocks))
 
 
 async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
-    """Whoever spoke last gets the whole message; it travels from hand to hand until nobody hands it on. The cap counts hands."""
+    """Whoever spoke last gets the whole message; it travels from hand to hand until nobody hands it
+    on. The cap counts hands."""
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     holder: str | None = _entry(lead, ctx)
@@ -39,10 +49,16 @@ async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
     async with live_slot(ctx) as slot:
         while holder is not None:
             ask = AgentCall(
-                call_id=f"hand-{len(earlier) + 1}", agent=holder, query=call.query, prior_context="\n".join(earlier) or None
+                call_id=f"hand-{len(earlier) + 1}",
+                agent=holder,
+                query=call.query,
+                prior_context="\n".join(earlier) or None,
             )
             fan = await slot.ask([ask])
-            earlier += [f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}" for o in fan.outcomes]
+            earlier += [
+                f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}"
+                for o in fan.outcomes
+            ]
             holder = _next(fan, ctx)
     return slot_outcome(slot, call, ctx)
 
@@ -51,9 +67,14 @@ SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
 
 
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
-    """Returns who holds the conversation at first: the last agent of the turn before, else the default, else the first member."""
+    """Returns who holds the conversation at first: the last agent of the turn before, else the
+    default, else the first member."""
     members = [card.id for card in lead.sub_cards.values()]
-    candidates = (*reversed(ctx.turn.dynamic.in_play), ctx.turn.settings.default_sub_agent, *members)
+    candidates = (
+        *reversed(ctx.turn.dynamic.in_play),
+        ctx.turn.settings.default_sub_agent,
+        *members,
+    )
     return next((agent for agent in candidates if agent in members), None)
 
 
@@ -64,7 +85,15 @@ def _next(fan: FanOut, ctx: RunContext) -> str | None:
         return None
     if any(outcome.agent == over.agent for outcome in ctx.turn.outcomes):
         reason = "it has held the conversation in this turn already"
-        ctx.emit(GuardActed(guard="no_return", action="dropped", agent=over.agent, call_id=over.call_id, reason=reason))
+        ctx.emit(
+            GuardActed(
+                guard="no_return",
+                action="dropped",
+                agent=over.agent,
+                call_id=over.call_id,
+                reason=reason,
+            )
+        )
         return None
     ctx.turn.emitted_later += 1
     return over.agent

@@ -1,7 +1,9 @@
-"""Race, ensemble and pipeline: policies of one ask_ call, each an agent like any other, made of others.
+"""Race, ensemble and pipeline: policies of one ask_ call, each an agent like any other, made of
+others.
 
-Because they are agents, whatever holds for a dispatch holds for them: one span with its members below, one account that their
-spend rolls up into, a typed outcome. The caller composes as ever (decisions 1). Members count against the cap (decisions 12).
+Because they are agents, whatever holds for a dispatch holds for them: one span with its members
+below, one account that their spend rolls up into, a typed outcome. The caller composes as ever
+(decisions 1). Members count against the cap (decisions 12).
 """
 
 import asyncio
@@ -48,7 +50,14 @@ class TopologyAgent:
         assert kind != "delegate", "a delegate is the agent itself"
         outcome, winner, because = await _KINDS[kind](self, members, call, ctx)
         ctx.emit(
-            AnswerChosen(agent=call.agent, call_id=call.call_id, policy=kind, members=members, winner=winner, because=because)
+            AnswerChosen(
+                agent=call.agent,
+                call_id=call.call_id,
+                policy=kind,
+                members=members,
+                winner=winner,
+                because=because,
+            )
         )
         return outcome.model_copy(update={"call_id": call.call_id, "agent": call.agent})
 
@@ -61,29 +70,47 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
         bound = [member for member in topology.members if member in team.agents]
         if topology.kind == "delegate" or len(bound) < 2:
             continue  # what an environment leaves unbound cannot race
-        names = [m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}" for n, m in enumerate(bound, 1)]
+        names = [
+            m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}"
+            for n, m in enumerate(bound, 1)
+        ]
         agents |= {name: team.agents[member] for name, member in zip(names, bound, strict=True)}
         card = team.agents[agent_id].card
         below = (*names, *([topology.judge] if topology.judge else ()))
         rubric = team.deck.rubrics.get(card.eval.rubric) if card.eval is not None else None
         text = rubric.text if rubric is not None else ""
-        agents[agent_id] = TopologyAgent(card.model_copy(update={"sub_agents": below}), topology, tuple(names), text)
+        agents[agent_id] = TopologyAgent(
+            card.model_copy(update={"sub_agents": below}), topology, tuple(names), text
+        )
     return team.with_agents(agents) if agents else team
 
 
-async def race(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def race(
+    asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext
+) -> Verdict:
     """Takes the first answer that meets the bar and stops the others; else the best with a caveat, else a failure."""
     bar = asked_agent.topology.bar
-    tasks = {asyncio.create_task(_ask_member(call, member, n, ctx)): member for n, member in enumerate(members, 1)}
+    tasks = {
+        asyncio.create_task(_ask_member(call, member, n, ctx)): member
+        for n, member in enumerate(members, 1)
+    }
     finished: list[tuple[Outcome, str]] = []
     pending = set(tasks)
     try:
         while pending:
             complete, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in (task for task in tasks if task in complete):  # of those that end at one moment, the first listed
+            for task in (
+                task for task in tasks if task in complete
+            ):  # of those that end at one moment, the first listed
                 outcome = task.result()
-                if isinstance(outcome, Answer) and (bar is None or (outcome.confidence or 0.0) >= bar):
-                    return outcome, tasks[task], "the first to answer" if bar is None else f"the first to meet {bar:g}"
+                if isinstance(outcome, Answer) and (
+                    bar is None or (outcome.confidence or 0.0) >= bar
+                ):
+                    return (
+                        outcome,
+                        tasks[task],
+                        "the first to answer" if bar is None else f"the first to meet {bar:g}",
+                    )
                 finished.append((outcome, tasks[task]))
     finally:
         for task in tasks:
@@ -92,20 +119,30 @@ async def race(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCa
     return _best(finished, UNSURE, "none met the bar")
 
 
-async def ensemble(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def ensemble(
+    asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext
+) -> Verdict:
     """Asks all members; the judge picks an answer by the rubric, or merges them."""
-    results = await asyncio.gather(*(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True)
+    results = await asyncio.gather(
+        *(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True
+    )
     outcomes: list[Outcome] = []
     for result in results:
         if isinstance(result, BaseException):
             raise result
         outcomes.append(result)
-    answers = [(outcome, member) for outcome, member in zip(outcomes, members, strict=True) if isinstance(outcome, Answer)]
+    answers = [
+        (outcome, member)
+        for outcome, member in zip(outcomes, members, strict=True)
+        if isinstance(outcome, Answer)
+    ]
     if not answers:
         return outcomes[0], None, "none answered"
     if len(answers) == 1:
         return *answers[0], "only one answered"
-    judgement = await dispatch(_to_judge(asked_agent, call, [answer for answer, _ in answers]), ctx, "2.1")
+    judgement = await dispatch(
+        _to_judge(asked_agent, call, [answer for answer, _ in answers]), ctx, "2.1"
+    )
     verdict = _read(judgement)
     best = verdict.get("best")
     if not isinstance(best, int) or not 1 <= best <= len(answers):
@@ -113,12 +150,16 @@ async def ensemble(asked_agent: TopologyAgent, members: Sequence[str], call: Age
     answer, member = answers[best - 1]
     if merged := _merged(asked_agent.card, verdict.get("merged")):
         text, confidence = merged
-        merged_answer = answer.model_copy(update={"text": text, "confidence": confidence or answer.confidence})
+        merged_answer = answer.model_copy(
+            update={"text": text, "confidence": confidence or answer.confidence}
+        )
         return merged_answer, None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
-async def pipeline(asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext) -> Verdict:
+async def pipeline(
+    asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext
+) -> Verdict:
     """Has the first member draft and the second revise; a draft that is sure enough, or that nobody revises, stands."""
     bar = asked_agent.topology.bar
     draft = await _ask_member(call, members[0], 1, ctx)
@@ -133,7 +174,9 @@ async def pipeline(asked_agent: TopologyAgent, members: Sequence[str], call: Age
     return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
 
 
-_KINDS: Mapping[str, Callable[[TopologyAgent, Sequence[str], AgentCall, RunContext], Awaitable[Verdict]]] = {
+_KINDS: Mapping[
+    str, Callable[[TopologyAgent, Sequence[str], AgentCall, RunContext], Awaitable[Verdict]]
+] = {
     "race": race,
     "ensemble": ensemble,
     "pipeline": pipeline,
@@ -146,9 +189,13 @@ async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunConte
 
 
 def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
-    candidates = "\n\n".join(f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1))
+    candidates = "\n\n".join(
+        f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1)
+    )
     query = f"Request: {call.query}\n\nCriteria:\n{asked_agent.rubric}\n\n{candidates}"
-    return AgentCall(call_id=f"{call.call_id}-judge", agent=asked_agent.topology.judge or "", query=query)
+    return AgentCall(
+        call_id=f"{call.call_id}-judge", agent=asked_agent.topology.judge or "", query=query
+    )
 
 
 def _read(outcome: Outcome) -> Mapping[str, Any]:
@@ -158,7 +205,8 @@ def _read(outcome: Outcome) -> Mapping[str, Any]:
 
 
 def _merged(card: AgentCard, value: object) -> tuple[str, float | None] | None:
-    """Returns what a judge made of several answers, as the card's own contract reads it; None where that is no answer."""
+    """Returns what a judge made of several answers, as the card's own contract reads it; None where
+    that is no answer."""
     text = value.strip() if isinstance(value, str) else json.dumps(value) if value else ""
     reading = contract_of(card).read(text) if text else None
     return None if isinstance(reading, Breach) else reading
@@ -170,7 +218,9 @@ def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) ->
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)
         return _with_caveat(answer, caveat), member, f"{because}: the best that finished"
-    unsure = [outcome for outcome, _ in finished if isinstance(outcome, Failure) and outcome.suggestion]
+    unsure = [
+        outcome for outcome, _ in finished if isinstance(outcome, Failure) and outcome.suggestion
+    ]
     return (unsure or [outcome for outcome, _ in finished])[0], None, f"{because}: none answered"
 
 

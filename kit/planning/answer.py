@@ -1,4 +1,5 @@
-"""What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words for where it stopped."""
+"""What the user reads of a plan: an answer composed from the outputs of its steps, or fixed words
+for where it stopped."""
 
 import json
 from collections.abc import Iterator
@@ -33,11 +34,19 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         ctx.emit(Acknowledged(path="rescued", owed=debt(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
     inputs = {step.input_from_step for step in plan.steps}
-    steps = [step for step in complete_steps(plan) if step.step_index not in inputs]  # the others stand in what used them
-    calls = [AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={}) for step in steps]
+    steps = [
+        step for step in complete_steps(plan) if step.step_index not in inputs
+    ]  # the others stand in what used them
+    calls = [
+        AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={})
+        for step in steps
+    ]
     values = [await manager.value(step) for step in steps]
     texts = [words_of(value) for value in values]
-    answers = [Answer(call_id=ask.call_id, agent=executor, text=text) for ask, text in zip(calls, texts, strict=True)]
+    answers = [
+        Answer(call_id=ask.call_id, agent=executor, text=text)
+        for ask, text in zip(calls, texts, strict=True)
+    ]
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
@@ -66,7 +75,9 @@ def stop_words(manager: Manager, ctx: RunContext) -> str:
     elif step is None:
         first = words.nothing if _reason(plan).startswith(NO_PLAN) else words.plan_infeasible
     else:
-        first = (words.plan_uncertain if step.status == UNCERTAIN else words.plan_failed).format(task=_quote(step.task))
+        first = (words.plan_uncertain if step.status == UNCERTAIN else words.plan_failed).format(
+            task=_quote(step.task)
+        )
     steps = [_quote(step.task) for step in complete_steps(plan)]
     return f"{first} {words.plan_steps.format(steps='; '.join(steps)) if steps else words.plan_no_steps}"
 
@@ -90,9 +101,15 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
     match value:
         case dict():
             fields = cast("dict[str, Any]", value)
-            flat = [(key, part) for key, part in fields.items() if not isinstance(part, dict | list)]
+            flat = [
+                (key, part) for key, part in fields.items() if not isinstance(part, dict | list)
+            ]
             title = next((str(part) for key, part in flat if key in TITLES and part), "")
-            plain = ", ".join(_field(key, part) for key, part in flat if not (title and part == title and key in TITLES))
+            plain = ", ".join(
+                _field(key, part)
+                for key, part in flat
+                if not (title and part == title and key in TITLES)
+            )
             if flat:
                 head = f"{_plain(name)} {title}".strip() if title else label.removesuffix(": ")
                 yield f"{': '.join(filter(None, [head, plain]))}."
@@ -116,7 +133,9 @@ def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
     rows = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
     fields = {name for row in rows for name in row}
-    return next(iter(fields)) if len(fields) == 1 and len(rows) == len(items) and all(rows) else None
+    return (
+        next(iter(fields)) if len(fields) == 1 and len(rows) == len(items) and all(rows) else None
+    )
 
 
 def _field(key: str, value: Any) -> str:

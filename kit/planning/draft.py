@@ -46,11 +46,13 @@ class Infeasible(Value):
     reason: str
 
 
-def faults(steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]], first: int = 1) -> tuple[str, ...]:
+def faults(
+    steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]], first: int = 1
+) -> tuple[str, ...]:
     """Returns why steps cannot be run, each reason with its step; nothing where they can.
 
-    `outputs`: skill -> its output schema, of the skills that the planner has loaded. `first`: the number that the steps begin
-    with; those before it are done.
+    `outputs`: skill -> its output schema, of the skills that the planner has loaded. `first`: the
+    number that the steps begin with; those before it are done.
     """
     reasons: list[str] = []
     last = first + len(steps) - 1
@@ -61,25 +63,33 @@ def faults(steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]],
     for number, step in enumerate(steps, first):
         if step.step != number:
             reasons.append(
-                f"step {step.step}: the steps are numbered from {first} to {last}, in order, and this is number {number}"
+                f"step {step.step}: the steps are numbered from {first} to {last}, in order, and "
+                f"this is number {number}"
             )
         source = step.input_from_step
         if source is not None and not 1 <= source < number:
             reasons.append(f"step {step.step}: input_from_step {source} is no step before it")
         unknown = [skill for skill in step.skills if skill not in outputs]
         if unknown:
-            reasons.append(f"step {step.step}: skill {unknown[0]!r} was not loaded; load it, or leave it out")
+            reasons.append(
+                f"step {step.step}: skill {unknown[0]!r} was not loaded; load it, or leave it out"
+            )
         elif fault := unmet(step.return_spec.shape, [outputs[skill] for skill in step.skills]):
             reasons.append(f"step {step.step}: {fault}")
     return tuple(reasons)
 
 
 def unmet(shape: Shape, outputs: Collection[Mapping[str, Any]]) -> str | None:
-    """Returns why a step cannot return a shape from the outputs of its skills; None where one of them promises each part."""
+    """Returns why a step cannot return a shape from the outputs of its skills; None where one of
+    them promises each part."""
     try:
         if not schema_of(shape):
             return "its return_spec holds for anything: name the fields that the step is to return, or a type"
-        for part in [{name: part} for name, part in shape.items()] if isinstance(shape, Mapping) else [shape]:
+        for part in (
+            [{name: part} for name, part in shape.items()]
+            if isinstance(shape, Mapping)
+            else [shape]
+        ):
             lacks = [lack(part, output) for output in outputs]
             if all(place is not None for place in lacks):
                 return f"no skill of this step promises {lacks[0]} of its return_spec, as its output schema says"

@@ -16,7 +16,15 @@ from kit.tools.task_memory import KEY, write_data
 from kit.tools.tool import EXEC_PYTHON, Toolbox, ToolResult
 
 CALL, INSUFFICIENT = "call_skill", "insufficient"
-EXECUTOR_TOOLS = (CALL, INSUFFICIENT, task_memory.WRITE, task_memory.READ, temp_files.WRITE, temp_files.READ, EXEC_PYTHON)
+EXECUTOR_TOOLS = (
+    CALL,
+    INSUFFICIENT,
+    task_memory.WRITE,
+    task_memory.READ,
+    temp_files.WRITE,
+    temp_files.READ,
+    EXEC_PYTHON,
+)
 """Their ids."""
 LONGEST_WORDS = 1_000
 """Characters of a reason and of a suggestion that the planner reads."""
@@ -51,10 +59,23 @@ def _call_tool(services: PlanServices) -> PlanTool:
 
     asks = {
         "skill": {"type": "string", "description": "A skill that this step allows."},
-        "arguments": {"type": "object", "description": "What it asks for, as its input_schema says."},
-        "file_id": {**FILE, "description": "A file with a JSON object whose fields are arguments too, where they are many."},
+        "arguments": {
+            "type": "object",
+            "description": "What it asks for, as its input_schema says.",
+        },
+        "file_id": {
+            **FILE,
+            "description": "A file with a JSON object whose fields are arguments too, where they are many.",
+        },
     }
-    return plan_tool(services, CALL, "Call a skill. A long result comes as a file.", asks, ("skill", "arguments"), call)
+    return plan_tool(
+        services,
+        CALL,
+        "Call a skill. A long result comes as a file.",
+        asks,
+        ("skill", "arguments"),
+        call,
+    )
 
 
 def _insufficient_tool(services: PlanServices) -> PlanTool:
@@ -65,11 +86,23 @@ def _insufficient_tool(services: PlanServices) -> PlanTool:
         reason, suggestion = (str(words.get(name, ""))[:LONGEST_WORDS] for name in asks)
         scope.insufficient = reason, suggestion
         await scope.journal.write("subagent.insufficient", reason=reason, suggestion=suggestion)
-        return result(json.dumps({"status": INSUFFICIENT, "completed": None, "reason": reason, "suggestion": suggestion}))
+        return result(
+            json.dumps(
+                {
+                    "status": INSUFFICIENT,
+                    "completed": None,
+                    "reason": reason,
+                    "suggestion": suggestion,
+                }
+            )
+        )
 
     asks = {
         "reason": {"type": "string", "description": "Why this cannot be done in one step."},
-        "suggestion": {"type": "string", "description": "What would have to be planned in its place."},
+        "suggestion": {
+            "type": "string",
+            "description": "What would have to be planned in its place.",
+        },
     }
     description = "Say that the step cannot be done as it is, why, and what could be."
     return plan_tool(services, INSUFFICIENT, description, asks, tuple(asks), call)
@@ -86,15 +119,23 @@ def _write_tool(services: PlanServices) -> PlanTool:
                 data = await asyncio.to_thread(_read_json, scope, services, str(file_id))
             except ValueError as error:
                 return result(str(error), "bad_arguments")
-        return await write_data(services.memory, scope.task, values.get("key"), data, scope.step.return_spec["shape"])
+        return await write_data(
+            services.memory, scope.task, values.get("key"), data, scope.step.return_spec["shape"]
+        )
 
     data = {"description": "The result, as JSON of exactly the shape in return_spec."}
-    asks = {"key": KEY, "data": data, "file_id": {**FILE, "description": "The file that holds it, in the place of data."}}
+    asks = {
+        "key": KEY,
+        "data": data,
+        "file_id": {**FILE, "description": "The file that holds it, in the place of data."},
+    }
     description = "Hand in the result of this step. It is held against return_spec; with that the step is done."
     return plan_tool(services, task_memory.WRITE, description, asks, ("key",), call)
 
 
-async def _arguments(scope: StepScope, services: PlanServices, skill: str, call: Mapping[str, Any]) -> dict[str, Any] | str:
+async def _arguments(
+    scope: StepScope, services: PlanServices, skill: str, call: Mapping[str, Any]
+) -> dict[str, Any] | str:
     """Returns the arguments of a skill, those in a file that it takes among them; or why they cannot be read."""
     try:
         own: Any = call.get("arguments") or {}
@@ -108,7 +149,9 @@ async def _arguments(scope: StepScope, services: PlanServices, skill: str, call:
         return "Arguments are a JSON object."
     manifest = scope.manifests.get(skill)
     takes: Any = manifest.input_schema.get("properties", {}) if manifest else {}
-    return {name: one for name, one in cast("dict[str, Any]", more).items() if name in takes} | cast("dict[str, Any]", own)
+    return {
+        name: one for name, one in cast("dict[str, Any]", more).items() if name in takes
+    } | cast("dict[str, Any]", own)
 
 
 def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:
@@ -119,7 +162,9 @@ def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except ValueError:
-        raise ValueError(f"The file {file_id} is no JSON: have a script print json.dumps of what is needed.") from None
+        raise ValueError(
+            f"The file {file_id} is no JSON: have a script print json.dumps of what is needed."
+        ) from None
 
 
 def _review(services: PlanServices) -> Review:
@@ -150,5 +195,7 @@ def rows_of(text: str) -> int:
         value = json.loads(text)
     except ValueError:
         return len(text.splitlines())
-    lists: list[Any] = [value, *cast("dict[str, Any]", value).values()] if isinstance(value, dict) else [value]
+    lists: list[Any] = (
+        [value, *cast("dict[str, Any]", value).values()] if isinstance(value, dict) else [value]
+    )
     return max((len(cast("list[Any]", one)) for one in lists if isinstance(one, list)), default=1)

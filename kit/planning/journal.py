@@ -32,8 +32,11 @@ class Journal:
         """The journal of one task of the plan."""
         return replace(self, task_id=task_id, agent=agent)
 
-    async def write(self, event_type: str, *, event_id: str | None = None, **fields: Any) -> AgentEvent:
-        """Writes an event; what its document has no field for goes into its payload. One with a known id is written once."""
+    async def write(
+        self, event_type: str, *, event_id: str | None = None, **fields: Any
+    ) -> AgentEvent:
+        """Writes an event; what its document has no field for goes into its payload. One with a
+        known id is written once."""
         columns = {name: value for name, value in fields.items() if name in _COLUMNS}
         payload = {name: value for name, value in fields.items() if name not in _COLUMNS}
         event = AgentEvent(

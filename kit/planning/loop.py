@@ -1,7 +1,8 @@
-"""The manager of a plan: asks the planner, sends one executor after another, and has the rest planned anew where one fails.
+"""The manager of a plan: asks the planner, sends one executor after another, and has the rest
+planned anew where one fails.
 
-Every transition is stored before the next begins, so that a plan whose process died goes on after its last complete step. The
-manager calls no skill, and whoever it asks can ask nobody.
+Every transition is stored before the next begins, so that a plan whose process died goes on after
+its last complete step. The manager calls no skill, and whoever it asks can ask nobody.
 """
 
 import asyncio
@@ -99,9 +100,16 @@ class Manager:
             await self._move(lambda plan: plan.replace(status="planning"))
         complete, number = complete_steps(self.plan), self.plan.replan_count
         task_id = f"{self.plan.plan_id}.{number}.plan"
-        scope = PlannerScope(self.journal.of(task_id, self.settings.planner), first=len(complete) + 1)
-        await self.journal.write("subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan")
-        remaining, failed = [step for step in self.plan.steps if step.status != "complete"], failed_step(self.plan)
+        scope = PlannerScope(
+            self.journal.of(task_id, self.settings.planner), first=len(complete) + 1
+        )
+        await self.journal.write(
+            "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
+        )
+        remaining, failed = (
+            [step for step in self.plan.steps if step.status != "complete"],
+            failed_step(self.plan),
+        )
         suggestion = await self._log(failed).suggestion() if failed else ""
         query = planner_query(self.plan.original_task, complete, failed, suggestion, remaining)
         with plans(scope):
@@ -117,14 +125,18 @@ class Manager:
         await self._move(lambda plan: with_draft(plan, draft, scope.manifests))
         await self.journal.write("plan.persisted", status=self.plan.status)
         if replan:
-            await self.journal.write("plan.revised", revised_steps=[step.step for step in draft.steps])
+            await self.journal.write(
+                "plan.revised", revised_steps=[step.step for step in draft.steps]
+            )
 
     async def _run(self, step: PlanStep) -> None:
         """Runs one step in an executor of its own; what it wrote before its process died counts."""
         log, value = self._log(step), await self._input(step)
         task, shape = log.task, step.return_spec["shape"]
         if step.input_from_step and value is None:
-            await self._fail("failed", step, f"the output of step {step.input_from_step} is no longer kept")
+            await self._fail(
+                "failed", step, f"the output of step {step.input_from_step} is no longer kept"
+            )
             return
         began = self.services.clock()
         if step.status == "executing":
@@ -133,7 +145,9 @@ class Manager:
                 return
             if await self._ended_in_doubt(step):
                 return
-        await self._move(lambda plan: with_step(plan, step.step_index, status="executing", started_at=began))
+        await self._move(
+            lambda plan: with_step(plan, step.step_index, status="executing", started_at=began)
+        )
         name = f"step_{step.step_index}"
         await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
         scope, outcome = await self._execute(step, task, value)
@@ -141,7 +155,9 @@ class Manager:
         status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
         status = UNCERTAIN if scope.uncertain else status
         key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
-        await scope.journal.write("subagent.finish", status=status, duration_ms=duration, memory_key=key)
+        await scope.journal.write(
+            "subagent.finish", status=status, duration_ms=duration, memory_key=key
+        )
         if scope.uncertain:
             await self._fail(UNCERTAIN, step, _may_have_acted(scope.uncertain))
         elif memory:
@@ -157,7 +173,9 @@ class Manager:
         manifests = {skill: SkillManifest.model_validate(stored[skill]) for skill in step.skills}
         try:
             async with self.services.skills.step(step.skills) as skills:
-                scope = StepScope(self.journal.of(task.id, task.agent), task, step, manifests, skills)
+                scope = StepScope(
+                    self.journal.of(task.id, task.agent), task, step, manifests, skills
+                )
                 with executes(scope):
                     query = executor_query(scope, value, self.services)
                     return scope, await self._dispatch(task.agent, query, task.id, step.step_index)
@@ -165,12 +183,19 @@ class Manager:
             self.services.files.wipe(task)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
-        changes = {"status": "complete", "memory_key": memory.key, "validated": True, "finished_at": self.services.clock()}
+        changes = {
+            "status": "complete",
+            "memory_key": memory.key,
+            "validated": True,
+            "finished_at": self.services.clock(),
+        }
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
         await self.services.memory.confirm(self.record.who, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
 
-    async def _revise(self, step: PlanStep, trigger: Trigger, reason: str, suggestion: str = "") -> None:
+    async def _revise(
+        self, step: PlanStep, trigger: Trigger, reason: str, suggestion: str = ""
+    ) -> None:
         """Has the rest planned anew, or ends the plan where that was done often enough."""
         if self.plan.replan_count >= MOST_REPLANS:
             await self._fail(EXHAUSTED, step, reason)
@@ -178,13 +203,25 @@ class Manager:
         now = self.services.clock()
 
         def change(plan: Plan) -> Plan:
-            failed = with_step(plan, step.step_index, status="failed", failure_reason=reason, finished_at=now)
-            return with_replan(failed, trigger, step, "; suggestion: ".join(filter(None, (reason, suggestion))), now)
+            failed = with_step(
+                plan, step.step_index, status="failed", failure_reason=reason, finished_at=now
+            )
+            return with_replan(
+                failed,
+                trigger,
+                step,
+                "; suggestion: ".join(filter(None, (reason, suggestion))),
+                now,
+            )
 
         await self._move(change)
-        await self.journal.write(f"step_{step.step_index}.failed", task_id=step.task_id, reason=reason)
+        await self.journal.write(
+            f"step_{step.step_index}.failed", task_id=step.task_id, reason=reason
+        )
         attempt = self.plan.replan_count
-        await self.journal.write("replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger)
+        await self.journal.write(
+            "replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger
+        )
 
     async def _failure(self, scope: StepScope, outcome: Outcome) -> tuple[Trigger, str]:
         """Returns what a step failed of, and in which words the planner is told."""
@@ -192,7 +229,9 @@ class Manager:
             return "insufficient", scope.insufficient[0]
         if violation := await StepLog(self.services, scope.task).violation():
             return "contract_violation", f"the output is not of the shape asked for: {violation}"
-        return "failed", _detail(outcome, [scope.fault] if scope.fault else ["it ended without an output"])
+        return "failed", _detail(
+            outcome, [scope.fault] if scope.fault else ["it ended without an output"]
+        )
 
     async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
         """Ends the plan, and stores why in the form that callers of the service get."""
@@ -202,13 +241,19 @@ class Manager:
 
         def change(plan: Plan) -> Plan:
             if step is not None:
-                plan = with_step(plan, step.step_index, status=status, failure_reason=detail, finished_at=now)
+                plan = with_step(
+                    plan, step.step_index, status=status, failure_reason=detail, finished_at=now
+                )
             complete = [one.step_index for one in complete_steps(plan)]
-            return plan.replace(failure={"reason": reason, "completed_steps": complete, "last_failure": last})
+            return plan.replace(
+                failure={"reason": reason, "completed_steps": complete, "last_failure": last}
+            )
 
         await self._end("failed", change)
         if step is not None:
-            await self.journal.write(f"step_{step.step_index}.failed", task_id=step.task_id, reason=detail)
+            await self.journal.write(
+                f"step_{step.step_index}.failed", task_id=step.task_id, reason=detail
+            )
         await self.journal.write("plan.failed", reason=reason)
 
     async def _end(self, status: Any, change: Callable[[Plan], Plan] = lambda plan: plan) -> None:
@@ -216,7 +261,9 @@ class Manager:
 
     async def _move(self, change: Callable[[Plan], Plan]) -> None:
         usage, secrets = self._usage(), self.ctx.turn.log.secrets
-        await self.record.move(lambda plan: without_secrets(change(plan).replace(usage=usage), secrets))
+        await self.record.move(
+            lambda plan: without_secrets(change(plan).replace(usage=usage), secrets)
+        )
 
     async def _ended_in_doubt(self, step: PlanStep) -> bool:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
@@ -237,7 +284,14 @@ class Manager:
 
     def _log(self, step: PlanStep) -> StepLog:
         who, session = self.record.who, self.plan.session_id
-        task = Task(who, session, step.task_id or "", self.settings.executor, self.plan.plan_id, step.step_index)
+        task = Task(
+            who,
+            session,
+            step.task_id or "",
+            self.settings.executor,
+            self.plan.plan_id,
+            step.step_index,
+        )
         return StepLog(self.services, task)
 
     async def _dispatch(self, agent: str, query: str, task_id: str, place: int) -> Outcome:
@@ -250,7 +304,11 @@ class Manager:
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""
         limits, before = self.ctx.ledger.limits, self.before
-        for resource, name in (("input_tokens", "tokens_in"), ("output_tokens", "tokens_out"), ("cost", "dollars")):
+        for resource, name in (
+            ("input_tokens", "tokens_in"),
+            ("output_tokens", "tokens_out"),
+            ("cost", "dollars"),
+        ):
             if resource in limits:
                 limits[resource] -= before.get(name, 0)
 

@@ -37,7 +37,8 @@ def next_step(plan: Plan) -> PlanStep | None:
 
 
 def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
-    """The plan with the steps of a draft in the place of all that are not complete, and with what is known of their skills."""
+    """The plan with the steps of a draft in the place of all that are not complete, and with what
+    is known of their skills."""
     revision = plan.replan_count
     steps = (*complete_steps(plan), *(_step(plan.plan_id, one, revision) for one in draft.steps))
     every: dict[str, Any] = {**(plan.manifests or {}), **manifests}
@@ -47,15 +48,21 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
 
 def with_step(plan: Plan, step_index: int, **changes: Any) -> Plan:
     """The plan with one of its steps changed."""
-    steps = (step.replace(**changes) if step.step_index == step_index else step for step in plan.steps)
+    steps = (
+        step.replace(**changes) if step.step_index == step_index else step for step in plan.steps
+    )
     return plan.replace(steps=tuple(steps))
 
 
 def with_replan(plan: Plan, trigger: Trigger, step: PlanStep, reason: str, now: float) -> Plan:
     """The plan whose rest is about to be written anew, because of that step. Completed steps stay as they are."""
     attempt = plan.replan_count + 1
-    entry = Replan(attempt=attempt, trigger=trigger, failed_step=step.step_index, reason=reason, revised_at=now)
-    return plan.replace(status="replanning", replan_count=attempt, replan_history=(*plan.replan_history, entry))
+    entry = Replan(
+        attempt=attempt, trigger=trigger, failed_step=step.step_index, reason=reason, revised_at=now
+    )
+    return plan.replace(
+        status="replanning", replan_count=attempt, replan_history=(*plan.replan_history, entry)
+    )
 
 
 def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> Plan:
@@ -65,7 +72,9 @@ def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> P
 
 def failed_step(plan: Plan) -> PlanStep | None:
     """The step that failed last; None where none did."""
-    steps: Sequence[PlanStep] = [step for step in plan.steps if step.status in ("failed", "uncertain")]
+    steps: Sequence[PlanStep] = [
+        step for step in plan.steps if step.status in ("failed", "uncertain")
+    ]
     return steps[-1] if steps else None
 
 

@@ -1,4 +1,5 @@
-"""The planner: tools that find skills, read them and hand in a plan, which is verified before it counts; and its brief."""
+"""The planner: tools that find skills, read them and hand in a plan, which is verified before it
+counts; and its brief."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -28,13 +29,27 @@ MOST_REASONS = 8
 STEP = {
     "type": "object",
     "properties": {
-        "step": {"type": "integer", "description": "Its number; steps are numbered in order and without a gap."},
-        "task": {"type": "string", "description": "What its executor is to do, in words that stand alone."},
-        "skills": {"type": "array", "items": {"type": "string"}, "description": "Names of loaded skills it may call."},
-        "input_from_step": {"type": "integer", "description": "The earlier step whose output it works on, if any."},
+        "step": {
+            "type": "integer",
+            "description": "Its number; steps are numbered in order and without a gap.",
+        },
+        "task": {
+            "type": "string",
+            "description": "What its executor is to do, in words that stand alone.",
+        },
+        "skills": {
+            "type": "array",
+            "items": {"type": "string"},
+            "description": "Names of loaded skills it may call.",
+        },
+        "input_from_step": {
+            "type": "integer",
+            "description": "The earlier step whose output it works on, if any.",
+        },
         "return_spec": {
             "type": "object",
-            "description": 'What it returns, such as {"shape": {"rows": "array<{id: string, score: number}>"}, "reason": "..."}.',
+            "description": 'What it returns, such as {"shape": {"rows": "array<{id: string, '
+            'score: number}>"}, "reason": "..."}.',
             "properties": {"shape": {"type": "object"}, "reason": {"type": "string"}},
             "required": ["shape", "reason"],
         },
@@ -54,12 +69,19 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
         skills = await services.skills.find(str(arguments.get("query", "")))
         if isinstance(skills, SkillFault):
             return no_data(skills)
-        rows = [{"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]} for one in skills[:MOST_FOUND]]
+        rows = [
+            {"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]}
+            for one in skills[:MOST_FOUND]
+        ]
         return result(json.dumps({"skills": rows}, ensure_ascii=False))
 
     async def load(**arguments: Any) -> Answer:
         scope = planner_scope()
-        return result(OUTSIDE, "not_allowed") if scope is None else await _load(services, scope, str(arguments.get("skill_name")))
+        return (
+            result(OUTSIDE, "not_allowed")
+            if scope is None
+            else await _load(services, scope, str(arguments.get("skill_name")))
+        )
 
     async def submit(**arguments: Any) -> Answer:
         scope = planner_scope()
@@ -69,12 +91,36 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     name = {"skill_name": {"type": "string", "description": f"A name that {FIND} gave."}}
     plan = {
         "steps": {"type": "array", "items": STEP, "description": "The plan, where there is one."},
-        "infeasible": {"type": "string", "description": "Why no plan does the task with these skills, in place of steps."},
+        "infeasible": {
+            "type": "string",
+            "description": "Why no plan does the task with these skills, in place of steps.",
+        },
     }
     return {
-        FIND: plan_tool(services, FIND, "Find the skills that a task may need, the best first.", query, ("query",), find),
-        LOAD: plan_tool(services, LOAD, "Read one skill whole, with its input and output schema.", name, ("skill_name",), load),
-        SUBMIT: plan_tool(services, SUBMIT, "Hand in the plan. It is verified, and sent back where it fails.", plan, (), submit),
+        FIND: plan_tool(
+            services,
+            FIND,
+            "Find the skills that a task may need, the best first.",
+            query,
+            ("query",),
+            find,
+        ),
+        LOAD: plan_tool(
+            services,
+            LOAD,
+            "Read one skill whole, with its input and output schema.",
+            name,
+            ("skill_name",),
+            load,
+        ),
+        SUBMIT: plan_tool(
+            services,
+            SUBMIT,
+            "Hand in the plan. It is verified, and sent back where it fails.",
+            plan,
+            (),
+            submit,
+        ),
     }
 
 
@@ -82,11 +128,21 @@ async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answe
     skill = await services.skills.load(name)
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"
-        return result(f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments") if unknown else no_data(skill)
+        return (
+            result(f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments")
+            if unknown
+            else no_data(skill)
+        )
     text = skill.model_dump_json()
     if len(text) > MOST_CHARACTERS:
-        return no_data(SkillFault(skill=name, reason="oversized", detail=f"its manifest has {len(text):,} characters"))
-    if len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests:  # here: loads run at the same time
+        return no_data(
+            SkillFault(
+                skill=name, reason="oversized", detail=f"its manifest has {len(text):,} characters"
+            )
+        )
+    if (
+        len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests
+    ):  # here: loads run at the same time
         return result(f"You have loaded {MOST_SKILLS} skills; plan with those.", "not_allowed")
     scope.manifests[skill.id] = skill.model_dump(mode="json")
     return result(text)
@@ -100,7 +156,11 @@ def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> Answer:
     if isinstance(draft, str):
         scope.refusals.append(draft)
         rest = MOST_DRAFTS - len(scope.refusals)
-        return result(f"This plan was sent back. {draft}. You may hand in {rest} more.", "bad_arguments", draft)
+        return result(
+            f"This plan was sent back. {draft}. You may hand in {rest} more.",
+            "bad_arguments",
+            draft,
+        )
     scope.result = draft
     return result("Noted." if isinstance(draft, Infeasible) else "The plan holds and is taken.")
 
@@ -113,13 +173,20 @@ def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasib
     if infeasible:
         return Infeasible(reason=infeasible)
     try:
-        draft = _STEPS.validate_json(steps) if isinstance(steps, str) else _STEPS.validate_python(steps)
+        draft = (
+            _STEPS.validate_json(steps) if isinstance(steps, str) else _STEPS.validate_python(steps)
+        )
     except ValidationError as error:
         return _sentence(
-            f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}" for one in error.errors(include_input=False)
+            f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}"
+            for one in error.errors(include_input=False)
         )
     outputs = {name: manifest["output_schema"] for name, manifest in scope.manifests.items()}
-    return _sentence(reasons) if (reasons := faults(draft, outputs, scope.first)) else Draft(steps=draft)
+    return (
+        _sentence(reasons)
+        if (reasons := faults(draft, outputs, scope.first))
+        else Draft(steps=draft)
+    )
 
 
 def _sentence(reasons: Iterable[str]) -> str:
@@ -138,24 +205,45 @@ def planner_query(
     `suggestion` is that of the executor whose step failed. The last paragraph is one JSON object.
     """
     steps = [*complete]
-    brief: dict[str, Any] = {"original_task": task, "first_step": len(steps) + 1, "steps_left": MOST_STEPS - len(steps)}
+    brief: dict[str, Any] = {
+        "original_task": task,
+        "first_step": len(steps) + 1,
+        "steps_left": MOST_STEPS - len(steps),
+    }
     if failed is None:
         return f"Make a plan for this task.\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
     brief["completed_steps"] = [
-        {"step": one.step_index, "task": one.task, "memory_key": one.memory_key, "shape": _shape(one)} for one in steps
+        {
+            "step": one.step_index,
+            "task": one.task,
+            "memory_key": one.memory_key,
+            "shape": _shape(one),
+        }
+        for one in steps
     ]
     reason = failed.failure_reason or failed.status
-    brief["failed_step"] = {"step": failed.step_index, "reason": reason, "suggestion": suggestion, **_of(failed)}
+    brief["failed_step"] = {
+        "step": failed.step_index,
+        "reason": reason,
+        "suggestion": suggestion,
+        **_of(failed),
+    }
     brief["remaining_steps"] = [{"step": one.step_index, **_of(one)} for one in remaining]
     words = (
-        "A step of this plan failed. Write the remaining steps anew, and nothing that is complete. Number them from first_step; "
+        "A step of this plan failed. Write the remaining steps anew, and nothing that is "
+        "complete. Number them from first_step; "
         "a new step may take its input from a complete one."
     )
     return f"{words}\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
 
 
 def _of(step: PlanStep) -> dict[str, Any]:
-    return {"task": step.task, "skills": step.skills, "input_from_step": step.input_from_step, "return_spec": step.return_spec}
+    return {
+        "task": step.task,
+        "skills": step.skills,
+        "input_from_step": step.input_from_step,
+        "return_spec": step.return_spec,
+    }
 
 
 def _shape(step: PlanStep) -> Any:

@@ -1,4 +1,5 @@
-"""A stored plan in the hands of one process: written at every transition, held by a lease that ends soon after its holder."""
+"""A stored plan in the hands of one process: written at every transition, held by a lease that ends
+soon after its holder."""
 
 import asyncio
 import time
@@ -33,9 +34,11 @@ class PlanRecord:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def move(self, change: Callable[[Plan], Plan]) -> Plan:
-        """Writes what a change makes of the plan. Raises VersionConflict when somebody else has taken it over.
+        """Writes what a change makes of the plan. Raises VersionConflict when somebody else has
+        taken it over.
 
-        A write that has begun is finished and waited for, even by a turn that is stopped: what it does next is made from it.
+        A write that has begun is finished and waited for, even by a turn that is stopped: what it
+        does next is made from it.
         """
         write = asyncio.ensure_future(self._write(change))
         try:
@@ -50,27 +53,41 @@ class PlanRecord:
             return self.plan
 
     async def beat(self) -> None:
-        """Extends the lease for as long as this runs. Raises VersionConflict when somebody else has had the plan since."""
+        """Extends the lease for as long as this runs. Raises VersionConflict when somebody else has
+        had the plan since."""
         while True:
             await asyncio.sleep(self.lease / 3)
             with suppress(StoreBusy):  # the next one may come in time
                 await self.move(self._extend)
 
     def _extend(self, plan: Plan) -> Plan:
-        return plan if plan.status in OVER else plan.replace(lease_expires=self.clock() + self.lease)
+        return (
+            plan if plan.status in OVER else plan.replace(lease_expires=self.clock() + self.lease)
+        )
 
 
 async def create(
-    plans: PlanStore, plan: Plan, who: Principal, owner: str, lease: float = LEASE, clock: Callable[[], float] = time.time
+    plans: PlanStore,
+    plan: Plan,
+    who: Principal,
+    owner: str,
+    lease: float = LEASE,
+    clock: Callable[[], float] = time.time,
 ) -> PlanRecord:
-    """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where there is one of that id."""
+    """Stores a plan before anything is done for it (decisions 22). Raises VersionConflict where
+    there is one of that id."""
     plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + lease)
     await plans.create(plan)
     return PlanRecord(plans, who, owner, plan, lease, clock)
 
 
 async def take(
-    plans: PlanStore, plan_id: str, who: Principal, owner: str, lease: float = LEASE, clock: Callable[[], float] = time.time
+    plans: PlanStore,
+    plan_id: str,
+    who: Principal,
+    owner: str,
+    lease: float = LEASE,
+    clock: Callable[[], float] = time.time,
 ) -> PlanRecord | None:
     """Takes a plan over once its last holder's lease is over; one that has ended is held by nobody, and given as it is.
 
@@ -87,14 +104,18 @@ async def take(
         if leased := await plans.lease(who, plan_id, owner, lease):
             return PlanRecord(plans, who, owner, leased, lease, clock)
         if loop.time() >= until:
-            raise ResumeError(f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends")
+            raise ResumeError(
+                f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends"
+            )
         await asyncio.sleep(min(PAUSE, lease / 3))
 
 
 async def hold(record: PlanRecord, work: Coroutine[Any, Any, None]) -> None:
-    """Does work under the lease, which is given back at the end, so that whoever resumes the plan need not wait.
+    """Does work under the lease, which is given back at the end, so that whoever resumes the plan
+    need not wait.
 
-    Work is stopped when the lease cannot be extended. Raises VersionConflict where that is because somebody else has taken it.
+    Work is stopped when the lease cannot be extended. Raises VersionConflict where that is because
+    somebody else has taken it.
     """
     tasks = asyncio.create_task(work), asyncio.create_task(record.beat())
     try:

@@ -1,4 +1,5 @@
-"""What the tools of a planner or an executor know of the task they work in; set around its dispatch, seen by no model."""
+"""What the tools of a planner or an executor know of the task they work in; set around its
+dispatch, seen by no model."""
 
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
@@ -46,7 +47,8 @@ class StepScope:
     fault: str | None = None
     """What went wrong with the last skill call; None where that gave data."""
     uncertain: str | None = None
-    """The skill of which nobody knows whether it acted: a call of it, here or in a process that died, came to no known end."""
+    """The skill of which nobody knows whether it acted: a call of it, here or in a process that
+    died, came to no known end."""
     act_keys: set[str] = field(default_factory=set[str])
     """The keys of the calls made here of skills that may not be called again."""
     open_calls: dict[str, str] = field(default_factory=dict[str, str])

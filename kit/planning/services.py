@@ -54,10 +54,20 @@ class PlanTool(StructuredTool):
 
 
 def plan_tool(
-    services: PlanServices, name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any
+    services: PlanServices,
+    name: str,
+    description: str,
+    properties: Mapping[str, Any],
+    required: tuple[str, ...],
+    call: Any,
 ) -> PlanTool:
     """Makes a tool from a plain schema; `call` returns a text and a ToolResult."""
-    schema = {"type": "object", "title": name, "properties": dict(properties), "required": list(required)}
+    schema = {
+        "type": "object",
+        "title": name,
+        "properties": dict(properties),
+        "required": list(required),
+    }
     return PlanTool(
         services=services,
         name=name,
@@ -75,4 +85,6 @@ def result(text: str, fault: Reason | None = None, detail: str = "") -> tuple[st
 
 def no_data(fault: SkillFault) -> tuple[str, ToolResult]:
     """What it returns where a skill, or its service, gave nothing."""
-    return result(UNAVAILABLE, REASONS[fault.reason], f"{fault.skill}: {fault.reason}: {fault.detail}")
+    return result(
+        UNAVAILABLE, REASONS[fault.reason], f"{fault.skill}: {fault.reason}: {fault.detail}"
+    )

@@ -1,4 +1,5 @@
-"""One skill call of a step: allowed or refused, known again by its key, written down, and not read whole where it is long."""
+"""One skill call of a step: allowed or refused, known again by its key, written down, and not read
+whole where it is long."""
 
 import asyncio
 import json
@@ -20,8 +21,11 @@ START = "skill.started"
 """Event that stands in the log before a skill acts that may not be called twice (decisions 41)."""
 
 
-async def call_skill(scope: StepScope, services: PlanServices, skill: str, arguments: Mapping[str, Any]) -> ToolResult:
-    """Calls a skill that the step allows. Whatever else is asked for, or goes wrong, is a fault, and the scope says which."""
+async def call_skill(
+    scope: StepScope, services: PlanServices, skill: str, arguments: Mapping[str, Any]
+) -> ToolResult:
+    """Calls a skill that the step allows. Whatever else is asked for, or goes wrong, is a fault,
+    and the scope says which."""
     if skill not in scope.manifests:
         return await _refuse(scope, skill)
     if scope.uncertain:
@@ -52,7 +56,8 @@ async def call_skill(scope: StepScope, services: PlanServices, skill: str, argum
 
 
 def _key(scope: StepScope, skill: str, arguments: Mapping[str, Any]) -> tuple[str, str]:
-    """Returns the key of a call, the same when the step is resumed, or the call made again that came to no known end."""
+    """Returns the key of a call, the same when the step is resumed, or the call made again that
+    came to no known end."""
     call = f"{skill} {canonical_text(dict(arguments))}"
     if call not in scope.open_calls:
         scope.calls += 1
@@ -61,8 +66,11 @@ def _key(scope: StepScope, skill: str, arguments: Mapping[str, Any]) -> tuple[st
 
 
 async def _may_act(scope: StepScope, services: PlanServices, skill: str, key: str) -> bool:
-    """Notes that a skill is about to act that may not be called twice; False where a process before this one has begun that."""
-    of_skill = EventFilter(tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type=START, skill_id=skill)
+    """Notes that a skill is about to act that may not be called twice; False where a process before
+    this one has begun that."""
+    of_skill = EventFilter(
+        tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type=START, skill_id=skill
+    )
     before = await services.documents.events.query(of_skill)
     if any(event.event_id not in scope.act_keys for event in before):
         return False
@@ -71,7 +79,9 @@ async def _may_act(scope: StepScope, services: PlanServices, skill: str, key: st
     return True
 
 
-async def _check(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> SkillResult | SkillFault:
+async def _check(
+    manifest: SkillManifest, outcome: SkillResult | SkillFault
+) -> SkillResult | SkillFault:
     """Holds a result against the manifest that the plan was made from; what breaks it is no result."""
     if isinstance(outcome, SkillFault):
         return outcome
@@ -90,7 +100,9 @@ async def _check(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> 
 
 def _may_have_acted(outcome: SkillResult | SkillFault) -> bool:
     """Whether a call that gave nothing may have run all the same."""
-    return isinstance(outcome, SkillFault) and (outcome.uncertain or outcome.reason in ("schema_mismatch", "oversized"))
+    return isinstance(outcome, SkillFault) and (
+        outcome.uncertain or outcome.reason in ("schema_mismatch", "oversized")
+    )
 
 
 def _is_lost(manifest: SkillManifest, outcome: SkillResult | SkillFault) -> bool:
@@ -103,20 +115,34 @@ async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) 
     """Words a result for the model: whole, or where it is long, how the file begins that it stands in."""
     if outcome.size_bytes < LARGE:
         return ToolResult(text=outcome.text)
-    lines = outcome.text if outcome.content is None else json.dumps(outcome.content, indent=1, ensure_ascii=False)
+    lines = (
+        outcome.text
+        if outcome.content is None
+        else json.dumps(outcome.content, indent=1, ensure_ascii=False)
+    )
     try:
         file_id, sample = await asyncio.to_thread(write_sample, lines, scope.task, services.files)
     except OSError as error:
         scope.fault = f"{outcome.skill}: its {outcome.size_bytes:,} bytes found no place: {error}"
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=scope.fault)
-    fields: dict[str, Any] = {"file_id": file_id, "size_bytes": outcome.size_bytes, "threshold_bytes": LARGE}
+    fields: dict[str, Any] = {
+        "file_id": file_id,
+        "size_bytes": outcome.size_bytes,
+        "threshold_bytes": LARGE,
+    }
     await scope.journal.write("large_response.detected", **fields, strategy="python_extract")
-    return ToolResult(text=tell_file(f"The result of {outcome.skill} has {outcome.size_bytes:,} bytes", file_id, sample))
+    return ToolResult(
+        text=tell_file(
+            f"The result of {outcome.skill} has {outcome.size_bytes:,} bytes", file_id, sample
+        )
+    )
 
 
 async def _refuse(scope: StepScope, skill: str) -> ToolResult:
     """Refuses a skill that the step does not allow; nobody outside of this process learns of it."""
-    await scope.journal.write("skill.refused", skill_id=skill[:100] or None, status="skill_not_allowed")
+    await scope.journal.write(
+        "skill.refused", skill_id=skill[:100] or None, status="skill_not_allowed"
+    )
     scope.fault = f"it called {skill[:100]!r}, which this step does not allow"
     text = f"This step may not call that. It may call: {', '.join(scope.manifests)}."
     return ToolResult(text=text, fault="not_allowed", detail=scope.fault)
@@ -133,5 +159,9 @@ def _fault(scope: StepScope, fault: SkillFault) -> ToolResult:
     """Words a fault: what the model can put right is told it, the rest goes to the trace and the planner."""
     scope.fault = f"{fault.skill}: {fault.reason}: {fault.detail}"
     correctable = fault.reason == "bad_arguments"
-    text = f"This call was not made: {fault.detail}" if correctable else f"{fault.skill} gave nothing: {fault.reason}."
+    text = (
+        f"This call was not made: {fault.detail}"
+        if correctable
+        else f"{fault.skill} gave nothing: {fault.reason}."
+    )
     return ToolResult(text=text, fault=REASONS[fault.reason], detail=scope.fault)

@@ -24,8 +24,14 @@ class StepLog:
     async def output(self, shape: Shape) -> Memory | None:
         """The last output that the step has written, if it has that shape; None where there is none."""
         written = await self._of("memory.written")
-        memory = await self.services.memory.read(self.task.who, _payload(written[-1])["key"]) if written else None
-        return memory if memory and validator(schema_of(shape)).wrong(memory.value) is None else None
+        memory = (
+            await self.services.memory.read(self.task.who, _payload(written[-1])["key"])
+            if written
+            else None
+        )
+        return (
+            memory if memory and validator(schema_of(shape)).wrong(memory.value) is None else None
+        )
 
     async def suggestion(self) -> str:
         """What its executor said should be planned in its place; empty where it said nothing."""
@@ -38,7 +44,8 @@ class StepLog:
         return json.dumps(violations[-1].payload) if violations else None
 
     async def lost_act(self) -> str | None:
-        """The skill that may have acted, to an end that nobody knows, and may not be called twice; None where there is none."""
+        """The skill that may have acted, to an end that nobody knows, and may not be called twice;
+        None where there is none."""
         calls = await self._of(CALL)
         lost = [event.skill_id for event in calls if _payload(event).get("uncertain")]
         begun = Counter(event.skill_id for event in await self._of(START))

@@ -9,18 +9,26 @@ from kit.tools.large_result import write_sample
 from kit.tools.skill import canonical_text, text_size
 
 LONGEST = 16_000
-"""Bytes of an input that an executor reads whole, and characters of what its script prints; what is longer goes into a file."""
+"""Bytes of an input that an executor reads whole, and characters of what its script prints; what is
+longer goes into a file."""
 
 
 def executor_query(scope: StepScope, value: Any, services: PlanServices) -> str:
-    """What an executor is asked: the task, the skills it may call, the return spec, and the output of the step it works on.
+    """What an executor is asked: the task, the skills it may call, the return spec, and the output
+    of the step it works on.
 
-    `value`: that output, None where the step works on none; a long one goes into a file of the task. The last paragraph is one
-    JSON object. Raises OSError.
+    `value`: that output, None where the step works on none; a long one goes into a file of the
+    task. The last paragraph is one JSON object. Raises OSError.
     """
     asks = {"id", "description", "capabilities", "limitations", "input_schema", "output_schema"}
-    skills = [manifest.model_dump(mode="json", include=asks) for manifest in scope.manifests.values()]
-    brief: dict[str, Any] = {"task": scope.step.task, "skills": skills, "return_spec": scope.step.return_spec}
+    skills = [
+        manifest.model_dump(mode="json", include=asks) for manifest in scope.manifests.values()
+    ]
+    brief: dict[str, Any] = {
+        "task": scope.step.task,
+        "skills": skills,
+        "return_spec": scope.step.return_spec,
+    }
     if value is not None:
         brief["input"] = value
         if (size := text_size(canonical_text(value))) >= LONGEST:

@@ -28,14 +28,19 @@ def plan_tools(services: PlanServices) -> Toolbox:
 @tool_factory(*PLAN_TOOLS)
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
-    """What deck.yaml names as `kit.planning.tools:TOOLS`. Raises BindError where nobody says which skill service to call."""
+    """What deck.yaml names as `kit.planning.tools:TOOLS`. Raises BindError where nobody says which
+    skill service to call."""
     if setup.skill_service is None:
-        raise BindError("plans need a skill service: name one under `skill_service:` in deck.yaml, or set SKILL_SERVICE_URL")
+        raise BindError(
+            "plans need a skill service: name one under `skill_service:` in deck.yaml, or set SKILL_SERVICE_URL"
+        )
     await asyncio.to_thread(boundary_or_fault)  # looked for once in a process
     files, documents = open_temp_files(), setup.documents()
     files.sweep(time.time())
     skills = skill_client(setup.skill_service, setup.folder, setup.server_environment)
     try:
-        yield plan_tools(PlanServices(documents, skills, files, TaskMemory(documents, setup.clock), setup.clock))
+        yield plan_tools(
+            PlanServices(documents, skills, files, TaskMemory(documents, setup.clock), setup.clock)
+        )
     finally:
         await skills.aclose()

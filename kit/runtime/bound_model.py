@@ -1,4 +1,5 @@
-"""A model with its tools bound, and the voice of one agent: which of its models speaks now, and what happens when that fails."""
+"""A model with its tools bound, and the voice of one agent: which of its models speaks now, and
+what happens when that fails."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -43,10 +44,12 @@ class BoundModel:
     """How its calls have failed so far: each kind is logged once."""
 
     def fault_line(self, error: BaseException, turn_log: TurnLog, *, quiet: bool = False) -> str:
-        """Returns what a trace says of a call that failed. Of a real model that is its diagnosis, without keys.
+        """Returns what a trace says of a call that failed. Of a real model that is its diagnosis,
+        without keys.
 
-        The first of each kind is logged with the trace's id: without a handler Python writes that to stderr, so it is read in a
-        terminal, behind the app and in a notebook. Users read none of it. A replay is `quiet`: nothing failed now.
+        The first of each kind is logged with the trace's id: without a handler Python writes that
+        to stderr, so it is read in a terminal, behind the app and in a notebook. Users read none of
+        it. A replay is `quiet`: nothing failed now.
         """
         if isinstance(error, OverBudget) or not self._is_lost(error):
             return describe_error(error)
@@ -55,7 +58,9 @@ class BoundModel:
         if not quiet and kind not in self.fault_kinds:
             self.fault_kinds.add(kind)
             log.warning("%s (trace %s)", line, turn_log.turn_id)
-        return line if isinstance(error, Exception) else f"{STOP}: {line}"  # what was cut off stays known as that
+        return (
+            line if isinstance(error, Exception) else f"{STOP}: {line}"
+        )  # what was cut off stays known as that
 
     def error_class(self, error: BaseException) -> ErrorClass | None:
         """Returns what lost a call of a real model; None where the failure was wanted, or is no infrastructure's."""

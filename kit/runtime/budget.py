@@ -26,11 +26,13 @@ class OverBudget(Exception):
 
 
 class Deadline:
-    """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths of the price.
+    """`with Deadline(seconds) as deadline:` ends its block as `asyncio.timeout` does, at two fifths
+    of the price.
 
-    Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no limit. A cancellation from
-    outside passes through; `expired` tells this time-out from others raised in the block. Clients read it as `seconds_left()`.
-    `leave` is called GRACE later, when a block that takes no notice of being stopped may still be running.
+    Once the time is over, what the block awaits is cancelled and TimeoutError raised. None is no
+    limit. A cancellation from outside passes through; `expired` tells this time-out from others
+    raised in the block. Clients read it as `seconds_left()`. `leave` is called GRACE later, when a
+    block that takes no notice of being stopped may still be running.
     """
 
     __slots__ = ("_above", "_cancelling", "_leave", "_seconds", "_task", "_timer", "expired")
@@ -50,11 +52,20 @@ class Deadline:
             DEADLINE.set(min(self._above, over))
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         if self._timer is not None:
             self._timer.cancel()  # which also lets go of what the timer would call
             DEADLINE.set(self._above)
-        if self.expired and self._task.uncancel() <= self._cancelling and kind is asyncio.CancelledError:
+        if (
+            self.expired
+            and self._task.uncancel() <= self._cancelling
+            and kind is asyncio.CancelledError
+        ):
             raise TimeoutError(f"no answer within {self._seconds:g} s") from error
 
     def _ring(self) -> None:
@@ -100,7 +111,9 @@ class Ledger:
         self.depth = policy.max_recursion_depth
         if above is not None:
             if above.depth is not None:
-                self.depth = above.depth - 1 if self.depth is None else min(self.depth, above.depth - 1)
+                self.depth = (
+                    above.depth - 1 if self.depth is None else min(self.depth, above.depth - 1)
+                )
             if above.bounded:
                 self.limit_above = True
                 self._narrow(above)
@@ -108,7 +121,8 @@ class Ledger:
         self.bounded = self.limit_above or bool(self.limits)
 
     def charge(self, usage: Usage) -> None:
-        """Adds usage to this account. Once the account is closed, usage goes to the parent as well, so that nothing is lost."""
+        """Adds usage to this account. Once the account is closed, usage goes to the parent as well,
+        so that nothing is lost."""
         if self.closed and self.parent is not None:
             self.parent.charge(usage)
         self.input_tokens += usage.input_tokens
@@ -121,7 +135,8 @@ class Ledger:
             self.cost = (self.cost or 0.0) + usage.cost
 
     def settle(self) -> Usage:
-        """Closes the account, once: gives back what was reserved, books what was spent on the parent, and returns that."""
+        """Closes the account, once: gives back what was reserved, books what was spent on the
+        parent, and returns that."""
         usage = _new_usage(
             input_tokens=self.input_tokens,
             output_tokens=self.output_tokens,
@@ -142,16 +157,25 @@ class Ledger:
     @property
     def touched(self) -> bool:
         """Whether anything was booked here."""
-        return bool(self.model_calls or self.tool_calls or self.input_tokens or self.output_tokens or self.cost)
+        return bool(
+            self.model_calls
+            or self.tool_calls
+            or self.input_tokens
+            or self.output_tokens
+            or self.cost
+        )
 
     def room(self, resource: Resource) -> float | None:
         """What may still be spent; negative when more was, None without a limit."""
         if resource in self.limits:
-            return self.limits[resource] - (self._in_use(resource) if self.children else getattr(self, resource) or 0)
+            return self.limits[resource] - (
+                self._in_use(resource) if self.children else getattr(self, resource) or 0
+            )
         return self.parent.room(resource) if self.limit_above and self.parent is not None else None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
-        """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises OverBudget if it cannot fit."""
+        """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises
+        OverBudget if it cannot fit."""
         if not self.bounded:
             return None
         room = self.room("output_tokens")
@@ -197,7 +221,9 @@ class Ledger:
             if available is None:
                 continue
             if available <= 0 and resource != "tool_calls":
-                raise OverBudget(f"nothing is left of the {resource.replace('_', ' ')} of {above.agent!r}")
+                raise OverBudget(
+                    f"nothing is left of the {resource.replace('_', ' ')} of {above.agent!r}"
+                )
             if resource in self.limits:
                 self.limits[resource] = min(self.limits[resource], max(available, 0))
 
@@ -209,7 +235,8 @@ class Ledger:
 
 
 def root_ledger(card: AgentCard) -> Ledger:
-    """The account of a turn. Only what the orchestrator's own card says limits it: a deck's defaults are for sub-agents."""
+    """The account of a turn. Only what the orchestrator's own card says limits it: a deck's
+    defaults are for sub-agents."""
     ledger = Ledger(card.id)
     ledger.reserve(card.policy)
     return ledger
@@ -217,7 +244,11 @@ def root_ledger(card: AgentCard) -> Ledger:
 
 def _limits(policy: Policy) -> dict[Resource, float]:
     amounts = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
-    return {resource: limit for resource, limit in zip(_RESOURCES, amounts, strict=True) if limit is not None}
+    return {
+        resource: limit
+        for resource, limit in zip(_RESOURCES, amounts, strict=True)
+        if limit is not None
+    }
 
 
 def _fits(amount: float, room: float | None, what: str) -> None:

@@ -1,4 +1,5 @@
-"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, or counted by the model and made by nobody."""
+"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, or counted by the
+model and made by nobody."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -49,13 +50,16 @@ class CallLedger:
     def note(self, asks: Sequence[AgentCall], message: str) -> None:
         """Notes the model's first response to the user's message, before any guard."""
         self.message = message
-        self.emitted = len(asks) if len(asks) < 2 else len({request_key(ask.agent, ask.query) for ask in asks})
+        self.emitted = (
+            len(asks) if len(asks) < 2 else len({request_key(ask.agent, ask.query) for ask in asks})
+        )
         for ask in asks:
             if ask.intent_count is not None and ask.intent_count > self.reported:
                 self.reported = ask.intent_count
 
     def open_round(self, calls: Sequence[AgentCall]) -> tuple[list[AgentCall], list[AgentCall]]:
-        """Begins a round: notes its calls and splits them into those under the cap and those over it, in emission order."""
+        """Begins a round: notes its calls and splits them into those under the cap and those over
+        it, in emission order."""
         self.rounds += 1
         if self.rounds == 1 and not self.message:
             self.note(calls, "")
@@ -68,13 +72,16 @@ class CallLedger:
         return admitted, over
 
     def record(self, outcomes: Sequence[Outcome], calls: Sequence[AgentCall] = ()) -> None:
-        """Notes how calls ended, the latest outcome of each; `calls` are theirs, where no round was opened with them."""
+        """Notes how calls ended, the latest outcome of each; `calls` are theirs, where no round was
+        opened with them."""
         if not self.outcomes:
             self.outcomes += outcomes
             self.calls += calls
             self.emitted, self.unsent = self.emitted or len(calls), None
             return
-        places = {(outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)}
+        places = {
+            (outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)
+        }
         self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
         self.unsent = None
         for outcome in outcomes:
@@ -88,34 +95,41 @@ class CallLedger:
         return granted
 
     def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
-        """Returns the parts that no call was made for, `asks` counted as made: those that the model counted (decisions 26), else
-        those that ask for something and were plainly sent to nobody.
+        """Returns the parts that no call was made for, `asks` counted as made: those that the model
+        counted (decisions 26), else those that ask for something and were plainly sent to nobody.
 
-        They have names where exactly those clauses of the message stand in no call. A message with no more clauses than calls,
-        and no word that was not sent, has no further part: the model miscounted.
+        They have names where exactly those clauses of the message stand in no call. A message with
+        no more clauses than calls, and no word that was not sent, has no further part: the model
+        miscounted.
         """
         calls = (*self.calls, *asks)
         if self.reported <= self.emitted:
             if asks or self.unsent is None:  # it is asked several times in a turn
                 self.unsent = self._unsent(calls)
             return self.unsent
-        requests = {request_key(call.agent, self.wording.get(call.call_id, call.query)) for call in calls}
+        requests = {
+            request_key(call.agent, self.wording.get(call.call_id, call.query)) for call in calls
+        }
         text = strip_marks(self.message)
         count = min(self.reported, len(words(text))) - len(requests)
         pieces = clauses(text, opening=True)
         queries = [content_words(query) for _, query in requests]
         own = {piece.content: piece.text for piece in pieces if piece.content}
-        miscounted = len(own) <= len(requests) and frozenset[str]().union(*own) <= frozenset[str]().union(*queries)
+        miscounted = len(own) <= len(requests) and frozenset[str]().union(*own) <= frozenset[
+            str
+        ]().union(*queries)
         if count <= 0 or miscounted or not requests:
             return NOTHING_LEFT
         loose = tuple(
-            text for content, text in own.items() if not any(2 * len(content & query) >= len(content) for query in queries)
+            text
+            for content, text in own.items()
+            if not any(2 * len(content & query) >= len(content) for query in queries)
         )
         return LeftOut(count=count, parts=loose if len(loose) <= count else ())
 
     def _unsent(self, calls: Sequence[AgentCall]) -> LeftOut:
-        """Clauses that ask for something and share no word with any request, where each request is a stretch of the message:
-        one that was worded anew may stand for any clause."""
+        """Clauses that ask for something and share no word with any request, where each request is
+        a stretch of the message: one that was worded anew may stand for any clause."""
         if not calls[1:]:
             return NOTHING_LEFT
         rest = self.message
@@ -124,6 +138,10 @@ class CallLedger:
         if len(rest) < SHORTEST or not ASKING.search(rest):  # cheap: most messages end here
             return NOTHING_LEFT
         sent = frozenset[str]().union(*(content_words(call.query) for call in calls))
-        pieces = [piece for piece in clauses(strip_marks(self.message), opening=True) if piece.asks and piece.content]
+        pieces = [
+            piece
+            for piece in clauses(strip_marks(self.message), opening=True)
+            if piece.asks and piece.content
+        ]
         parts = tuple(piece.text for piece in pieces if piece.content.isdisjoint(sent))
         return LeftOut(count=len(parts), parts=parts) if parts else NOTHING_LEFT

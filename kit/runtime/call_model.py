@@ -97,15 +97,19 @@ async def call_model(
 ) -> ModelReply:
     """Calls a model and returns its whole reply; `hear` gets the text as it comes.
 
-    `news` is how many messages an agent's first call adds to the conversation before them. `instead_of` names the model that
-    failed before. What is spent is booked however the call ends: reported by the model, or estimated.
-    Raises OverBudget where the agent's budget ends, before the call, in it or after it; what the model raises passes
-    through, after its span has been closed.
+    `news` is how many messages an agent's first call adds to the conversation before them.
+    `instead_of` names the model that failed before. What is spent is booked however the call ends:
+    reported by the model, or estimated. Raises OverBudget where the agent's budget ends, before the
+    call, in it or after it; what the model raises passes through, after its span has been closed.
     """
     model = model if ctx.turn.cassette is None else ctx.turn.cassette.model(ctx.path, model)
     size = size_of(messages)
-    stream = _Stream(agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size)
-    start = opening(messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of)
+    stream = _Stream(
+        agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size
+    )
+    start = opening(
+        messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of
+    )
     span = ctx.open_span(start)
     began = span.turn.log.now()
     if model.wants_place:
@@ -137,8 +141,8 @@ async def call_model(
 
 
 def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, size: int) -> None:
-    """Emits how the call ended, personal values hidden. A reply with components in it has no response id: a chain would bring
-    them back."""
+    """Emits how the call ended, personal values hidden. A reply with components in it has no
+    response id: a chain would bring them back."""
     turn, message, usage = span.turn, reply.message, reply.usage
     if model.gate is not None:
         model.gate.spent(usage.input_tokens + usage.output_tokens - size)
@@ -147,27 +151,51 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, s
         response_id = str(response_id)
         if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
-    text, calls = reply.text, tuple([call_line(call, model.private) for call in message.tool_calls]) if message.tool_calls else ()
+    text, calls = (
+        reply.text,
+        tuple([call_line(call, model.private) for call in message.tool_calls])
+        if message.tool_calls
+        else (),
+    )
     if turn.private:
         text, calls = hide(text, turn.private), hide(calls, turn.private)
-    end: Any = {"usage": usage, "ttft": reply.ttft, "finish_reason": reply.ending, "response_id": response_id}
+    end: Any = {
+        "usage": usage,
+        "ttft": reply.ttft,
+        "finish_reason": reply.ending,
+        "response_id": response_id,
+    }
     span.emit(_model_ended(agent=agent, model=model.spec.key, text=text, calls=calls, **end))
 
 
-def _close_failed(span: RunContext, agent: str, model: BoundModel, error: BaseException, usage: Usage) -> None:
+def _close_failed(
+    span: RunContext, agent: str, model: BoundModel, error: BaseException, usage: Usage
+) -> None:
     turn = span.turn
     if model.gate is not None:
         model.gate.heed(error)
-    line = model.fault_line(error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay")
+    line = model.fault_line(
+        error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay"
+    )
     error_class = model.error_class(error)
-    span.emit(ModelEnded(agent=agent, model=model.spec.key, error=hide(line, turn.private), error_class=error_class, usage=usage))
+    span.emit(
+        ModelEnded(
+            agent=agent,
+            model=model.spec.key,
+            error=hide(line, turn.private),
+            error_class=error_class,
+            usage=usage,
+        )
+    )
 
 
 def _room(tokens: float | None) -> float:
     return LONGEST if tokens is None else min(LONGEST, tokens * CHARACTERS)
 
 
-async def _taped(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, stream: _Stream) -> AIMessage:
+async def _taped(
+    model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, stream: _Stream
+) -> AIMessage:
     """Answers from the recording, or reads the reply and records it."""
     cassette, log = ctx.turn.cassette, ctx.turn.log
     assert cassette is not None
@@ -184,7 +212,11 @@ async def _taped(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunCon
     try:
         message = await _read(model, messages, ctx, stream)
     except BaseException as error:
-        arrived: Any = {"begun": stream.begun, "said": stream.characters, "seconds": log.now() - began}
+        arrived: Any = {
+            "begun": stream.begun,
+            "said": stream.characters,
+            "seconds": log.now() - began,
+        }
         cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
     first = None if stream.first is None else stream.first - began
@@ -193,7 +225,9 @@ async def _taped(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunCon
     return message
 
 
-async def _read(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, reading: _Stream) -> AIMessage:
+async def _read(
+    model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, reading: _Stream
+) -> AIMessage:
     """Collects chunks and merges them once: merging chunk by chunk costs two to four times as much.
 
     A reply that outgrows the agent's budget, or what any reply may have, is stopped where it is.
@@ -209,15 +243,20 @@ async def _read(model: BoundModel, messages: Sequence[BaseMessage], ctx: RunCont
             async for chunk in reply:
                 _take(chunk, reading, ctx)
                 if not len(reading.chunks) % PAUSE:
-                    await asyncio.sleep(0)  # a model that never waits must not keep the loop to itself
+                    await asyncio.sleep(
+                        0
+                    )  # a model that never waits must not keep the loop to itself
                     if len(reading.chunks) > MOST_PIECES:
-                        raise OverBudget(f"tokens out: the reply was stopped after {len(reading.chunks)} pieces")
+                        raise OverBudget(
+                            f"tokens out: the reply was stopped after {len(reading.chunks)} pieces"
+                        )
     _end(reading, ctx)
     return _merge(reading.chunks)
 
 
 def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
-    """Passes on a piece of a reply: its thoughts to the trace, its text and the name of its first call to who listens."""
+    """Passes on a piece of a reply: its thoughts to the trace, its text and the name of its first
+    call to who listens."""
     if reading.first is None:
         reading.first = ctx.turn.log.now()
         reading.begun = True
@@ -228,7 +267,9 @@ def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
     if piece:
         reading.characters += len(piece)
         if reading.characters > reading.room:
-            raise OverBudget(f"tokens out: the reply was stopped after {reading.characters} characters")
+            raise OverBudget(
+                f"tokens out: the reply was stopped after {reading.characters} characters"
+            )
         reading.pieces.append(piece)
         if reading.hear is not None:
             if "<" in piece:
@@ -240,7 +281,8 @@ def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
 
 
 def _think(stream: _Stream, ctx: RunContext, piece: BaseMessage) -> None:
-    """Adds a piece to a stretch of reasoning; one that holds none ends it, and it becomes one event. Nobody hears it as text."""
+    """Adds a piece to a stretch of reasoning; one that holds none ends it, and it becomes one
+    event. Nobody hears it as text."""
     more = reasoning_of(piece)
     stream.thoughts = (stream.thoughts + more)[:LONGEST]
     if stream.thoughts and not more:
@@ -257,11 +299,21 @@ def _end(stream: _Stream, ctx: RunContext) -> None:
 def _merge(chunks: list[Any]) -> AIMessage:
     if not chunks:
         return AIMessage("")
-    message: AIMessage = chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
+    message: AIMessage = (
+        chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
+    )
     if len(message.tool_calls) > MOST_CALLS:
         raise OverBudget(f"calls: {len(message.tool_calls)} in one reply")
-    calls = calls_of(message) if message.tool_calls or message.invalid_tool_calls else message.tool_calls
-    whole = calls == message.tool_calls and not message.invalid_tool_calls and type(message.content) is str
+    calls = (
+        calls_of(message)
+        if message.tool_calls or message.invalid_tool_calls
+        else message.tool_calls
+    )
+    whole = (
+        calls == message.tool_calls
+        and not message.invalid_tool_calls
+        and type(message.content) is str
+    )
     if isinstance(message, AIMessageChunk):
         message = AIMessage(
             content=message.content,

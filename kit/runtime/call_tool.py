@@ -34,7 +34,8 @@ from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolContext, ToolResult, wi
 
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (
-    "This call was not made: its arguments could not be read. Make it again as its description says, and do not speak of this."
+    "This call was not made: its arguments could not be read. Make it again as its "
+    "description says, and do not speak of this."
 )
 _ONE_CALL = Usage(tool_calls=1)
 _tool_ended = builder(ToolEnded)
@@ -54,51 +55,81 @@ async def call_tool(
     new_tools: Mapping[str, datetime.date] = _NONE,
     bounds: Mapping[str, ToolBounds] = _UNBOUND,
 ) -> tuple[ToolMessage, ToolResult]:
-    """Runs a tool call on behalf of the turn's principal and returns its message with its typed result.
+    """Runs a tool call on behalf of the turn's principal and returns its message with its typed
+    result.
 
-    A tool outside the whitelist is refused, a tool that raises is a fault: both are results, neither raises (decisions 9).
-    So is a call that nobody can read, and a lookup that met a foreign principal in this turn is not made again, whoever asks
-    (decisions 30, 31). Raw reasons go to the trace only. `new_tools`: those put on the card later, with the day. `bounds`: of
-    the tools that have limits.
+    A tool outside the whitelist is refused, a tool that raises is a fault: both are results,
+    neither raises (decisions 9). So is a call that nobody can read, and a lookup that met a foreign
+    principal in this turn is not made again, whoever asks (decisions 30, 31). Raw reasons go to the
+    trace only. `new_tools`: those put on the card later, with the day. `bounds`: of the tools that
+    have limits.
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
     args = hide(call["args"], private) if private else call["args"]
     since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
-    span = ctx.open_span(ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since))
+    span = ctx.open_span(
+        ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since)
+    )
     ctx.ledger.charge(_ONE_CALL)  # now: one that is cut off was made as well
     tool = tools.get(call["name"])
     if UNREAD in call["args"]:
-        result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object")
+        result = ToolResult(
+            text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object"
+        )
     elif tool is None:
-        result = ToolResult(text=NO_SUCH_TOOL, fault="not_allowed", detail=f"{call['name']!r} is not on the card")
+        result = ToolResult(
+            text=NO_SUCH_TOOL, fault="not_allowed", detail=f"{call['name']!r} is not on the card"
+        )
     else:
         try:
-            result = await _look_up(tool, call, agent, span, bounds.get(call["name"]) if bounds else None)
+            result = await _look_up(
+                tool, call, agent, span, bounds.get(call["name"]) if bounds else None
+            )
         except BaseException as error:
-            span.emit(ToolEnded(agent=agent, tool=call["name"], call_id=call_id, error=describe_error(error)))
+            span.emit(
+                ToolEnded(
+                    agent=agent, tool=call["name"], call_id=call_id, error=describe_error(error)
+                )
+            )
             raise
-    if len(result.text) > ctx.turn.settings.large_result and result.fault is None and EXEC_PYTHON in tools:
+    if (
+        len(result.text) > ctx.turn.settings.large_result
+        and result.fault is None
+        and EXEC_PYTHON in tools
+    ):
         result = await _put_away(result, agent, ctx)
     if result.fault == "not_allowed":
         span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
     elif result.fault == "bad_arguments":
-        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="bad_arguments"))
+        span.emit(
+            AccessDenied(agent=agent, what="tool", name=call["name"], because="bad_arguments")
+        )
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
     trace = (result.text, error, result.caveat)
     text, error, caveat = hide(trace, private) if private else trace
-    span.emit(_tool_ended(agent=agent, tool=call["name"], call_id=call_id, result=text, error=error, caveat=caveat))
-    return tool_text(result.text or NO_TEXT, call_id, failed=bool(result.fault), name=call["name"]), result
+    span.emit(
+        _tool_ended(
+            agent=agent, tool=call["name"], call_id=call_id, result=text, error=error, caveat=caveat
+        )
+    )
+    return tool_text(
+        result.text or NO_TEXT, call_id, failed=bool(result.fault), name=call["name"]
+    ), result
 
 
-async def _look_up(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:
+async def _look_up(
+    tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
+) -> ToolResult:
     """Runs the tool, unless the same lookup met a foreign principal in this turn."""
     turn = ctx.turn
     key = lookup_key(call) if turn.barred else ""
     if key in turn.barred:
-        return ToolResult(text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn")
+        return ToolResult(
+            text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn"
+        )
     result = await (_run if turn.cassette is None else _taped)(tool, call, agent, ctx, bounds)
     if result.fault == "principal_mismatch":
         turn.barred.add(lookup_key(call))
@@ -116,7 +147,9 @@ async def _put_away(result: ToolResult, agent: str, ctx: RunContext) -> ToolResu
     return await put_away(result, task, files)
 
 
-async def _taped(tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None) -> ToolResult:
+async def _taped(
+    tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
+) -> ToolResult:
     """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
     cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
     assert cassette is not None
@@ -165,10 +198,14 @@ async def _run(
     if bounds is None:
         return await _attempt(tool, call, context, bounds)
     attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    return await (act(tool, call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts())
+    return await (
+        act(tool, call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts()
+    )
 
 
-async def _attempts(tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds, ctx: RunContext) -> ToolResult:
+async def _attempts(
+    tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds, ctx: RunContext
+) -> ToolResult:
     """Runs the tool, again after a fault that may pass where its limits allow that and the agent has time for it."""
     result = await _attempt(tool, call, context, bounds)
     for number in range(bounds.limits.retries):
@@ -177,17 +214,30 @@ async def _attempts(tool: BaseTool, call: ToolCall, context: ToolContext, bounds
             break
         error = hide(f"{result.fault}: {result.detail}", ctx.turn.private)
         name, call_id, ms = call["name"], call["id"] or "", round(pause * 1000)
-        context.emit(ToolRetry(agent=context.agent, tool=name, call_id=call_id, attempt=number + 1, error=error, pause_ms=ms))
+        context.emit(
+            ToolRetry(
+                agent=context.agent,
+                tool=name,
+                call_id=call_id,
+                attempt=number + 1,
+                error=error,
+                pause_ms=ms,
+            )
+        )
         await asyncio.sleep(pause)
         result = await _attempt(tool, call, context, bounds)
     return result
 
 
-async def _attempt(tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds | None) -> ToolResult:
+async def _attempt(
+    tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds | None
+) -> ToolResult:
     try:
         with within(context):
             return await (result_of(tool, call) if bounds is None else bounds.result_of(tool, call))
-    except Exception as error:  # the second and last place that turns an exception into a value (decisions 9)
+    except (
+        Exception
+    ) as error:  # the second and last place that turns an exception into a value (decisions 9)
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
         own_schema = getattr(tool.args_schema, "__name__", None)
         if isinstance(error, ValidationError) and error.title == own_schema:

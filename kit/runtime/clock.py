@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 TICK = 2.0**-32
-"""Waits are whole ticks, so that sums and differences of times are exact: a turn's times do not depend on when it began, up to
-twelve days of virtual time."""
+"""Waits are whole ticks, so that sums and differences of times are exact: a turn's times do not
+depend on when it began, up to twelve days of virtual time."""
 
 STEPS = 1_000_000
 """Steps of a loop at one moment, after which it is stuck: no turn needs a thousandth of them."""
@@ -73,23 +73,36 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         if self._waiting[0].when() > self._now:
             self._now, self._steps = self._waiting[0].when(), 0
         self.count_step()
-        self._clock_resolution = max(TICK / 2, math.ulp(self._now))  # else a timer due now would never be due
+        self._clock_resolution = max(
+            TICK / 2, math.ulp(self._now)
+        )  # else a timer due now would never be due
 
     def count_step(self) -> None:
         """Raises RuntimeError for a loop that goes on and on at one moment."""
         self._steps += 1
         if self._steps > STEPS:
             self._steps = 0
-            sentence = f"virtual loop: {STEPS:,} steps at {self._now:g} s and time stands still: something waits for nothing"
+            sentence = (
+                f"virtual loop: {STEPS:,} steps at {self._now:g} s and time stands still: "
+                f"something waits for nothing"
+            )
             raise RuntimeError(sentence)
 
     def call_later(
-        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        delay: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         return self.call_at(self._now + _whole(delay), callback, *args, context=context)
 
     def call_at(
-        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+        self,
+        when: float,
+        callback: Callable[..., object],
+        *args: Any,
+        context: Context | None = None,
     ) -> asyncio.TimerHandle:
         timer = _Timer(_whole(when), callback, args, self, context)
         timer.order = self._timers = self._timers + 1
@@ -97,7 +110,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
         timer._scheduled = True
         return timer
 
-    def run_in_executor(self, executor: Any, func: Callable[..., T], *args: Any) -> "asyncio.Future[T]":
+    def run_in_executor(
+        self, executor: Any, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
         self.busy += 1
         future = super().run_in_executor(executor, func, *args)
         future.add_done_callback(self._job_done)
@@ -116,7 +131,9 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
 def _whole(seconds: float) -> float:
     if not math.isfinite(seconds / TICK):
-        raise ValueError(f"virtual loop: {seconds} s is no time that comes: wait for something that can happen")
+        raise ValueError(
+            f"virtual loop: {seconds} s is no time that comes: wait for something that can happen"
+        )
     return round(seconds / TICK) * TICK
 
 

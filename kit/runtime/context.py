@@ -1,4 +1,5 @@
-"""All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents bound for this turn."""
+"""All that a dispatch may reach: the turn's log and limits, the inherited context, and the agents
+bound for this turn."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -43,8 +44,8 @@ class Agent(Protocol):
 
 
 Slot = Callable[[str], Hear | None]
-"""Where sub-agents speak to the user themselves, one at a time: what hears the words of the invocation at a path; None when that
-has no voice of its own."""
+"""Where sub-agents speak to the user themselves, one at a time: what hears the words of the
+invocation at a path; None when that has no voice of its own."""
 
 
 @dataclass
@@ -69,14 +70,15 @@ class SessionMemory:
         return False
 
     async def carry(self, calls: Sequence[AgentCall], ctx: "RunContext") -> list[AgentCall]:
-        """The same calls with what they need of earlier turns: prior_context on a switch, fields where a card has them filled."""
+        """The same calls with what they need of earlier turns: prior_context on a switch, fields
+        where a card has them filled."""
         return list(calls)
 
 
 @dataclass(slots=True)
 class TurnState(CallLedger):
-    """What one turn shares among all its dispatches: the ledger of its calls, and what they reach. Nothing else below `run_turn`
-    is mutable."""
+    """What one turn shares among all its dispatches: the ledger of its calls, and what they reach.
+    Nothing else below `run_turn` is mutable."""
 
     log: TurnLog
     agents: Mapping[str, Agent]
@@ -96,7 +98,9 @@ class TurnState(CallLedger):
     """What came with the message; `RunContext.pictures` says who gets them."""
     model_calls: dict[str, int] = field(default_factory=dict[str, int])
     """Path -> model and tool calls made from there so far."""
-    threads: dict[str, Sequence[BaseMessage]] = field(default_factory=partial(defaultdict[str, Sequence[BaseMessage]], tuple))
+    threads: dict[str, Sequence[BaseMessage]] = field(
+        default_factory=partial(defaultdict[str, Sequence[BaseMessage]], tuple)
+    )
     """Path -> what the last model call from there was sent, and its reply: the trace holds what the next one adds."""
     suffix: str = ""
     """What followed the prompt in the turn's first model call; the trace holds it once."""
@@ -136,7 +140,8 @@ class RunContext(NamedTuple):
     callees: frozenset[str] = frozenset()
     """Ids this caller's card names in `sub_agents`; anything else is refused."""
     path: str = ""
-    """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model calls in a cassette."""
+    """Where in the turn this runs (`orchestrator/1.2.rewards`: round, position, agent): names model
+    calls in a cassette."""
     slot: Slot | None = None
     """Set by patterns whose sub-agents speak to the user, for what they dispatch."""
 
@@ -168,7 +173,14 @@ class RunContext(NamedTuple):
         """A context for a new span under this one, with `body` as its first event."""
         turn = self.turn
         child = RunContext(
-            turn, self.inherited, self.ledger, turn.log.new_span(), self.span_id, self.callees, self.path, self.slot
+            turn,
+            self.inherited,
+            self.ledger,
+            turn.log.new_span(),
+            self.span_id,
+            self.callees,
+            self.path,
+            self.slot,
         )
         child.emit(body)
         return child

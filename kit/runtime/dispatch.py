@@ -24,11 +24,13 @@ Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[O
 """Carries out one call from its place and notes there how it ended; `dispatch` is the plainest."""
 
 
-async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings: dict[str, Outcome] | None = None) -> Outcome:
+async def dispatch(
+    call: AgentCall, ctx: RunContext, place: str = "1.1", endings: dict[str, Outcome] | None = None
+) -> Outcome:
     """Runs one agent and returns its outcome, whatever happens to it.
 
-    `place` is the call's round and position, for its path. Only a cancellation from outside passes through, and even then
-    `ended[place]` is the outcome: a stopped agent has one too.
+    `place` is the call's round and position, for its path. Only a cancellation from outside passes
+    through, and even then `ended[place]` is the outcome: a stopped agent has one too.
     """
     turn = ctx.turn
     agent = turn.agents.get(call.agent)
@@ -51,13 +53,19 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
         raise
     finally:
         turn.progress.end(call.agent, path)
-        usage = ledger.settle()  # once, and whatever happened: a stopped agent's calls were paid for
+        usage = (
+            ledger.settle()
+        )  # once, and whatever happened: a stopped agent's calls were paid for
         for put_away in ledger.at_end:
             put_away()
     assert outcome is not None
-    if isinstance(outcome, Answer) and MARK in outcome.text:  # a remote peer's words; a model's are parted in call_model
+    if (
+        isinstance(outcome, Answer) and MARK in outcome.text
+    ):  # a remote peer's words; a model's are parted in call_model
         text, parts = narration(outcome.text)
-        outcome = outcome.model_copy(update={"text": text, "components": (*outcome.components, *parts)})
+        outcome = outcome.model_copy(
+            update={"text": text, "components": (*outcome.components, *parts)}
+        )
         for part in parts:
             span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
     if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
@@ -67,12 +75,15 @@ async def dispatch(call: AgentCall, ctx: RunContext, place: str = "1.1", endings
     return outcome
 
 
-async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier = dispatch) -> FanOut:
-    """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and never run.
+async def fan_out(
+    calls: Sequence[AgentCall], ctx: RunContext, through: Carrier = dispatch
+) -> FanOut:
+    """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and
+    never run.
 
-    Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and the turn has an outcome for
-    each call: finished agents their own, the others a Failure that says whether time ran out or the turn was stopped.
-    `through` stands around the dispatch of each call.
+    Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and
+    the turn has an outcome for each call: finished agents their own, the others a Failure that says
+    whether time ran out or the turn was stopped. `through` stands around the dispatch of each call.
     """
     turn = ctx.turn
     run, over_cap = turn.open_round(calls)
@@ -83,24 +94,38 @@ async def fan_out(calls: Sequence[AgentCall], ctx: RunContext, through: Carrier 
     try:
         waiting = {place: call for place, call in places.items() if turn.memory.waits(call, ctx)}
         work: list[Awaitable[Outcome | None]]
-        work = [through(call, ctx, place, endings) for place, call in places.items() if place not in waiting]
+        work = [
+            through(call, ctx, place, endings)
+            for place, call in places.items()
+            if place not in waiting
+        ]
         if waiting:  # the others do not wait for what these are told
             work.append(_inform(waiting, ctx, through, endings))
         await together(work)
     finally:
-        outcomes = [endings.get(place) or _interruption(call, turn) for place, call in places.items()]
+        outcomes = [
+            endings.get(place) or _interruption(call, turn) for place, call in places.items()
+        ]
         turn.record(outcomes)
     return _fan_out(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
 
-async def _inform(places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]) -> None:
+async def _inform(
+    places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]
+) -> None:
     """Tells agents what came before and runs their calls."""
     calls = await ctx.turn.memory.carry(list(places.values()), ctx)
-    await together([through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)])
+    await together(
+        [through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)]
+    )
 
 
 async def run_to_outcome(
-    work: Work, call: AgentCall, ctx: RunContext, seconds: float | None, leave: Callable[[], None] | None = None
+    work: Work,
+    call: AgentCall,
+    ctx: RunContext,
+    seconds: float | None,
+    leave: Callable[[], None] | None = None,
 ) -> Outcome:
     """Runs work under a deadline and turns every way it can end into an outcome; `leave` is the Deadline's."""
     deadline = Deadline(seconds, leave)
@@ -108,24 +133,38 @@ async def run_to_outcome(
         with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
-        detail = f"no answer within {seconds:g} s" if deadline.expired and seconds is not None else describe_error(error)
+        detail = (
+            f"no answer within {seconds:g} s"
+            if deadline.expired and seconds is not None
+            else describe_error(error)
+        )
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return _failure(call, "cancelled", describe_error(error))  # a library cancelled itself: nobody asked this turn to stop
+        return _failure(
+            call, "cancelled", describe_error(error)
+        )  # a library cancelled itself: nobody asked this turn to stop
     except OverBudget as error:
         return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
         return _failure(call, "exception", describe_error(error))
 
 
-def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, place: str) -> AgentStarted:
-    """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but into no closed hand-off."""
+def _start_event(
+    handoff: HandoffResult, agent: Agent | None, ctx: RunContext, place: str
+) -> AgentStarted:
+    """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but
+    into no closed hand-off."""
     call, limited, pictures = handoff.call, handoff.limited, tuple[str, ...]()
     if private := ctx.turn.private:
-        call = call.model_copy(update={"query": hide(call.query, private), "prior_context": hide(call.prior_context, private)})
+        call = call.model_copy(
+            update={
+                "query": hide(call.query, private),
+                "prior_context": hide(call.prior_context, private),
+            }
+        )
     if ctx.turn.pictures and ctx.ledger.parent is None:
         if agent is not None and agent.card.handoff.closed:
             limited = (*limited, "pictures do not cross a closed hand-off: left out")
@@ -145,16 +184,26 @@ def _start_event(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, p
     )
 
 
-def _refusal(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledger: Ledger) -> Failure | None:
+def _refusal(
+    handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledger: Ledger
+) -> Failure | None:
     """Returns why a call may not run; None when it may, and then its budget is reserved."""
     call, caller = handoff.call, ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
-        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="recursion"))
-        return _failure(call, "not_allowed", f"{call.agent!r} is at work above: an agent may not call itself or its callers")
+        ctx.emit(
+            AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="recursion")
+        )
+        return _failure(
+            call,
+            "not_allowed",
+            f"{call.agent!r} is at work above: an agent may not call itself or its callers",
+        )
     if call.agent not in ctx.callees:
-        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="not_on_card"))
+        ctx.emit(
+            AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="not_on_card")
+        )
         return _failure(call, "not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
     if caller.depth == 0:
         ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="depth"))
@@ -168,14 +217,20 @@ def _refusal(handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledge
     return None
 
 
-async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger) -> Outcome:
+async def _run(
+    call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger
+) -> Outcome:
     inherited, handoff = ctx.inherited, agent.card.handoff
     if call.prior_context:
         inherited = inherited.model_copy(update={"prior_context": call.prior_context})
-    elif handoff.closed and not any(field.source == "location" for field in handoff.fields.values()):
+    elif handoff.closed and not any(
+        field.source == "location" for field in handoff.fields.values()
+    ):
         inherited = inherited.model_copy(update={"location": None})
     callees = frozenset(agent.card.sub_agents)
-    inner = RunContext(ctx.turn, inherited, ledger, ctx.span_id, ctx.parent_span_id, callees, path, ctx.slot)
+    inner = RunContext(
+        ctx.turn, inherited, ledger, ctx.span_id, ctx.parent_span_id, callees, path, ctx.slot
+    )
     outcome = await run_to_outcome(agent.run, call, inner, agent.time_budget)
     if not ledger.touched:  # an agent elsewhere says itself what it spent
         ledger.charge(outcome.usage)
@@ -188,11 +243,19 @@ async def _run(call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger
     return outcome
 
 
-def _close(outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None) -> None:
+def _close(
+    outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None
+) -> None:
     private = span.turn.private
-    span.emit(_agent_ended(agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome))
+    span.emit(
+        _agent_ended(
+            agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome
+        )
+    )
     if isinstance(outcome, Failure):
-        span.emit(AgentError(agent=outcome.agent, axis=outcome.axis, is_final=span.ledger.parent is None))
+        span.emit(
+            AgentError(agent=outcome.agent, axis=outcome.axis, is_final=span.ledger.parent is None)
+        )
     elif outcome.data_faults:
         span.emit(AgentError(agent=outcome.agent, axis="data", is_final=False))
     if endings is not None:
@@ -213,10 +276,18 @@ def _paused(call: AgentCall) -> Failure:
 def unrecorded(turn: TurnState) -> list[Outcome]:
     """Returns how the calls of a round that is still open end now: by what the log has of them, else interrupted."""
     bodies = (event.body for event in turn.log.events)
-    endings = {body.outcome.call_id: body.outcome for body in bodies if isinstance(body, AgentEnded)}
+    endings = {
+        body.outcome.call_id: body.outcome for body in bodies if isinstance(body, AgentEnded)
+    }
     known = {one.call_id for one in (*turn.outcomes, *turn.over_cap)}
-    return [endings.get(call.call_id) or _interruption(call, turn) for call in turn.calls if call.call_id not in known]
+    return [
+        endings.get(call.call_id) or _interruption(call, turn)
+        for call in turn.calls
+        if call.call_id not in known
+    ]
 
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:
-    return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=detail)
+    return Failure(
+        call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=detail
+    )

@@ -26,8 +26,9 @@ def call_with_fallback(
 ) -> Awaitable[ModelReply]:
     """Calls the voice's model; arguments and result are those of `call_model`.
 
-    The fallback is asked on a model's error or time-out only, never over a budget, never after a word of the first answer was
-    passed on, and inside whatever time and tokens are left. Raises TimeoutError at the voice's limit.
+    The fallback is asked on a model's error or time-out only, never over a budget, never after a
+    word of the first answer was passed on, and inside whatever time and tokens are left. Raises
+    TimeoutError at the voice's limit.
     """
     call = partial(call_model, messages=messages, ctx=ctx, agent=agent, purpose=purpose, news=news)
     if voice.fallback is None or not voice.may_fall_back:
@@ -37,7 +38,10 @@ def call_with_fallback(
 
 
 async def _call_either(
-    voice: Voice, fallback: BoundModel, call: Callable[..., Awaitable[ModelReply]], hear: Hear | None
+    voice: Voice,
+    fallback: BoundModel,
+    call: Callable[..., Awaitable[ModelReply]],
+    hear: Hear | None,
 ) -> ModelReply:
     spoke = False
 
@@ -49,13 +53,17 @@ async def _call_either(
 
     reply = call(voice.model, hear=None if hear is None else listen)
     try:
-        return await _in_time(reply, min((s for s in (voice.patience, voice.limit) if s is not None), default=None))
+        return await _in_time(
+            reply, min((s for s in (voice.patience, voice.limit) if s is not None), default=None)
+        )
     except (OverBudget, KitError):
         raise
     except Exception:
         if not spoke:
             voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
-            return await _in_time(call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit)
+            return await _in_time(
+                call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit
+            )
         raise
 
 

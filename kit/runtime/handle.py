@@ -41,24 +41,40 @@ class Reply:
 
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
-        rows = [(one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "") for one in self.outcomes]
+        rows = [
+            (one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "")
+            for one in self.outcomes
+        ]
         tokens = self.usage.input_tokens + self.usage.output_tokens
         head = f"{self.status} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
         parts = [table(("sub-agent", "outcome", "time"), rows)] if rows else []
-        return notebook_html(text(head), text(self.text), *parts, folded("trace", waterfall(self.trace)))
+        return notebook_html(
+            text(head), text(self.text), *parts, folded("trace", waterfall(self.trace))
+        )
 
     @property
     def truncated(self) -> bool:
         """Whether a part of the answer was cut off before its end; the text says so."""
-        return any(outcome.kind == "answer" and outcome.truncated for outcome in self.outcomes) or self._ends_cut_off
+        return (
+            any(outcome.kind == "answer" and outcome.truncated for outcome in self.outcomes)
+            or self._ends_cut_off
+        )
 
     @property
     def _ends_cut_off(self) -> bool:
         """Whether the orchestrator's own last words were cut off, and are in the answer."""
-        cut = {e.span_id: e.body.text for e in self.events if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF}
+        cut = {
+            e.span_id: e.body.text
+            for e in self.events
+            if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF
+        }
         if not cut:
             return False
-        own = [e.span_id for e in self.events if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")]
+        own = [
+            e.span_id
+            for e in self.events
+            if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")
+        ]
         text = cut.get(own[-1], "").strip() if own else ""
         return bool(text) and text in self.text
 
@@ -92,7 +108,9 @@ class Turn:
 
     def __init__(self, runner: Runner):
         self._runner, self._log = runner, runner.log
-        self._task = asyncio.get_running_loop().create_task(runner.run(), name=f"turn {runner.log.turn_id}")
+        self._task = asyncio.get_running_loop().create_task(
+            runner.run(), name=f"turn {runner.log.turn_id}"
+        )
 
     @property
     def id(self) -> str:

@@ -35,14 +35,17 @@ class Host(Protocol):
 
 
 def alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
-    """Returns what tells log, store and sinks of a reply for another principal: a process that dies then leaves it behind.
+    """Returns what tells log, store and sinks of a reply for another principal: a process that dies
+    then leaves it behind.
 
     It holds nothing of the running turn, which would then live until the garbage collector came.
     """
 
     def ring(event: Event) -> None:
         nonlocal record
-        record = record.replace(measures=Measures(mismatches=(*record.measures.mismatches, event.at)))
+        record = record.replace(
+            measures=Measures(mismatches=(*record.measures.mismatches, event.at))
+        )
         log_mismatch(record)
         with suppress(StoreError):  # a busy store gets it with the end of the turn
             kit.store.begin_turn(record, wait=False)

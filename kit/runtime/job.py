@@ -35,13 +35,24 @@ class Job:
     def tool(self) -> dict[str, Any]:
         """The function schema of the tool."""
         text = {"type": "string", "description": self.description, "maxLength": self.longest}
-        properties, required = (self.fields, []) if self.fields else ({self.field: text}, [self.field])
+        properties, required = (
+            (self.fields, []) if self.fields else ({self.field: text}, [self.field])
+        )
         parameters = {"type": "object", "properties": properties, "required": required}
-        return {"type": "function", "function": {"name": self.name, "description": self.description, "parameters": parameters}}
+        return {
+            "type": "function",
+            "function": {
+                "name": self.name,
+                "description": self.description,
+                "parameters": parameters,
+            },
+        }
 
     def read(self, reply: ModelReply) -> str:
         """Returns what a reply submits; its words where it calls nothing and a text is asked for."""
-        forms: list[dict[str, Any]] = [tool_call["args"] for tool_call in reply.calls if tool_call["name"] == self.name]
+        forms: list[dict[str, Any]] = [
+            tool_call["args"] for tool_call in reply.calls if tool_call["name"] == self.name
+        ]
         args = forms[0] if forms else {}
         if self.fields:
             return json.dumps(args)
@@ -51,26 +62,31 @@ class Job:
 
 PRIOR_CONTEXT = Job(
     "submit_prior_context",
-    "One to three sentences in your own words for a specialist who did not see these turns: the specific products, brands, "
+    "One to three sentences in your own words for a specialist who did not see these turns: the "
+    "specific products, brands, "
     "stores, offers, receipts, dates, amounts and ids they named, and what the user wants to get done. Facts only.",
     LONGEST_CONTEXT,
 )
 SUMMARY = Job(
     "submit_summary",
-    "A summary that takes the place of these turns: every name, id, amount and date that may be asked for again, what was "
+    "A summary that takes the place of these turns: every name, id, amount and date that may be "
+    "asked for again, what was "
     "decided, and what is still open. Facts only, in the order they came.",
     3200,
 )
 QUERY = Job(
     "submit_query",
-    "What is left of the user's latest message for one specialist once the others have theirs: the user's own words for that "
+    "What is left of the user's latest message for one specialist once the others have theirs: "
+    "the user's own words for that "
     "part, nothing added, nothing rephrased.",
     2000,
 )
 JOBS: Mapping[str, Job] = {job.name: job for job in (PRIOR_CONTEXT, SUMMARY, QUERY)}
 
 
-async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunContext, *, news: int = 1) -> str | None:
+async def run_job(
+    job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunContext, *, news: int = 1
+) -> str | None:
     """What the helper model submits about earlier messages; None when it fails, hangs or says nothing.
 
     `news`: how many of its messages, the request included, are not of earlier turns.
@@ -87,5 +103,7 @@ async def run_job(job: Job, material: Sequence[BaseMessage], ask: str, ctx: RunC
         return Answer(call_id=call.call_id, agent=call.agent, text=job.read(reply))
 
     call = AgentCall(call_id=job.name, agent=job.field, query=f"{ask}\n{job.description}")
-    outcome = await run_to_outcome(work, call, ctx._replace(path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000)
+    outcome = await run_to_outcome(
+        work, call, ctx._replace(path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000
+    )
     return (outcome.text or None) if isinstance(outcome, Answer) else None

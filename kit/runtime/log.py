@@ -15,11 +15,17 @@ _new_event = builder(Event)
 class TurnLog:
     """Events of one turn in order. Emitting is synchronous; followers are woken, never waited for.
 
-    `statuses` is the deck's vocabulary: a status outside of it may be prose, or worse, and is kept nowhere as it was sent.
-    Nor is any of the `secrets`.
+    `statuses` is the deck's vocabulary: a status outside of it may be prose, or worse, and is kept
+    nowhere as it was sent. Nor is any of the `secrets`.
     """
 
-    def __init__(self, turn_id: str, clock: Callable[[], float], statuses: Container[str] = OWN, secrets: Collection[str] = ()):
+    def __init__(
+        self,
+        turn_id: str,
+        clock: Callable[[], float],
+        statuses: Container[str] = OWN,
+        secrets: Collection[str] = (),
+    ):
         self.turn_id = turn_id
         self.events: list[Event] = []
         self.closed = self._sealed = False
@@ -62,7 +68,8 @@ class TurnLog:
         return event
 
     def seal(self, body: Body, span_id: str) -> Event:
-        """Takes no more events and returns the one that `close()` may end with: followers wait until the turn is stored."""
+        """Takes no more events and returns the one that `close()` may end with: followers wait
+        until the turn is stored."""
         self._sealed = True
         return self.emit(body, span_id)
 
@@ -74,7 +81,8 @@ class TurnLog:
         self._wake()
 
     async def follow(self, from_seq: int = 0) -> AsyncIterator[Event]:
-        """Every event from `from_seq` on, as it comes, until the log is closed; what is for history alone is left out."""
+        """Every event from `from_seq` on, as it comes, until the log is closed; what is for history
+        alone is left out."""
         seq = from_seq
         while True:
             while seq < len(self.events):

@@ -19,7 +19,15 @@ from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.context import Session
 from kit.core.outcome import AgentCall, Answer
-from kit.core.record import LINES, UNANSWERED, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import (
+    LINES,
+    UNANSWERED,
+    Message,
+    Note,
+    SessionRecall,
+    ShownComponent,
+    TurnRecord,
+)
 from kit.models.message import human_text
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
@@ -50,16 +58,23 @@ def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
 
 @lru_cache(maxsize=SHARED)
 def _message(turn_id: str, role: str, text: str, response_id: str | None) -> BaseMessage:
-    """Makes a line's message once for all turns that tell it; the turn's id keeps the lines of two conversations apart."""
+    """Makes a line's message once for all turns that tell it; the turn's id keeps the lines of two
+    conversations apart."""
     if role == "user":
         return human_text(text)
-    return AIMessage(text) if response_id is None else AIMessage(text, response_metadata={"id": response_id})
+    return (
+        AIMessage(text)
+        if response_id is None
+        else AIMessage(text, response_metadata={"id": response_id})
+    )
 
 
 class Memory(SessionMemory):
-    """One turn's view of its session: a snapshot, one query for each reader who asks; "" is the orchestrator.
+    """One turn's view of its session: a snapshot, one query for each reader who asks; "" is the
+    orchestrator.
 
-    Turns of one session may run at the same time: each sees the turns that had ended when it first looked, and all are kept.
+    Turns of one session may run at the same time: each sees the turns that had ended when it first
+    looked, and all are kept.
     """
 
     def __init__(
@@ -73,13 +88,20 @@ class Memory(SessionMemory):
         conversation: Sequence[Message] | None = None,
     ):
         self._store, self._session, self._settings = store, session, settings
-        self._message, self.last_agents = message, None if last_agents is None else frozenset(last_agents)
+        self._message, self.last_agents = (
+            message,
+            None if last_agents is None else frozenset(last_agents),
+        )
         lines = () if past is None else past.lines  # a new session has nothing to look up
         self._conversation = lines if conversation is None else conversation
-        self._notes: Mapping[str, Note] = past.notes if past is not None and conversation is None else {}
+        self._notes: Mapping[str, Note] = (
+            past.notes if past is not None and conversation is None else {}
+        )
         self._most = most_lines(settings)
         self._read: dict[str, Sequence[Message]] = {}
-        self._components: Sequence[ShownComponent] | None = None if past is None else past.components
+        self._components: Sequence[ShownComponent] | None = (
+            None if past is None else past.components
+        )
         self._tidying: asyncio.Task[None] | None = None
         self._new: dict[str, Note] = {}
         note = self._notes.get("summary")
@@ -102,11 +124,14 @@ class Memory(SessionMemory):
         return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
 
     def suffix(self, reader: str) -> str:
-        """What a reader's prompt ends with, beside the request's own lines: a summary, and what was shown when that matters."""
+        """What a reader's prompt ends with, beside the request's own lines: a summary, and what was
+        shown when that matters."""
         text, reader = "", reader if self._settings.history == "own" else ""
         if self._summary and not reader:
             text = f"\n{SUMMED_UP}{self._summary['text']}"
-        if (self._conversation is None or self._components) and points_back(self._message, self._settings.components):
+        if (self._conversation is None or self._components) and points_back(
+            self._message, self._settings.components
+        ):
             text += self._references(reader)
         return text
 
@@ -120,18 +145,27 @@ class Memory(SessionMemory):
         if reader:
             components = [item for item in components if item.agent == reader]
             if one is not None and one.agent != reader:
-                one = resolve(self._message, [item for item in components if item.turn_id == one.turn_id], kinds)
+                one = resolve(
+                    self._message,
+                    [item for item in components if item.turn_id == one.turn_id],
+                    kinds,
+                )
         newest = [_line(item) for item in components if item.turn_id == components[-1].turn_id]
         text = SHOWN + "\n".join(newest) if newest else ""
         if one is None:
             return text
-        return text + f"\nThe user means {_title(one) or one.id} ({one.type} {one.id}). Say by its name which one you speak of."
+        return (
+            text
+            + f"\nThe user means {_title(one) or one.id} ({one.type} {one.id}). Say by its name which one you speak of."
+        )
 
     def _shown(self) -> Sequence[ShownComponent]:
         """Returns what was shown; nothing where a conversation stands in for the store."""
         if self._components is None:
             given, who = self._conversation is not None, self._session.principal
-            self._components = () if given else self._store.shown_components(self._session.id, who, LINES // 2)
+            self._components = (
+                () if given else self._store.shown_components(self._session.id, who, LINES // 2)
+            )
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -139,13 +173,16 @@ class Memory(SessionMemory):
         agent = ctx.turn.agents.get(call.agent)
         if agent is None or self._conversation == ():
             return False
-        return agent.card.handoff.distilled or (not agent.card.handoff.closed and self._is_unaware(call))
+        return agent.card.handoff.distilled or (
+            not agent.card.handoff.closed and self._is_unaware(call)
+        )
 
     def _is_unaware(self, call: AgentCall) -> bool:
-        """Whether a call's agent has not seen what came before, and its call does not say (decisions 3, 27).
+        """Whether a call's agent has not seen what came before, and its call does not say
+        (decisions 3, 27).
 
-        Of a turn that others had a part of it saw its own part: that will do for a message that stands alone. One that gave no
-        answer then is told again what it was told then.
+        Of a turn that others had a part of it saw its own part: that will do for a message that
+        stands alone. One that gave no answer then is told again what it was told then.
         """
         if self.last_agents is None or call.prior_context or self._settings.history != "own":
             return False
@@ -163,28 +200,56 @@ class Memory(SessionMemory):
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
         """The same calls with what they need of earlier turns; nobody waits for more than one helper call."""
         prior = self._with_prior_context(calls, ctx)
-        if not any(agent.card.handoff.distilled for call in calls if (agent := ctx.turn.agents.get(call.agent))):
+        if not any(
+            agent.card.handoff.distilled
+            for call in calls
+            if (agent := ctx.turn.agents.get(call.agent))
+        ):
             return await prior
-        carried, fields = await asyncio.gather(prior, asyncio.gather(*(self._fields(call, ctx) for call in calls)))
-        return [call.model_copy(update={"fields": own}) for call, own in zip(carried, fields, strict=True)]
+        carried, fields = await asyncio.gather(
+            prior, asyncio.gather(*(self._fields(call, ctx) for call in calls))
+        )
+        return [
+            call.model_copy(update={"fields": own})
+            for call, own in zip(carried, fields, strict=True)
+        ]
 
     async def _fields(self, call: AgentCall, ctx: RunContext) -> Mapping[str, Any]:
         """Returns the fields of a call with those that its card has filled from earlier turns."""
         agent = ctx.turn.agents.get(call.agent)
         if agent is None or not agent.card.handoff.distilled:
             return call.fields
-        by_rule, by_model = (fields_from(agent.card, source) for source in ("shown", "conversation"))
-        shown = meant(call.query, self._shown(), points_back(call.query, self._settings.components)) if by_rule else []
-        return await distil(call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx)
+        by_rule, by_model = (
+            fields_from(agent.card, source) for source in ("shown", "conversation")
+        )
+        shown = (
+            meant(call.query, self._shown(), points_back(call.query, self._settings.components))
+            if by_rule
+            else []
+        )
+        return await distil(
+            call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx
+        )
 
-    async def _with_prior_context(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
-        """The same calls, with prior_context for those that need it: the helper model writes it, once; else they run without."""
-        bare = [c for c in calls if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c)]
+    async def _with_prior_context(
+        self, calls: Sequence[AgentCall], ctx: RunContext
+    ) -> list[AgentCall]:
+        """The same calls, with prior_context for those that need it: the helper model writes it,
+        once; else they run without."""
+        bare = [
+            c
+            for c in calls
+            if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c)
+        ]
         lines = self.history("") if bare else ()
         if not bare or not (lines or self._summary):
             return list(calls)
-        about = f" The request is: {bare[0].query}" if len(bare) == 1 else ""  # one part of a message is not another's business
-        text = await run_job(PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx)
+        about = (
+            f" The request is: {bare[0].query}" if len(bare) == 1 else ""
+        )  # one part of a message is not another's business
+        text = await run_job(
+            PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx
+        )
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
         return [call.replace(prior_context=text) if call in bare else call for call in calls]
 
@@ -199,15 +264,23 @@ class Memory(SessionMemory):
         if len(lines) >= 2 * settings.compact_after:
             return True
         most = settings.compact_tokens
-        return most is not None and len(lines) > 2 * settings.compact_keep and sum(tokens(line.text) for line in lines) >= most
+        return (
+            most is not None
+            and len(lines) > 2 * settings.compact_keep
+            and sum(tokens(line.text) for line in lines) >= most
+        )
 
     def tidy(self, ctx: RunContext) -> None:
-        """Begins to sum up old turns beside this one, when there are too many; their summary holds from the next turn on."""
+        """Begins to sum up old turns beside this one, when there are too many; their summary holds
+        from the next turn on."""
         if self.crowded:
-            self._tidying = asyncio.create_task(self.compact(ctx), name=f"compaction {ctx.turn.log.turn_id}")
+            self._tidying = asyncio.create_task(
+                self.compact(ctx), name=f"compaction {ctx.turn.log.turn_id}"
+            )
 
     async def settle(self, seconds: float) -> None:
-        """Gives that so many seconds to end, then stops it. A stop of the turn that comes now changes nothing of its answer."""
+        """Gives that so many seconds to end, then stops it. A stop of the turn that comes now
+        changes nothing of its answer."""
         task, clock = self._tidying, asyncio.get_running_loop().time
         if task is None:
             return
@@ -238,7 +311,15 @@ class Memory(SessionMemory):
         text = await run_job(SUMMARY, self._material(old), "Sum up the conversation so far.", ctx)
         before = sum([tokens(line.text) for line in old]) + tokens(self._summary.get("text", ""))
         after = tokens(text) if text else before
-        ctx.emit(Compacted(done=text is not None, turns=len(early), kept=len(order) - len(early), before=before, after=after))
+        ctx.emit(
+            Compacted(
+                done=text is not None,
+                turns=len(early),
+                kept=len(order) - len(early),
+                before=before,
+                after=after,
+            )
+        )
         if text is not None:
             turns = self._summary.get("turns", 0) + len(early)
             summary = {"text": text, "through": old[-1].turn_id, "turns": turns}
@@ -251,7 +332,8 @@ class Memory(SessionMemory):
     # response chains
 
     def _chained(self, reader: str, lines: list[Message]) -> list[Message]:
-        """Names the provider's response on the newest line, where its chain holds exactly the turns told here (decisions 13)."""
+        """Names the provider's response on the newest line, where its chain holds exactly the turns
+        told here (decisions 13)."""
         note = self._notes[f"chain:{reader}"]
         end = json.loads(note.value)
         order = list(dict.fromkeys(line.turn_id for line in lines))
@@ -260,7 +342,9 @@ class Memory(SessionMemory):
             return lines
         return [*lines[:-1], lines[-1].model_copy(update={"response_id": end["id"]})]
 
-    def remember(self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> Mapping[str, Note]:
+    def remember(
+        self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]
+    ) -> Mapping[str, Note]:
         """What the episode keeps of this turn beside its narration: a new summary, the ends of response chains."""
         last: dict[str, str] = {}
         last_text = ""
@@ -277,17 +361,33 @@ class Memory(SessionMemory):
             self._keep_chains(last, turn, ctx, agents)
         return self._new
 
-    def _keep_chains(self, last: Mapping[str, str], turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]) -> None:
-        answer_counts = Counter(outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer))
+    def _keep_chains(
+        self,
+        last: Mapping[str, str],
+        turn: TurnRecord,
+        ctx: RunContext,
+        agents: Mapping[str, Agent],
+    ) -> None:
+        answer_counts = Counter(
+            outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)
+        )
         for agent, response_id in last.items():
             model = getattr(agents.get(agent), "model", None)
-            if not isinstance(model, BoundModel) or model.spec.api != "responses" or getattr(agents[agent], "composer", None):
+            if (
+                not isinstance(model, BoundModel)
+                or model.spec.api != "responses"
+                or getattr(agents[agent], "composer", None)
+            ):
                 continue  # what another model composed is no link of this one's chain
             lead = agent == ctx.path
             if (lead and turn.status == "ok") or answer_counts[agent] == 1:
                 reader = "" if lead else agent
                 lines = self.history(reader)
-                end = {"id": response_id, "turn": turn.id, "after": lines[-1].turn_id if lines else ""}
+                end = {
+                    "id": response_id,
+                    "turn": turn.id,
+                    "after": lines[-1].turn_id if lines else "",
+                }
                 self._new[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
 
 

@@ -1,4 +1,5 @@
-"""A user's message, made safe to pass on: control characters out, pictures beside the words, an answer to nothing, sizes."""
+"""A user's message, made safe to pass on: control characters out, pictures beside the words, an
+answer to nothing, sizes."""
 
 import base64
 import re
@@ -50,7 +51,10 @@ def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return human_text(text)
-    images = [{"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()} for p in pictures]
+    images = [
+        {"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()}
+        for p in pictures
+    ]
     return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])
 
 
@@ -67,6 +71,10 @@ def size_of(messages: Sequence[BaseMessage]) -> int:
 
 def _whole_size(message: BaseMessage) -> int:
     """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
-    blocks = [cast("dict[str, Any]", block) for block in cast("list[Any]", message.content) if isinstance(block, dict)]
+    blocks = [
+        cast("dict[str, Any]", block)
+        for block in cast("list[Any]", message.content)
+        if isinstance(block, dict)
+    ]
     pictures = sum(block.get("type") == "image" for block in blocks)
     return len(str(message.text)) + pictures * PICTURE * CHARACTERS

@@ -5,7 +5,15 @@ from itertools import pairwise
 
 from kit.core.bodies.speech import Separator, Text
 from kit.core.event import Event
-from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, RoutedOutcome, RoutingDecision, Usage
+from kit.core.outcome import (
+    Answer,
+    CapBehavior,
+    Failure,
+    Outcome,
+    RoutedOutcome,
+    RoutingDecision,
+    Usage,
+)
 from kit.core.picture import mark_pictures
 from kit.core.record import UNANSWERED, Message, TurnRecord, TurnStatus
 from kit.core.transcript import transcript
@@ -14,16 +22,26 @@ from kit.metrics.measures import measure
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
 
-_new_message, _new_decision, _new_line = builder(Message), builder(RoutingDecision), builder(RoutedOutcome)
+_new_message, _new_decision, _new_line = (
+    builder(Message),
+    builder(RoutingDecision),
+    builder(RoutedOutcome),
+)
 
 
 def routing_of(turn: TurnState) -> RoutingDecision:
     """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each call."""
     over = turn.over_cap or turn.reported > turn.cap
-    behavior: CapBehavior = "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
+    behavior: CapBehavior = (
+        "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
+    )
     return _new_decision(
         pattern=turn.pattern,
-        invoked=tuple(dict.fromkeys(o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to)),
+        invoked=tuple(
+            dict.fromkeys(
+                o.agent for o in turn.outcomes if isinstance(o, Failure) or o.text or not o.hands_to
+            )
+        ),
         intent_count=turn.emitted,
         later_calls=turn.emitted_later,
         reported_intents=turn.reported or turn.emitted,
@@ -38,7 +56,12 @@ def routing_of(turn: TurnState) -> RoutingDecision:
 
 
 def record_of(
-    begun: TurnRecord, events: Sequence[Event], routing: RoutingDecision, usage: Usage, status: TurnStatus, text: str
+    begun: TurnRecord,
+    events: Sequence[Event],
+    routing: RoutingDecision,
+    usage: Usage,
+    status: TurnStatus,
+    text: str,
 ) -> TurnRecord:
     """Returns the stored row of a finished turn."""
     first = next((event.at for event in events if event.body.__class__ is Text), None)
@@ -47,7 +70,11 @@ def record_of(
         status=status,
         text=text,
         invoked=routing.invoked,
-        failed=tuple(outcome.agent for outcome in routing.outcomes if outcome.result in ("failure", "data_error")),
+        failed=tuple(
+            outcome.agent
+            for outcome in routing.outcomes
+            if outcome.result in ("failure", "data_error")
+        ),
         intent_count=routing.intent_count,
         cap_behavior=routing.cap_behavior,
         ttft=first,
@@ -61,10 +88,12 @@ def record_of(
 
 
 def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
-    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator, its own part for each agent.
+    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator,
+    its own part for each agent.
 
-    What the user saw is one message, or one for each part where parts stand apart. A question that got no answer stays in its
-    agent's part, marked as open; one that a guard dropped was never the user's (decisions 27).
+    What the user saw is one message, or one for each part where parts stand apart. A question that
+    got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
+    user's (decisions 27).
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
     answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
@@ -72,7 +101,9 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     messages += [_new_message(turn_id=turn.id, role="assistant", text=text) for text in answers]
     queries = {call.call_id: call.query for call in state.calls}
     if state.pictures:
-        queries = {call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()}
+        queries = {
+            call_id: mark_pictures(query, state.pictures) for call_id, query in queries.items()
+        }
     answers = [one for one in state.outcomes if isinstance(one, Answer) and not one.is_handover]
     failures = [one for one in state.outcomes if isinstance(one, Failure)]
     for one in (*answers, *failures, *state.over_cap):
@@ -86,14 +117,21 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
 def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
     """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
     edges = [-1, *cuts, len(log.events)]
-    parts = [transcript(e for e in log.events if low < e.seq < high).answer.strip() for low, high in pairwise(edges)]
+    parts = [
+        transcript(e for e in log.events if low < e.seq < high).answer.strip()
+        for low, high in pairwise(edges)
+    ]
     whole = "".join("".join(parts).split()) == "".join(text.split())
     return [part for part in parts if part] if whole and text else [text]
 
 
 def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
     if outcome.kind == "answer":
-        result = "handed_on" if outcome.is_handover else "partial" if outcome.is_partial else "success"
+        result = (
+            "handed_on" if outcome.is_handover else "partial" if outcome.is_partial else "success"
+        )
         return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)
     result = "data_error" if outcome.axis == "data" else "failure"
-    return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason)
+    return _new_line(
+        agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason
+    )

@@ -43,8 +43,8 @@ from kit.tools.tool import LimitedTool, Toolbox, parameters
 Model = str | BaseChatModel | tuple[BaseChatModel, ModelSpec]
 """A key of models.yaml, or a LangChain chat model, alone or with what is known of it, such as its price."""
 Models = Model | Mapping[str, Model]
-"""One for all, or a mapping agent id -> model ("*" stands for the rest, `helper` for the small jobs, `<id>:fallback` and
-`<id>:composer` for an agent's second models)."""
+"""One for all, or a mapping agent id -> model ("*" stands for the rest, `helper` for the small
+jobs, `<id>:fallback` and `<id>:composer` for an agent's second models)."""
 
 Places = dict[tuple[str, int], asyncio.Semaphore]
 """(tool id, calls at once) -> the places that its calls share."""
@@ -89,7 +89,11 @@ class Team:
             )
             for agent in agents
         ]
-        return [without_secrets(prompt, self.secrets) for prompt in prompts] if self.secrets else prompts
+        return (
+            [without_secrets(prompt, self.secrets) for prompt in prompts]
+            if self.secrets
+            else prompts
+        )
 
     def _repr_html_(self) -> str:
         """Shows in a notebook who asks whom, on which model and with which tools."""
@@ -100,8 +104,16 @@ class Team:
         return notebook_html(head, table(("agent", "model", "tools", "time"), rows))
 
     def _row(self, agent: Agent, branch: str) -> tuple[str, str, str, str]:
-        model, tools = (agent.model.spec.key, ", ".join(agent.tools)) if isinstance(agent, LLMAgent) else ("elsewhere", "")
-        seconds = self.deck.settings.turn_budget_ms / 1000 if agent.card.id == self.root else agent.time_budget
+        model, tools = (
+            (agent.model.spec.key, ", ".join(agent.tools))
+            if isinstance(agent, LLMAgent)
+            else ("elsewhere", "")
+        )
+        seconds = (
+            self.deck.settings.turn_budget_ms / 1000
+            if agent.card.id == self.root
+            else agent.time_budget
+        )
         return branch + agent.card.id, model, tools, f"{seconds:g} s" if seconds else ""
 
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
@@ -127,17 +139,34 @@ def bind(
     `places`: what other teams have of these tools, so that all of them together keep within `at_once`.
     Raises BindError or UnknownId, naming the card and the nearest known ids. No model is called.
     """
-    binder = _Binder(deck, models, tools or {}, access or ModelAccess(), {} if places is None else places)
+    binder = _Binder(
+        deck, models, tools or {}, access or ModelAccess(), {} if places is None else places
+    )
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
-    admission = asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
+    admission = (
+        asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
+    )
     return Team(
-        deck, MappingProxyType(agents), deck.settings.orchestrator, binder.jobs(), secrets=binder.secrets, admission=admission
+        deck,
+        MappingProxyType(agents),
+        deck.settings.orchestrator,
+        binder.jobs(),
+        secrets=binder.secrets,
+        admission=admission,
     )
 
 
 class _Binder:
-    def __init__(self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess, places: Places):
-        self._deck, self._models, self._tools, self._access, self._places = deck, models, tools, access, places
+    def __init__(
+        self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess, places: Places
+    ):
+        self._deck, self._models, self._tools, self._access, self._places = (
+            deck,
+            models,
+            tools,
+            access,
+            places,
+        )
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
         self.secrets = access.secrets
         _check_names(models, deck)
@@ -155,7 +184,9 @@ class _Binder:
         private = private_fields(sub_cards)
         as_named, composer = spec.key == card.model, self._deck.settings.compose_model
         prompt = plan_prompt(card, self._deck)
-        bound = partial(_with_tools, schemas=schemas, private=private, prefix=prompt.prefix, access=self._access)
+        bound = partial(
+            _with_tools, schemas=schemas, private=private, prefix=prompt.prefix, access=self._access
+        )
         return LLMAgent(
             card=card,
             model=bound(spec, model),
@@ -163,30 +194,53 @@ class _Binder:
             tools=MappingProxyType({tool.name: tool for tool in own.values()}),
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
-            fallback=self._second(card, "fallback", fallback_of(card, self._deck.models) if as_named else None, bound),
-            composer=self._second(card, "composer", composer if as_named and card.sub_agents else None, bound),
+            fallback=self._second(
+                card, "fallback", fallback_of(card, self._deck.models) if as_named else None, bound
+            ),
+            composer=self._second(
+                card, "composer", composer if as_named and card.sub_agents else None, bound
+            ),
             contract=contract_of(card),
             new_tools=MappingProxyType(new_tools(card, own)),
-            bounds=MappingProxyType({tool.name: b for tool_id, tool in own.items() if (b := self._bounds(card, tool_id, tool))}),
+            bounds=MappingProxyType(
+                {
+                    tool.name: b
+                    for tool_id, tool in own.items()
+                    if (b := self._bounds(card, tool_id, tool))
+                }
+            ),
         )
 
     def jobs(self) -> Mapping[str, BoundModel]:
-        """The helper model is the caller's `helper`, or what answers for the orchestrator; else the deck's `helper_model`.
+        """The helper model is the caller's `helper`, or what answers for the orchestrator; else the
+        deck's `helper_model`.
 
         A classifier's route is the orchestrator's own model's.
         """
         lead = self._deck.cards[self._deck.settings.orchestrator]
-        labels = in_sequence([card.id for card in self._deck.active_sub_agents(lead)], self._deck.settings.support_agent)
-        route = {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)} if labels else {}
+        labels = in_sequence(
+            [card.id for card in self._deck.active_sub_agents(lead)],
+            self._deck.settings.support_agent,
+        )
+        route = (
+            {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)}
+            if labels
+            else {}
+        )
         if isinstance(self._models, Mapping):
             lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
         if self._deck.settings.helper_model:
-            lead = lead.model_copy(update={"model": self._deck.settings.helper_model, "tuning": Tuning()})
+            lead = lead.model_copy(
+                update={"model": self._deck.settings.helper_model, "tuning": Tuning()}
+            )
         spec, model = self._model(lead)
         cards = [card for card in self._deck.active() if fields_from(card, "conversation")]
         private = private_fields({f"submit_{card.id}_fields": card for card in cards})
         jobs = [*JOBS.values(), *(job for card in cards if (job := distilling(card)))]
-        bound = {job.name: _bind_one_tool(spec, model, job.name, job.tool, self._access, private) for job in jobs}
+        bound = {
+            job.name: _bind_one_tool(spec, model, job.name, job.tool, self._access, private)
+            for job in jobs
+        }
         return MappingProxyType(bound | route)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
@@ -194,18 +248,32 @@ class _Binder:
         if entry is None:
             raise UnknownId(f"tool of card {card.id!r}", tool_id, self._tools)
         if isinstance(entry, LimitedTool):
-            return entry.tool if isinstance(entry.tool, BaseTool) else function_tool(tool_id, entry.tool)
-        return entry if isinstance(entry, BaseTool) else entry(without_limits(self._deck.tool_config(card, tool_id)))
+            return (
+                entry.tool
+                if isinstance(entry.tool, BaseTool)
+                else function_tool(tool_id, entry.tool)
+            )
+        return (
+            entry
+            if isinstance(entry, BaseTool)
+            else entry(without_limits(self._deck.tool_config(card, tool_id)))
+        )
 
     def _bounds(self, card: AgentCard, tool_id: str, tool: BaseTool) -> ToolBounds | None:
         """Returns a tool's limits with the places that its calls share over all teams; None where it has neither."""
-        limits = self._deck.tool_limits(card, tool_id, getattr(self._tools[tool_id], "limits", NO_LIMITS))
+        limits = self._deck.tool_limits(
+            card, tool_id, getattr(self._tools[tool_id], "limits", NO_LIMITS)
+        )
         if limits.confirm and (fault := confirm_fault(limits, parameters(tool))):
             raise BindError(f"tool {tool_id!r} of card {card.id!r}: {fault}")
         at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
         if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None
-        places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once)) if at_once else None
+        places = (
+            self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
+            if at_once
+            else None
+        )
         return ToolBounds(limits, places)
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
@@ -214,9 +282,14 @@ class _Binder:
             choice = choice.get(card.id, choice.get("*"))
         return self._build(card, choice or card.model)
 
-    def _second(self, card: AgentCard, role: str, key: str | None, bound: Callable[..., BoundModel]) -> BoundModel | None:
-        """A card's model for a second role: what a mapping of models names under `<agent id>:<role>`, else `key`, else None."""
-        choice = (self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None) or key
+    def _second(
+        self, card: AgentCard, role: str, key: str | None, bound: Callable[..., BoundModel]
+    ) -> BoundModel | None:
+        """A card's model for a second role: what a mapping of models names under `<agent
+        id>:<role>`, else `key`, else None."""
+        choice = (
+            self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None
+        ) or key
         if choice is None:
             return None
         spec, model = self._build(card, choice)
@@ -231,24 +304,43 @@ class _Binder:
             return spec, model
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
         if key not in specs:
-            raise BindError(f"card {card.id!r} is to speak with {key!r}, which is no model of models.yaml: {nearest(key, specs)}")
+            raise BindError(
+                f"card {card.id!r} is to speak with {key!r}, which is no model of models.yaml: {nearest(key, specs)}"
+            )
         cache_key = (key, card.tuning)
         if cache_key not in self._cache:
-            self._cache[cache_key] = build_model(specs[key], self._access, card.tuning, self._deck.tools.folder)
+            self._cache[cache_key] = build_model(
+                specs[key], self._access, card.tuning, self._deck.tools.folder
+            )
             self.secrets |= _keys_of(self._cache[cache_key])
         return specs[key], self._cache[cache_key]
 
 
 def _with_tools(
-    spec: ModelSpec, model: BaseChatModel, schemas: _Schemas, private: _Private, prefix: str, access: ModelAccess
+    spec: ModelSpec,
+    model: BaseChatModel,
+    schemas: _Schemas,
+    private: _Private,
+    prefix: str,
+    access: ModelAccess,
 ) -> BoundModel:
     try:
         runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
     except NotImplementedError:
         fix = "write that method, or wrap the model in JsonRouting(inner=...)"
-        raise BindError(f"model {spec.key!r} takes no tools, it has no bind_tools of its own: {fix}") from None
+        raise BindError(
+            f"model {spec.key!r} takes no tools, it has no bind_tools of its own: {fix}"
+        ) from None
     runnable = Chained(runnable) if spec.api == "responses" else runnable
-    return BoundModel(spec, runnable, private, spec.provider == "simulated", schemas, prefix=prefix, gate=gate_of(spec, access))
+    return BoundModel(
+        spec,
+        runnable,
+        private,
+        spec.provider == "simulated",
+        schemas,
+        prefix=prefix,
+        gate=gate_of(spec, access),
+    )
 
 
 def _bind_one_tool(
@@ -266,15 +358,26 @@ def _bind_one_tool(
 def _check_names(models: Models | None, deck: Deck) -> None:
     if not isinstance(models, Mapping):
         return
-    names = {"*", "helper", *deck.cards, *(f"{card}:{role}" for card in deck.cards for role in ("fallback", "composer"))}
+    names = {
+        "*",
+        "helper",
+        *deck.cards,
+        *(f"{card}:{role}" for card in deck.cards for role in ("fallback", "composer")),
+    }
     for name in models:
         if name not in names:
-            raise BindError(f"models name {name!r}, and the deck has no such card: {nearest(name, names)}")
+            raise BindError(
+                f"models name {name!r}, and the deck has no such card: {nearest(name, names)}"
+            )
 
 
 def _schema(tool: BaseTool) -> dict[str, Any]:
     if isinstance(tool.args_schema, dict):
-        function = {"name": tool.name, "description": tool.description, "parameters": tool.args_schema}
+        function = {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": tool.args_schema,
+        }
         return {"type": "function", "function": function}
     return convert_to_openai_tool(tool)
 

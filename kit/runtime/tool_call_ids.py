@@ -1,4 +1,5 @@
-"""A model's tool calls in a form that every endpoint takes back: each id once, readable, and none named that is not answered."""
+"""A model's tool calls in a form that every endpoint takes back: each id once, readable, and none
+named that is not answered."""
 
 import json
 from collections.abc import Sequence
@@ -41,7 +42,10 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     """
     if isinstance(message, AIMessageChunk):
         return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
-    whole = [call if excess(call["args"]) is None else _unread(call, str(call["args"])) for call in message.tool_calls]
+    whole = [
+        call if excess(call["args"]) is None else _unread(call, str(call["args"]))
+        for call in message.tool_calls
+    ]
     return with_unique_ids([*whole, *(_read(call) for call in message.invalid_tool_calls)])
 
 
@@ -53,25 +57,33 @@ def _read(call: Any) -> ToolCall:
         args = None
     if type(args) is not dict or excess(cast("Any", args)) is not None:
         return _unread(call, text)
-    return ToolCall(name=call["name"] or "", args=cast("dict[str, Any]", args), id=call["id"], type="tool_call")
+    return ToolCall(
+        name=call["name"] or "", args=cast("dict[str, Any]", args), id=call["id"], type="tool_call"
+    )
 
 
 def _unread(call: Any, text: str) -> ToolCall:
-    return ToolCall(name=call["name"] or "", args={UNREAD: text[:_MOST]}, id=call["id"], type="tool_call")
+    return ToolCall(
+        name=call["name"] or "", args={UNREAD: text[:_MOST]}, id=call["id"], type="tool_call"
+    )
 
 
 def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
-    """The message with exactly these calls and all else that it carries: text, reasoning, usage, the provider's metadata.
+    """The message with exactly these calls and all else that it carries: text, reasoning, usage,
+    the provider's metadata.
 
-    Where its content names a call that is not among them, or one twice, that block goes: an endpoint wants every call it is sent
-    to be answered, in whichever place it finds it.
+    Where its content names a call that is not among them, or one twice, that block goes: an
+    endpoint wants every call it is sent to be answered, in whichever place it finds it.
     """
     open_calls: set[tuple[Any, Any]] = {(call["id"], call["name"]) for call in calls}
     content: Any = message.content
     if not isinstance(content, str):
         blocks: list[Any] = []
         for block in cast("list[Any]", content):
-            if isinstance(block, dict) and (fields := cast("dict[str, Any]", block)).get("type") in _BLOCKS:
+            if (
+                isinstance(block, dict)
+                and (fields := cast("dict[str, Any]", block)).get("type") in _BLOCKS
+            ):
                 key = fields.get("call_id") or fields.get("id"), fields.get("name")
                 if key not in open_calls:
                     continue
@@ -79,5 +91,10 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
             blocks.append(block)
         content = blocks
     extra = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW}
-    update = {"content": content, "tool_calls": list(calls), "invalid_tool_calls": [], "additional_kwargs": extra}
+    update = {
+        "content": content,
+        "tool_calls": list(calls),
+        "invalid_tool_calls": [],
+        "additional_kwargs": extra,
+    }
     return message.model_copy(update=update)

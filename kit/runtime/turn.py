@@ -40,7 +40,11 @@ from kit.runtime.speech.progress import Progress
 
 log = logging.getLogger("kit.turn")
 _inherited, _dynamic = builder(InheritedContext), builder(DynamicContext)
-_turn_started, _turn_record, _completed = builder(TurnStarted), builder(TurnRecord), builder(Completed)
+_turn_started, _turn_record, _completed = (
+    builder(TurnStarted),
+    builder(TurnRecord),
+    builder(Completed),
+)
 _routing, _turn_usage, _call = builder(Routing), builder(TurnUsage), builder(AgentCall)
 _THINKING = Thinking()
 PATIENCE = 5.0
@@ -65,21 +69,37 @@ def run_turn(
 ) -> Turn:
     """Starts a turn on the running loop and returns its handle at once.
 
-    `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with its lines, stand in for what
-    the store remembers of the session, for callers that bring a conversation of their own. `images` come with the message.
-    `resumes`: the stored turn of that id goes on. Raises SessionError when the session is another principal's: nobody reads a
-    stranger's history; PictureError when there are too many images.
+    `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with
+    its lines, stand in for what the store remembers of the session, for callers that bring a
+    conversation of their own. `images` come with the message. `resumes`: the stored turn of that id
+    goes on. Raises SessionError when the session is another principal's: nobody reads a stranger's
+    history; PictureError when there are too many images.
     """
     pictures = check_count(images)
     names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
     if clean(names) != names.strip():
-        raise SessionError("ids of sessions, tenants and users hold neither control characters nor halves of a pair")
+        raise SessionError(
+            "ids of sessions, tenants and users hold neither control characters nor halves of a pair"
+        )
     past = past or kit.store.recall(session.id)
     if past is not None and past.session.principal != session.principal:
-        raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
+        raise SessionError(
+            f"session {session.id!r} belongs to someone else; start a new one under another id"
+        )
     clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
     turn_log = TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets)
-    runner = _Runner(message, pictures, session, kit, pattern or kit.pattern, turn_log, past, cap, history, in_play)
+    runner = _Runner(
+        message,
+        pictures,
+        session,
+        kit,
+        pattern or kit.pattern,
+        turn_log,
+        past,
+        cap,
+        history,
+        in_play,
+    )
     if resumes is not None:
         runner.started_at, runner.state.acts = resumes.started_at, resumes.acts
     return Turn(runner)
@@ -111,13 +131,23 @@ class _Runner:
         self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
         self.root, self.settings = kit.team.orchestrator, kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        last, routed, due = (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
+        last, routed, due = (
+            (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
+        )
         if in_play is not None:
             last, routed, due = tuple(in_play), tuple(in_play) or None, ()
         self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
         who, here, locale = session.principal, session.location, locale_of(session.locale)
         user_id, tag, wish = who.user_id, session.locale, session.persona
-        dynamic = _dynamic(date=kit.today, user_id=user_id, locale=tag, location=here, persona=wish, in_play=last, unanswered=due)
+        dynamic = _dynamic(
+            date=kit.today,
+            user_id=user_id,
+            locale=tag,
+            location=here,
+            persona=wish,
+            in_play=last,
+            unanswered=due,
+        )
         span = turn_log.new_span()
         self.state = TurnState(
             log=turn_log,
@@ -133,10 +163,14 @@ class _Runner:
             cassette=kit.cassette,
             pictures=pictures,
         )
-        inherited = _inherited(principal=who, episode_id=session.id, locale=session.locale, location=here)
+        inherited = _inherited(
+            principal=who, episode_id=session.id, locale=session.locale, location=here
+        )
         callees = frozenset(card.id for card in self.root.sub_cards.values())
         ledger = root_ledger(self.root.card)
-        self.ctx = RunContext(self.state, inherited, ledger, span, callees=callees, path=self.root.card.id)
+        self.ctx = RunContext(
+            self.state, inherited, ledger, span, callees=callees, path=self.root.card.id
+        )
 
     async def run(self) -> None:
         self.begun = True
@@ -149,9 +183,16 @@ class _Runner:
                     raise asyncio.CancelledError
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
-                text = mention_pictures(text, self.ctx, self.kit.team.deck.models) if self.state.pictures else text
+                text = (
+                    mention_pictures(text, self.ctx, self.kit.team.deck.models)
+                    if self.state.pictures
+                    else text
+                )
             except Paused:
-                status, text = "paused", " ".join(one.question for one in self.state.acts.questions.values())
+                status, text = (
+                    "paused",
+                    " ".join(one.question for one in self.state.acts.questions.values()),
+                )
             except asyncio.CancelledError:
                 status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
             if self._rest is None:
@@ -165,11 +206,20 @@ class _Runner:
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
         if self.at_work:
-            log.error("turn %s: its work was stopped, does not end and is left behind", self.log.turn_id)
+            log.error(
+                "turn %s: its work was stopped, does not end and is left behind", self.log.turn_id
+            )
             self.ctx.ledger.close()  # when it goes on, it calls no further model
             self.state.record(unrecorded(self.state))
-            text = stopped(self.ctx, transcript(self.log.events).answer) if status == "cancelled" else rescued(self.ctx)
-            self.at_work, self._rest = False, asyncio.create_task(self._end(status, text, "its work does not end"))
+            text = (
+                stopped(self.ctx, transcript(self.log.events).answer)
+                if status == "cancelled"
+                else rescued(self.ctx)
+            )
+            self.at_work, self._rest = (
+                False,
+                asyncio.create_task(self._end(status, text, "its work does not end")),
+            )
             self._rest.add_done_callback(lambda _: self._close())
 
     def _close(self) -> None:
@@ -216,11 +266,16 @@ class _Runner:
             cap=self.state.cap,
         )
         self.state.alarm = alarm(record, self.kit)
-        new = None if self.session_exists else self.session  # refused when a stranger opened it in the meantime
-        await self._keep(partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False))
+        new = (
+            None if self.session_exists else self.session
+        )  # refused when a stranger opened it in the meantime
+        await self._keep(
+            partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False)
+        )
 
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
-        """Writes to the store. One that is busy delays this turn alone; one that fails does not cost the user the answer."""
+        """Writes to the store. One that is busy delays this turn alone; one that fails does not
+        cost the user the answer."""
         self.unsaved, waited = None, 0.0
         while True:
             try:
@@ -242,12 +297,18 @@ class _Runner:
             waited += pause
 
     async def _answer(self) -> tuple[Status, str, str | None]:
-        fixed = decline(self.message, self.state.locale.sentences) or help_with(self.message, self.ctx)
+        fixed = decline(self.message, self.state.locale.sentences) or help_with(
+            self.message, self.ctx
+        )
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
         call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
-        self.at_work, seconds, leave = True, self.settings.turn_budget_ms / 1000, partial(self.leave, "deadline")
+        self.at_work, seconds, leave = (
+            True,
+            self.settings.turn_budget_ms / 1000,
+            partial(self.leave, "deadline"),
+        )
         try:
             outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
         finally:
@@ -256,7 +317,11 @@ class _Runner:
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         late = outcome.reason == "timeout" and self.state.out_of_time
-        return "deadline" if late else "failed", rescued(self.ctx), f"{outcome.reason}: {outcome.detail}"
+        return (
+            "deadline" if late else "failed",
+            rescued(self.ctx),
+            f"{outcome.reason}: {outcome.detail}",
+        )
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
@@ -264,10 +329,16 @@ class _Runner:
         invoked = bool(self.state.calls)
         if (invoked or page.lead.strip() != text) and page.answer.strip() != text.strip():
             began = page.answer_seq
-            self.ctx.emit(Text(channel="answer", text=text) if began is None else TextReplaced(from_seq=began, text=text))
+            self.ctx.emit(
+                Text(channel="answer", text=text)
+                if began is None
+                else TextReplaced(from_seq=began, text=text)
+            )
         return page.lead if invoked else ""
 
-    async def _finish(self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str) -> Reply:
+    async def _finish(
+        self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str
+    ) -> Reply:
         routing = routing_of(self.state)
         usage = self.ctx.ledger.settle()
         self.ctx.emit(_routing(decision=routing))
@@ -278,11 +349,21 @@ class _Runner:
         row = record_of(record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
         if secrets := self.log.secrets:
-            row, lines = without_secrets(row, secrets), [without_secrets(line, secrets) for line in lines]
+            row, lines = (
+                without_secrets(row, secrets),
+                [without_secrets(line, secrets) for line in lines],
+            )
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         new = None if self.unsaved is None or self.session_exists else self.session
-        await self._keep(partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False), SessionError)
-        self.log.close(last if self.unsaved is None else last.replace(body=end.replace(error=error or self.unsaved, saved=False)))
+        await self._keep(
+            partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False),
+            SessionError,
+        )
+        self.log.close(
+            last
+            if self.unsaved is None
+            else last.replace(body=end.replace(error=error or self.unsaved, saved=False))
+        )
         self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,

@@ -11,9 +11,20 @@ from typing import Literal
 
 from kit.core.errors import KitError
 
-PYTHON = (str(Path(getattr(sys, "_base_executable", sys.executable)).resolve()), "-I", "-S", "-B", "-X", "utf8", "-c")
+PYTHON = (
+    str(Path(getattr(sys, "_base_executable", sys.executable)).resolve()),
+    "-I",
+    "-S",
+    "-B",
+    "-X",
+    "utf8",
+    "-c",
+)
 """The interpreter below any virtual environment: no site-packages, no variables, nothing written."""
-OUTSIDE = "import os; print(os.getpid() < 10, not os.environ.keys() - {'PWD', 'LC_CTYPE'}, not os.path.exists('/proc/self'))"
+OUTSIDE = (
+    "import os; print(os.getpid() < 10, not os.environ.keys() - {'PWD', 'LC_CTYPE'}, not "
+    "os.path.exists('/proc/self'))"
+)
 
 
 class SandboxUnavailable(KitError):
@@ -32,17 +43,28 @@ class Boundary:
 
 
 def bubblewrap() -> Boundary:
-    """Namespaces of its own, and of files the interpreter's alone. Raises SandboxUnavailable where they cannot be made."""
+    """Namespaces of its own, and of files the interpreter's alone. Raises SandboxUnavailable where
+    they cannot be made."""
     path = shutil.which("bwrap")
     if path is None:
         raise SandboxUnavailable("there is no bwrap; on Debian: apt-get install bubblewrap")
-    options = "--unshare-user --unshare-all --disable-userns --cap-drop ALL --die-with-parent --uid 65534 --gid 65534 --chdir /"
+    options = (
+        "--unshare-user --unshare-all --disable-userns --cap-drop ALL --die-with-parent "
+        "--uid 65534 --gid 65534 --chdir /"
+    )
     boundary = Boundary("bubblewrap", (path, *options.split(), *_mounts(), "--"), landlock=False)
     process = subprocess.run(
-        [*boundary.command, *PYTHON, OUTSIDE], env={}, capture_output=True, text=True, timeout=20, check=False
+        [*boundary.command, *PYTHON, OUTSIDE],
+        env={},
+        capture_output=True,
+        text=True,
+        timeout=20,
+        check=False,
     )
     if process.stdout.split() != ["True"] * 3:
-        raise SandboxUnavailable(f"bwrap does not hold here: {(process.stderr or process.stdout).strip()[-300:]}")
+        raise SandboxUnavailable(
+            f"bwrap does not hold here: {(process.stderr or process.stdout).strip()[-300:]}"
+        )
     return boundary
 
 

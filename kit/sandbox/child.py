@@ -1,8 +1,9 @@
-"""What Python runs inside the sandbox. It is handed over as text: no file of the kit can be read there, and only the standard
-library is imported. It reads a script and its input, gives up every right for good, and only then looks at the script.
+"""What Python runs inside the sandbox. It is handed over as text: no file of the kit can be read
+there, and only the standard library is imported. It reads a script and its input, gives up every
+right for good, and only then looks at the script.
 
-After that the process can compute, write to its two pipes, sleep and end. Nothing can be opened, so what a script may import is
-imported before, by the words that stand in it.
+After that the process can compute, write to its two pipes, sleep and end. Nothing can be opened, so
+what a script may import is imported before, by the words that stand in it.
 """
 
 import builtins
@@ -22,7 +23,9 @@ enum fractions functools graphlib gzip hashlib heapq html html.parser itertools 
 pprint random re statistics string _strptime struct textwrap time traceback types typing unicodedata urllib.parse
 xml.etree.ElementTree zlib
 """
-ENCODINGS = "encodings.ascii encodings.cp1252 encodings.latin_1 encodings.utf_16 encodings.utf_8_sig"
+ENCODINGS = (
+    "encodings.ascii encodings.cp1252 encodings.latin_1 encodings.utf_16 encodings.utf_8_sig"
+)
 NOBODY = 65534
 INPUT = "/input"
 FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15}
@@ -98,10 +101,17 @@ def open_input(data: bytes) -> Any:
     """What stands in the place of `open`: it opens the input for reading, as often as one likes, and nothing else."""
 
     def open(
-        file: Any, mode: str = "r", buffering: int = -1, encoding: str | None = None, errors: Any = None, newline: Any = None
+        file: Any,
+        mode: str = "r",
+        buffering: int = -1,
+        encoding: str | None = None,
+        errors: Any = None,
+        newline: Any = None,
     ) -> Any:
         if str(file) != INPUT or not set(mode) <= set("rbt"):
-            raise PermissionError(13, "only input_file can be opened, and only for reading", str(file))
+            raise PermissionError(
+                13, "only input_file can be opened, and only for reading", str(file)
+            )
         raw = io.BytesIO(data)
         return raw if "b" in mode else io.TextIOWrapper(raw, encoding or "utf-8", errors, newline)
 

@@ -25,15 +25,25 @@ def find_boundary() -> Boundary:
         try:
             boundary = make()
             check_boundary(boundary)
-        except (KitError, OSError, AttributeError, subprocess.SubprocessError) as error:  # AttributeError: not on Linux
+        except (
+            KitError,
+            OSError,
+            AttributeError,
+            subprocess.SubprocessError,
+        ) as error:  # AttributeError: not on Linux
             reasons.append(f"{make.__name__}: {error}")
         else:
             return boundary
-    raise SandboxUnavailable("no sandbox holds on this machine, so no script runs. " + "; ".join(reasons))
+    raise SandboxUnavailable(
+        "no sandbox holds on this machine, so no script runs. " + "; ".join(reasons)
+    )
 
 
 def check_boundary(boundary: Boundary) -> None:
-    """Runs a script that opens, connects, forks and signals. Raises SandboxUnavailable where any of that is not refused."""
+    """Runs a script that opens, connects, forks and signals. Raises SandboxUnavailable where any of
+    that is not refused."""
     result = run_to_end(SCRIPT, b"", boundary, ScriptLimits(seconds=10))
     if result.stdout.split() != ["-1"] * 4:
-        raise SandboxUnavailable(f"it does not hold here: {(result.stderr or result.stdout).strip()[-300:]}")
+        raise SandboxUnavailable(
+            f"it does not hold here: {(result.stderr or result.stdout).strip()[-300:]}"
+        )

@@ -52,7 +52,9 @@ class ScriptResult(Value):
     """Bytes that were read of what it wrote, errors among them."""
 
 
-async def run_script(script: str, data: bytes, boundary: Boundary, limits: ScriptLimits) -> ScriptResult:
+async def run_script(
+    script: str, data: bytes, boundary: Boundary, limits: ScriptLimits
+) -> ScriptResult:
     """Runs a script, whose `input_file` holds the data. When this is cancelled the script is killed."""
     process = _start(script, data, boundary, limits)
     try:
@@ -66,7 +68,9 @@ def run_to_end(script: str, data: bytes, boundary: Boundary, limits: ScriptLimit
     return _collect(_start(script, data, boundary, limits), limits)
 
 
-def _start(script: str, data: bytes, boundary: Boundary, limits: ScriptLimits) -> subprocess.Popen[bytes]:
+def _start(
+    script: str, data: bytes, boundary: Boundary, limits: ScriptLimits
+) -> subprocess.Popen[bytes]:
     source = script.encode("utf-8", "replace")
     config = {
         "script": len(source),
@@ -91,7 +95,8 @@ def _start(script: str, data: bytes, boundary: Boundary, limits: ScriptLimits) -
 
 
 def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptResult:
-    """Reads until the process ends, its time is over or its output is too long; whatever is left of it then is killed."""
+    """Reads until the process ends, its time is over or its output is too long; whatever is left of
+    it then is killed."""
     end = time.monotonic() + limits.seconds
     assert process.stdout and process.stderr
     stdout, stderr = bytearray(), bytearray()
@@ -117,7 +122,11 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
     return ScriptResult(
         stdout=stdout[: limits.output].decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace")[-ERROR_SIZE:],
-        exit=None if reason in ("timeout", "oversized_output") else code if code >= 0 else 128 - code,
+        exit=None
+        if reason in ("timeout", "oversized_output")
+        else code
+        if code >= 0
+        else 128 - code,
         truncated=reason in ("timeout", "oversized_output"),
         reason=reason,
         size=len(stdout) + len(stderr),

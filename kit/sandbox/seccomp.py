@@ -23,7 +23,8 @@ CALLS = {
     "exit": (60, 93),
     "exit_group": (231, 94),
 }
-"""Call -> its number on each architecture. Whatever is not listed fails with EACCES, which Python raises as PermissionError."""
+"""Call -> its number on each architecture. Whatever is not listed fails with EACCES, which Python
+raises as PermissionError."""
 
 LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
 NUMBER_AT, ARCHITECTURE_AT = 0, 4
@@ -31,10 +32,13 @@ ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000 | 13, 0x80000000
 
 
 def filter_program(machine: str | None = None) -> bytes:
-    """The program for an architecture, this machine's when none is named. Raises KitError for one whose calls are not known."""
+    """The program for an architecture, this machine's when none is named. Raises KitError for one
+    whose calls are not known."""
     machine = machine or platform.machine()
     if machine not in ARCHITECTURES:
-        raise KitError(f"the system calls of {machine or 'this machine'} are not known; run it on {' or '.join(ARCHITECTURES)}")
+        raise KitError(
+            f"the system calls of {machine or 'this machine'} are not known; run it on {' or '.join(ARCHITECTURES)}"
+        )
     column = list(ARCHITECTURES).index(machine)
     numbers = [numbers[column] for numbers in CALLS.values()]
     allow_in = range(len(numbers), 0, -1)
@@ -43,7 +47,10 @@ def filter_program(machine: str | None = None) -> bytes:
         (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
-        *((JUMP_IF_EQUAL, steps, 0, number) for number, steps in zip(numbers, allow_in, strict=True)),
+        *(
+            (JUMP_IF_EQUAL, steps, 0, number)
+            for number, steps in zip(numbers, allow_in, strict=True)
+        ),
         (RETURN, 0, 0, REFUSE),
         (RETURN, 0, 0, ALLOW),
     ]

@@ -30,10 +30,11 @@ Attributes = dict[str, str | int | float | bool | Sequence[str]]
 class OtelSink:
     """One OpenTelemetry trace a turn; its trace id is the turn's id where that is a UUID.
 
-    Give an `exporter`, or the `endpoint` of an OTLP/HTTP collector (`/v1/traces` is added to a bare host). A batch thread
-    sends. At most `limit` spans wait; a turn that would pass it is left out whole and counted.
-    Messages, arguments and answers travel only with `content=True`: a collector is often shared.
-    A reply for another principal is counted at `endpoint` when it comes in (`/v1/metrics`).
+    Give an `exporter`, or the `endpoint` of an OTLP/HTTP collector (`/v1/traces` is added to a bare
+    host). A batch thread sends. At most `limit` spans wait; a turn that would pass it is left out
+    whole and counted. Messages, arguments and answers travel only with `content=True`: a collector
+    is often shared. A reply for another principal is counted at `endpoint` when it comes in
+    (`/v1/metrics`).
     """
 
     name = "otel"
@@ -57,7 +58,9 @@ class OtelSink:
         self._content, self._limit, self._service = content, limit, service
         self._exporter = _CountingExporter(exporter or _otlp(endpoint))
         self._batch = BatchSpanProcessor(
-            cast("SpanExporter", self._exporter), max_queue_size=limit, max_export_batch_size=min(512, limit)
+            cast("SpanExporter", self._exporter),
+            max_queue_size=limit,
+            max_export_batch_size=min(512, limit),
         )
         self._alerts = AlertCounter(_collector(endpoint), service) if endpoint else None
         atexit.register(self._batch.shutdown)  # for a process that ends without closing
@@ -77,7 +80,9 @@ class OtelSink:
         waiting = self.spans_queued - self._exporter.delivered - self._exporter.failed
         if waiting + len(trace.spans) > self._limit:
             if not self.spans_left_out:
-                log.warning("the OpenTelemetry receiver is too slow: spans are dropped and counted from here on")
+                log.warning(
+                    "the OpenTelemetry receiver is too slow: spans are dropped and counted from here on"
+                )
             self.spans_left_out += len(trace.spans)
             return
         for span in _spans(turn, trace, events, self._service, content=self._content):
@@ -93,7 +98,9 @@ class OtelSink:
         total = self.spans_left_out + self.spans_queued
         missing = total - self._exporter.delivered
         if missing:
-            log.warning("%d of %d spans did not reach OpenTelemetry; the store has them all", missing, total)
+            log.warning(
+                "%d of %d spans did not reach OpenTelemetry; the store has them all", missing, total
+            )
 
 
 class _CountingExporter:
@@ -126,7 +133,9 @@ def _otlp(endpoint: str | None) -> "SpanExporter":
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
     if not endpoint:
-        raise SettingsError("OtelSink has nowhere to send to: give it an exporter, or the endpoint of an OTLP/HTTP collector.")
+        raise SettingsError(
+            "OtelSink has nowhere to send to: give it an exporter, or the endpoint of an OTLP/HTTP collector."
+        )
     return OTLPSpanExporter(f"{_collector(endpoint)}/v1/traces")
 
 
@@ -134,15 +143,24 @@ def _collector(endpoint: str) -> str:
     return endpoint.rstrip("/").removesuffix("/v1/traces")
 
 
-def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], service: str, *, content: bool) -> "Iterator[ReadableSpan]":
+def _spans(
+    turn: TurnRecord, trace: Trace, events: Sequence[Event], service: str, *, content: bool
+) -> "Iterator[ReadableSpan]":
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import ReadableSpan
     from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    number, new_id, flags = int(trace_id(turn.id), 16), RandomIdGenerator().generate_span_id, TraceFlags(TraceFlags.SAMPLED)
-    contexts = {span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags) for span in trace.spans}
+    number, new_id, flags = (
+        int(trace_id(turn.id), 16),
+        RandomIdGenerator().generate_span_id,
+        TraceFlags(TraceFlags.SAMPLED),
+    )
+    contexts = {
+        span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags)
+        for span in trace.spans
+    }
     resource, scope = Resource({"service.name": service}), InstrumentationScope("kit")
     for span in trace.spans:
         name, attributes = _described(span, turn)
@@ -156,7 +174,9 @@ def _spans(turn: TurnRecord, trace: Trace, events: Sequence[Event], service: str
             attributes,
             _decision(trace, events) if span.kind == "turn" else (),
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
-            status=Status(StatusCode.ERROR, span.error if content else None) if span.status == "error" else Status(),
+            status=Status(StatusCode.ERROR, span.error if content else None)
+            if span.status == "error"
+            else Status(),
             start_time=_nanoseconds(trace.started_at + span.started),
             end_time=_nanoseconds(trace.started_at + span.ended),
             instrumentation_scope=scope,
@@ -191,7 +211,10 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
             }
         case "agent":
             operation, subject = "invoke_agent", span.agent
-            attributes = {"gen_ai.agent.name": span.agent, "gen_ai.conversation.id": turn.session_id}
+            attributes = {
+                "gen_ai.agent.name": span.agent,
+                "gen_ai.conversation.id": turn.session_id,
+            }
         case "tool":
             operation, subject = "execute_tool", span.name
             attributes = {
@@ -233,6 +256,10 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
     at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
     fields = decision.model_dump(exclude={"outcomes", "left_out"})
     attributes: Attributes = {f"routing.{field}": value for field, value in fields.items()}
-    attributes["routing.left_out"] = decision.left_out.count  # never their words: those are the user's
-    attributes["routing.outcomes"] = tuple(f"{one.agent}: {one.reason or one.result}" for one in decision.outcomes)
+    attributes["routing.left_out"] = (
+        decision.left_out.count
+    )  # never their words: those are the user's
+    attributes["routing.outcomes"] = tuple(
+        f"{one.agent}: {one.reason or one.result}" for one in decision.outcomes
+    )
     return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + at))]

@@ -1,4 +1,5 @@
-"""Copies finished turns to Opik through its own SDK, which sends from threads of its own; imported only when configured."""
+"""Copies finished turns to Opik through its own SDK, which sends from threads of its own; imported
+only when configured."""
 
 import base64
 import hashlib
@@ -41,27 +42,33 @@ _silent: dict[str, float] = {}
 
 
 def trace_url(turn_id: str, started_at: float, url: str | None = None) -> str:
-    """Where a turn's trace is read on the server whose REST root is `url`, the cloud's when None: it sends on to its page."""
+    """Where a turn's trace is read on the server whose REST root is `url`, the cloud's when None:
+    it sends on to its page."""
     root = url or CLOUD
     path = quote(base64.b64encode(root.encode()).decode(), safe="=")
     return f"{root.rstrip('/')}/v1/session/redirect/projects/?trace_id={uuid7(started_at, turn_id)}&path={path}"
 
 
-def project_url(url: str | None = None, workspace: str | None = None, project: str = "subagent-kit") -> str:
+def project_url(
+    url: str | None = None, workspace: str | None = None, project: str = "subagent-kit"
+) -> str:
     """The page of a project on the server whose REST root is `url`, the cloud's when None."""
     page = (url or CLOUD).rstrip("/").removesuffix("/api")
     return f"{page}/{quote(workspace or 'default')}/redirect/projects?name={quote(project)}"
 
 
 def answers(url: str | None = None) -> bool:
-    """Whether the server whose REST root is `url`, the cloud's when None, is there. One that is not costs 1 s, once a minute."""
+    """Whether the server whose REST root is `url`, the cloud's when None, is there. One that is not
+    costs 1 s, once a minute."""
     root = (url or CLOUD).rstrip("/")
     if time.monotonic() - _silent.get(root, -AGAIN) < AGAIN:
         return False
     is_known = root in _silent
     there = _ping(root)
     if not there and not is_known:
-        log.warning("Opik at %s does not answer: nothing is sent there, the store has every turn", root)
+        log.warning(
+            "Opik at %s does not answer: nothing is sent there, the store has every turn", root
+        )
     return there
 
 
@@ -78,12 +85,16 @@ def _ping(root: str) -> bool:
 
 
 def open_opik(
-    url: str | None = None, api_key: str | None = None, workspace: str | None = None, project: str = "subagent-kit"
+    url: str | None = None,
+    api_key: str | None = None,
+    workspace: str | None = None,
+    project: str = "subagent-kit",
 ) -> "OpikSink | None":
-    """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the cloud of `api_key`.
+    """A sink to the Opik server at `url` (its REST root, ending in /api); without a url, to the
+    cloud of `api_key`.
 
-    None, and one warning in a process, where no server answers: see `answers`. Else the first call imports the SDK, which takes
-    seconds. Raises SettingsError where the SDK is not installed.
+    None, and one warning in a process, where no server answers: see `answers`. Else the first call
+    imports the SDK, which takes seconds. Raises SettingsError where the SDK is not installed.
     """
     require("opik", "opik")
     if not answers(url):
@@ -113,10 +124,14 @@ class OpikSink:
         self.send(turn, trace)
 
     def send(self, turn: TurnRecord, trace: Trace, tags: Sequence[str] = ()) -> str:
-        """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a repeat overwrites."""
+        """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a
+        repeat overwrites."""
         trace_id = uuid7(trace.started_at, turn.id)
         root = trace.spans[0] if trace.spans else None
-        ids = {span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}") for span in trace.spans}
+        ids = {
+            span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}")
+            for span in trace.spans
+        }
         self.client.trace(
             id=trace_id,
             name=f"turn · {turn.pattern}",
@@ -127,7 +142,9 @@ class OpikSink:
             metadata=_about(turn, trace),
             tags=[turn.pattern, turn.status, *tags],
             thread_id=turn.session_id,
-            error_info=_error(turn.status, root.error or turn.status) if root and root.status == "error" else None,
+            error_info=_error(turn.status, root.error or turn.status)
+            if root and root.status == "error"
+            else None,
         )
         for span in trace.spans[1:]:
             parent = None if root and span.parent_id == root.id else ids.get(span.parent_id or "")
@@ -135,7 +152,9 @@ class OpikSink:
         self.turns += 1
         return trace_id
 
-    def _send(self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None) -> None:
+    def _send(
+        self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None
+    ) -> None:
         is_model, usage = span.kind == "model", span.usage
         into, out = usage.input_tokens, usage.output_tokens
         tokens = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
@@ -162,18 +181,36 @@ class OpikSink:
         url = self.client.config.url_override.rstrip("/")
         if self.turns and not _ping(url):
             self.client.end(flush=False)
-            log.warning("Opik at %s went silent: up to %d turns are missing there; the store has them all", url, self.turns)
+            log.warning(
+                "Opik at %s went silent: up to %d turns are missing there; the store has them all",
+                url,
+                self.turns,
+            )
             return
         result = self.client.end(timeout=2)
         if result is not None and not result.success:
-            reasons = ", ".join(sorted({failure.reason.value for failure in result.failures})) or "not sent in time"
-            log.warning("Opik at %s did not take everything of %d turns (%s); the store has them all", url, self.turns, reasons)
+            reasons = (
+                ", ".join(sorted({failure.reason.value for failure in result.failures}))
+                or "not sent in time"
+            )
+            log.warning(
+                "Opik at %s did not take everything of %d turns (%s); the store has them all",
+                url,
+                self.turns,
+                reasons,
+            )
 
 
 def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
     root = trace.spans[0].attributes if trace.spans else {}
     routing = trace.routing.model_dump(mode="json") if trace.routing else None
-    return {**root, "turn_id": turn.id, "status": turn.status, "ttft": turn.ttft, "routing": routing}
+    return {
+        **root,
+        "turn_id": turn.id,
+        "status": turn.status,
+        "ttft": turn.ttft,
+        "routing": routing,
+    }
 
 
 def _error(kind: str, message: str) -> "ErrorInfoDict":
@@ -187,5 +224,11 @@ def _moment(seconds: float) -> datetime:
 def uuid7(seconds: float, seed: str) -> str:
     """The only kind of id Opik takes: the time in front, then 74 bits, here of the seed instead of chance."""
     digest = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=10).digest())
-    value = int(seconds * 1000) << 80 | 0x7 << 76 | (digest >> 62 & 0xFFF) << 64 | 0b10 << 62 | digest & (1 << 62) - 1
+    value = (
+        int(seconds * 1000) << 80
+        | 0x7 << 76
+        | (digest >> 62 & 0xFFF) << 64
+        | 0b10 << 62
+        | digest & (1 << 62) - 1
+    )
     return str(uuid.UUID(int=value))

@@ -1,4 +1,5 @@
-"""Sends an experiment to Opik through its own SDK: a data set, what was played on it, and scores on the traces of that."""
+"""Sends an experiment to Opik through its own SDK: a data set, what was played on it, and scores on
+the traces of that."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -42,18 +43,27 @@ class Experiment:
 
 
 def send_experiments(
-    sink: OpikSink, dataset: str, items: Mapping[str, Mapping[str, Any]], experiments: Iterable[Experiment]
+    sink: OpikSink,
+    dataset: str,
+    items: Mapping[str, Mapping[str, Any]],
+    experiments: Iterable[Experiment],
 ) -> tuple[int, str]:
-    """Sends all of it, and returns how many turns arrived and the page that sets the experiments side by side.
+    """Sends all of it, and returns how many turns arrived and the page that sets the experiments
+    side by side.
 
-    Items are known by their names, traces by their turns, an experiment by its name and its first turn: sending it all again
-    changes what is there and adds nothing. Waits until the server has it; raises whatever the SDK does.
+    Items are known by their names, traces by their turns, an experiment by its name and its first
+    turn: sending it all again changes what is there and adds nothing. Waits until the server has
+    it; raises whatever the SDK does.
     """
     client = sink.client
     opik_dataset = client.get_or_create_dataset(dataset)
     ids = {name: uuid7(BORN, f"{dataset}/{name}") for name in items}
     # by id, not by content: an item that changed is to be changed, not to stand there twice
-    opik_dataset.insert([{"id": ids[name], **content} for name, content in items.items()], num_threads=1, deduplication=False)
+    opik_dataset.insert(
+        [{"id": ids[name], **content} for name, content in items.items()],
+        num_threads=1,
+        deduplication=False,
+    )
     total, experiment_ids = 0, list[str]()
     for experiment in experiments:
         count, experiment_id = _send(sink, dataset, ids, experiment)
@@ -61,17 +71,24 @@ def send_experiments(
         experiment_ids += [experiment_id] if count else []
     page = client.config.url_override.rstrip("/").removesuffix("/api")
     query = quote(json.dumps(experiment_ids))
-    return total, f"{page}/{client.config.workspace}/experiments/{opik_dataset.id}/compare?experiments={query}"
+    return (
+        total,
+        f"{page}/{client.config.workspace}/experiments/{opik_dataset.id}/compare?experiments={query}",
+    )
 
 
-def _send(sink: OpikSink, dataset: str, ids: Mapping[str, str], experiment: Experiment) -> tuple[int, str]:
+def _send(
+    sink: OpikSink, dataset: str, ids: Mapping[str, str], experiment: Experiment
+) -> tuple[int, str]:
     scores: list[BatchFeedbackScoreDict] = []
     links: list[tuple[str, str]] = []
     first: tuple[float, str] | None = None
     for result in experiment.results:
         trace_id = sink.send(result.turn, result.trace, experiment.tags)
         links.append((ids[result.item], trace_id))
-        scores.extend({"id": trace_id, "name": name, "value": value} for name, value in result.scores.items())
+        scores.extend(
+            {"id": trace_id, "name": name, "value": value} for name, value in result.scores.items()
+        )
         began = (result.trace.started_at, result.turn.id)
         first = min(first or began, began)
     if first is None:
@@ -94,7 +111,9 @@ def _describe(sink: OpikSink, dataset: str, experiment_id: str, experiment: Expe
         client.get_experiment_by_id(experiment_id)
     except ExperimentNotFound:
         tags = list(experiment.tags)
-        client.create_experiment(dataset, experiment.name, config, tags=tags, experiment_id=experiment_id)
+        client.create_experiment(
+            dataset, experiment.name, config, tags=tags, experiment_id=experiment_id
+        )
     else:
         client.update_experiment(experiment_id, experiment.name, config)
 
@@ -106,7 +125,10 @@ def _link(sink: OpikSink, experiment_id: str, pairs: Sequence[tuple[str, str]]) 
     rest = sink.client.rest_client.experiments
     links = [
         ExperimentItem(
-            id=uuid7(BORN, f"{experiment_id}/{trace}"), experiment_id=experiment_id, dataset_item_id=item, trace_id=trace
+            id=uuid7(BORN, f"{experiment_id}/{trace}"),
+            experiment_id=experiment_id,
+            dataset_item_id=item,
+            trace_id=trace,
         )
         for item, trace in pairs
     ]

@@ -55,7 +55,9 @@ class Recorder:
                 try:
                     sink.principal_mismatch(turn)
                 except Exception as error:  # the same border
-                    log.warning("sink %s did not take the alert of turn %s: %s", sink.name, turn.id, error)
+                    log.warning(
+                        "sink %s did not take the alert of turn %s: %s", sink.name, turn.id, error
+                    )
 
     def close(self) -> None:
         for sink in self.sinks:

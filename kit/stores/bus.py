@@ -1,4 +1,5 @@
-"""Streams of messages between the parts of a service: groups of readers, acknowledgement, redelivery of what a dead one held."""
+"""Streams of messages between the parts of a service: groups of readers, acknowledgement,
+redelivery of what a dead one held."""
 
 import asyncio
 from collections import defaultdict
@@ -18,13 +19,16 @@ class Entry(NamedTuple):
 
 
 class Bus(Protocol):
-    """Each group of a stream gets every entry, from the first on; each entry is one reader's until that acknowledges it."""
+    """Each group of a stream gets every entry, from the first on; each entry is one reader's until
+    that acknowledges it."""
 
     async def publish(self, stream: str, body: Mapping[str, Any]) -> int:
         """Adds an entry and returns its number."""
         ...
 
-    async def read(self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16) -> list[Entry]:
+    async def read(
+        self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
+    ) -> list[Entry]:
         """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
         ...
 
@@ -51,7 +55,9 @@ class _Group:
 @dataclass
 class _Stream:
     entries: dict[int, Entry] = field(default_factory=dict[int, Entry])
-    groups: defaultdict[str, _Group] = field(default_factory=lambda: defaultdict[str, _Group](_Group))
+    groups: defaultdict[str, _Group] = field(
+        default_factory=lambda: defaultdict[str, _Group](_Group)
+    )
     last: int = 0
     news: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -73,7 +79,9 @@ class LocalBus:
         news.set()
         return it.last
 
-    async def read(self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16) -> list[Entry]:
+    async def read(
+        self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
+    ) -> list[Entry]:
         """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
         it, loop = self._streams[stream], asyncio.get_running_loop()
         readers, until = it.groups[group], loop.time() + wait
@@ -96,10 +104,16 @@ class LocalBus:
         """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
         it, now = self._streams[stream], asyncio.get_running_loop().time()
         readers = it.groups[group]
-        late = [id for id, delivery in readers.open.items() if delivery.reader != reader and now - delivery.at >= idle]
+        late = [
+            id
+            for id, delivery in readers.open.items()
+            if delivery.reader != reader and now - delivery.at >= idle
+        ]
         return self._deliver(it, readers, reader, late)
 
-    def _deliver(self, stream: _Stream, readers: _Group, reader: str, ids: list[int]) -> list[Entry]:
+    def _deliver(
+        self, stream: _Stream, readers: _Group, reader: str, ids: list[int]
+    ) -> list[Entry]:
         now = asyncio.get_running_loop().time()
         for id in ids:
             readers.open[id] = _Delivery(reader, now)

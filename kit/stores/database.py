@@ -22,9 +22,11 @@ T = TypeVar("T")
 OLDEST = (3, 38, 0)
 """The first SQLite with the `->>` operator."""
 AHEAD = 8000
-"""Pages of the write-ahead log, 32 MB, at which a turn has to work it into the file: a longer one costs every commit more."""
+"""Pages of the write-ahead log, 32 MB, at which a turn has to work it into the file: a longer one
+costs every commit more."""
 TURNS = 100
-"""Turns that end before a second thread works the log into the file when it next looks: some 17 pages each, 20 ms in all."""
+"""Turns that end before a second thread works the log into the file when it next looks: some 17
+pages each, 20 ms in all."""
 MANY = 300
 """Turns after which it does so at once."""
 PATIENCE = 5.0
@@ -44,20 +46,30 @@ class Database:
     def __init__(self, path: Path | str, retention_days: float | None = None):
         self.path, self._retention, self._sweep_at = str(path), retention_days, 0.0
         if sqlite3.sqlite_version_info < OLDEST:
-            raise StoreError(f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer")
-        self._lock, self._side_lock, self._home = threading.RLock(), threading.RLock(), threading.get_ident()
+            raise StoreError(
+                f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer"
+            )
+        self._lock, self._side_lock, self._home = (
+            threading.RLock(),
+            threading.RLock(),
+            threading.get_ident(),
+        )
         self._side: sqlite3.Connection | None = None
         self._owner = Owner(self.path)
         self._running: dict[str, Sequence[Event]] = {}
         self._ended = 0
         self._live_logs: LiveLogs | None = None
         try:
-            self._db = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+            self._db = sqlite3.connect(
+                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+            )
             try:
                 self._prepare()
                 self.mark_interrupted()
                 self._tend_documents()
-                self._db.execute("PRAGMA busy_timeout = 0")  # from here on `_wait_for` waits, for those who will
+                self._db.execute(
+                    "PRAGMA busy_timeout = 0"
+                )  # from here on `_wait_for` waits, for those who will
             except BaseException:
                 self.close()
                 raise
@@ -68,7 +80,9 @@ class Database:
         self._db.execute("PRAGMA synchronous = NORMAL")
         _bound_log(self._db)
         with self.commit() as db:
-            if not self._is_current():  # raises before anything is written: another program's file stays as it is
+            if (
+                not self._is_current()
+            ):  # raises before anything is written: another program's file stays as it is
                 lay_out(db)
             self._owner.live()
         wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
@@ -77,12 +91,15 @@ class Database:
 
     @property
     def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
-        """The thread that opened the store, a loop's, has one for itself: it never waits until a page has read its list."""
+        """The thread that opened the store, a loop's, has one for itself: it never waits until a
+        page has read its list."""
         if threading.get_ident() == self._home or self.path == ":memory:":
             return self._lock, self._db
         with self._side_lock:
             if self._side is None:
-                self._side = sqlite3.connect(self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False)
+                self._side = sqlite3.connect(
+                    self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+                )
                 _bound_log(self._side)
             return self._side_lock, self._side
 
@@ -94,19 +111,27 @@ class Database:
                 f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
                 "update the kit, or choose another file."
             )
-        if application != APPLICATION and (application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()):
-            raise StoreError(f"{self.path} is a database of another program: choose another file for the store.")
+        if application != APPLICATION and (
+            application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        ):
+            raise StoreError(
+                f"{self.path} is a database of another program: choose another file for the store."
+            )
         return application == APPLICATION and version == SCHEMA
 
     def mark_interrupted(self) -> int:
-        """Gives turns whose process died the status `interrupted`; returns how many. Called on opening.
+        """Gives turns whose process died the status `interrupted`; returns how many. Called on
+        opening.
 
-        Their questions join the narration, as open ones. A turn that a live process runs, this one or another, is left alone.
+        Their questions join the narration, as open ones. A turn that a live process runs, this one
+        or another, is left alone.
         """
         if self.path == ":memory:":
             return 0
         with self.commit() as db:
-            running = {row[0] for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}")}
+            running = {
+                row[0] for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}")
+            }
             dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
             sql = f"UPDATE turns SET status = 'interrupted' WHERE {RUNNING} AND owner = ?"
             db.executemany(LEAVE_QUESTIONS, [(owner,) for owner in dead])
@@ -138,13 +163,16 @@ class Database:
             raise StoreError(advice(self.path, error)) from error
 
     def _read_apart(self, read: Callable[[sqlite3.Connection], T]) -> T:
-        """Reads much from one state of the file, on a connection of its own: nobody waits for it, and it cannot write."""
+        """Reads much from one state of the file, on a connection of its own: nobody waits for it,
+        and it cannot write."""
         if self.path == ":memory:":
             with self._lock:
                 return read(self._db)
         uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
         try:
-            with closing(sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)) as db:
+            with closing(
+                sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
+            ) as db:
                 db.execute("BEGIN")
                 return read(db)
         except sqlite3.Error as error:
@@ -158,8 +186,8 @@ class Database:
                     return
 
     def _tend(self) -> None:
-        """Does beside the loop what no turn shall wait for: works the log into the file, adds up the turns that have ended,
-        notices souls that another process wrote, lets old events go."""
+        """Does beside the loop what no turn shall wait for: works the log into the file, adds up
+        the turns that have ended, notices souls that another process wrote, lets old events go."""
         if self._ended >= TURNS:
             self._ended = 0
             self.read("PRAGMA wal_checkpoint(PASSIVE)")
@@ -168,13 +196,17 @@ class Database:
 
     def _tend_documents(self) -> None:
         has_documents = bool(self.read("SELECT 1 FROM sqlite_master WHERE name = 'agent_souls'"))
-        self.has_souls = self.has_souls or (has_documents and bool(self.read("SELECT 1 FROM agent_souls LIMIT 1")))
+        self.has_souls = self.has_souls or (
+            has_documents and bool(self.read("SELECT 1 FROM agent_souls LIMIT 1"))
+        )
         if has_documents and self._retention is not None and time.monotonic() >= self._sweep_at:
             self._sweep_events(time.time() - self._retention * 86_400)
             self._sweep_at = time.monotonic() + SWEEP_EVERY
 
     def _sweep_events(self, before: float) -> None:
-        while rows := self.read("SELECT seq FROM agent_events WHERE ts < ? ORDER BY seq LIMIT ?", before, SWEEP):
+        while rows := self.read(
+            "SELECT seq FROM agent_events WHERE ts < ? ORDER BY seq LIMIT ?", before, SWEEP
+        ):
             with self.commit() as db:
                 db.executemany("DELETE FROM agent_events WHERE seq = ?", rows)
 

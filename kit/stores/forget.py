@@ -30,7 +30,10 @@ def forget(db: sqlite3.Connection, who: Principal) -> dict[str, int]:
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     documents = {table: _DOCUMENT for table in DOCUMENTS if table in tables}
     rows = {**_ROWS, **documents}
-    counts = {table: db.execute(f"DELETE FROM {table} WHERE {where}", names).rowcount for table, where in rows.items()}
+    counts = {
+        table: db.execute(f"DELETE FROM {table} WHERE {where}", names).rowcount
+        for table, where in rows.items()
+    }
     if _WORDS in tables:  # its words are in an index that is rewritten now, not when it grows
         db.execute(f"INSERT INTO {_WORDS} ({_WORDS}) VALUES ('optimize')")
     return counts

@@ -13,7 +13,8 @@ from kit.stores.rows import log_of
 log = logging.getLogger("kit.store")
 Rows = Sequence[tuple[str, str]]
 EVERY = 0.5
-"""Seconds between two looks. A turn met for the first time is younger than that and not written: short ones cost nothing."""
+"""Seconds between two looks. A turn met for the first time is younger than that and not written:
+short ones cost nothing."""
 
 
 class LiveLogs:
@@ -22,7 +23,12 @@ class LiveLogs:
     It ends with `close()`, or with the object whose methods these are. `logs` has each running turn's events by its id.
     """
 
-    def __init__(self, logs: Mapping[str, Sequence[Event]], keep: Callable[[Rows], None], also: Callable[[], None]):
+    def __init__(
+        self,
+        logs: Mapping[str, Sequence[Event]],
+        keep: Callable[[Rows], None],
+        also: Callable[[], None],
+    ):
         self._logs, self._keep, self._also = logs, WeakMethod(keep), WeakMethod(also)
         self._texts: dict[str, tuple[int, str]] = {}
         """How many events of a turn are in words already, and these words: none is put into words twice."""
@@ -69,6 +75,8 @@ class LiveLogs:
         try:
             if grown:
                 keep(grown)
-        except StoreError as error:  # the next event has it written again, and so has the end of the turn
+        except (
+            StoreError
+        ) as error:  # the next event has it written again, and so has the end of the turn
             log.warning("%d turns: their latest events are not kept yet: %s", len(grown), error)
         return True

@@ -1,4 +1,5 @@
-"""What a model was sent: what its turn's events tell, with the prompt of its cohort and the conversation that the store keeps."""
+"""What a model was sent: what its turn's events tell, with the prompt of its cohort and the
+conversation that the store keeps."""
 
 import ast
 import json
@@ -78,7 +79,9 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
     if last is None:
         return None
     caller = (last[0].parent_span_id, last[1].agent)
-    own = [(e, b) for e, b in starts if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq]
+    own = [
+        (e, b) for e, b in starts if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq
+    ]
     replies = {event.span_id: event.body for event in events if isinstance(event.body, ModelEnded)}
     earlier, system, messages = 0, "", list[RequestMessage]()
     for place, (event, body) in enumerate(own):
@@ -87,7 +90,9 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
         system = body.system or system
         reply = replies.get(event.span_id)
         if event.span_id != span_id and reply is not None and reply.error is None:
-            messages.append(RequestMessage(role="ai", text=reply.text, calls=tuple(map(call_of, reply.calls))))
+            messages.append(
+                RequestMessage(role="ai", text=reply.text, calls=tuple(map(call_of, reply.calls)))
+            )
     system = whole_system(last[1].replace(system=system), events).system
     return ModelRequest(
         agent=last[1].agent,
@@ -101,11 +106,14 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
 
 
 def whole_system(body: B, events: Iterable[Event]) -> B:
-    """Returns the start of a model call with the lines of the turn's first call, where it only says that they are the same."""
+    """Returns the start of a model call with the lines of the turn's first call, where it only says
+    that they are the same."""
     if not isinstance(body, ModelStarted) or body.system != PREFIX:
         return body
     systems = (event.body.system for event in events if isinstance(event.body, ModelStarted))
-    return body.replace(system=next((system for system in systems if system.startswith(PREFIX)), PREFIX))
+    return body.replace(
+        system=next((system for system in systems if system.startswith(PREFIX)), PREFIX)
+    )
 
 
 def message_of(line: str) -> RequestMessage:
@@ -116,30 +124,40 @@ def message_of(line: str) -> RequestMessage:
 
 
 def call_of(line: str) -> RequestCall:
-    """Returns a call as a trace words it, `name({...})`; arguments that are no literal are kept under the name `text`."""
+    """Returns a call as a trace words it, `name({...})`; arguments that are no literal are kept
+    under the name `text`."""
     name, _, rest = line.partition("(")
     text = rest.removesuffix(")")
     try:
         args = ast.literal_eval(text)
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         args = None
-    return RequestCall(name=name, args=cast("dict[str, Any]", args) if isinstance(args, dict) else {"text": text})
+    return RequestCall(
+        name=name, args=cast("dict[str, Any]", args) if isinstance(args, dict) else {"text": text}
+    )
 
 
 def as_json(request: ModelRequest) -> str:
     """Returns a request as JSON for a person or a program: system, tools, and every message in its order."""
     own = request.model_dump(mode="json", include={"model", "tools", "gap"}, exclude_defaults=True)
-    messages = [message.model_dump(mode="json", exclude_defaults=True) for message in (*request.history, *request.messages)]
+    messages = [
+        message.model_dump(mode="json", exclude_defaults=True)
+        for message in (*request.history, *request.messages)
+    ]
     system = [{"role": "system", "text": request.system}] if request.system else []
     return json.dumps({**own, "messages": [*system, *messages]}, indent=2, ensure_ascii=False)
 
 
 def _cohort(events: Iterable[Event], span_id: str | None) -> str:
     bodies = (event.body for event in events if event.span_id == span_id)
-    return next((body.cohort for body in bodies if isinstance(body, AgentStarted | TurnStarted)), "")
+    return next(
+        (body.cohort for body in bodies if isinstance(body, AgentStarted | TurnStarted)), ""
+    )
 
 
-def model_request(store: Store, turn: TurnRecord, span_id: str, events: Sequence[Event] | None = None) -> ModelRequest | None:
+def model_request(
+    store: Store, turn: TurnRecord, span_id: str, events: Sequence[Event] | None = None
+) -> ModelRequest | None:
     """Returns what the model call of a span was sent; None where the span is no model call of that turn.
 
     `gap` says what of it the store does not have. Personal values and keys are hidden, as everywhere in a trace.
@@ -156,30 +174,52 @@ def model_request(store: Store, turn: TurnRecord, span_id: str, events: Sequence
         gaps.append(f"the prompt of cohort {request.cohort} was not kept")
     if request.earlier:
         at = next(event.at for event in events if event.span_id == span_id)
-        lines = _job_lines(store, turn, request, events, at) if request.purpose == "job" else _lines(store, turn, request, at)
+        lines = (
+            _job_lines(store, turn, request, events, at)
+            if request.purpose == "job"
+            else _lines(store, turn, request, at)
+        )
         request = request.replace(history=lines)
         if not lines:
             gaps.append(f"{request.earlier} earlier messages are not in this store")
     return request.replace(gap="; ".join(gaps))
 
 
-def _lines(store: Store, turn: TurnRecord, request: ModelRequest, at: float) -> tuple[RequestMessage, ...]:
-    """Returns the lines of earlier turns in a request: its agent's own, else the conversation's; none where neither fits.
+def _lines(
+    store: Store, turn: TurnRecord, request: ModelRequest, at: float
+) -> tuple[RequestMessage, ...]:
+    """Returns the lines of earlier turns in a request: its agent's own, else the conversation's;
+    none where neither fits.
 
-    Earlier are turns that ended before this one; where that makes too many, those of them that had ended by the time of the call.
+    Earlier are turns that ended before this one; where that makes too many, those of them that had
+    ended by the time of the call.
     """
     who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
-    first = store.turn(repeated_turn(turn.session_id))  # one that is asked again was told what came before the first
+    first = store.turn(
+        repeated_turn(turn.session_id)
+    )  # one that is asked again was told what came before the first
     turn = first or turn
-    turns = store.turns(session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL)
-    order = list(dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who)))
-    ended = {one.id for one in turns if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at}
+    turns = store.turns(
+        session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL
+    )
+    order = list(
+        dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who))
+    )
+    ended = {
+        one.id
+        for one in turns
+        if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at
+    }
     before = set(order[: order.index(turn.id)] if turn.id in order else order)
     for reader in (request.agent, "") if request.purpose == "work" else ("",):
         history = store.history(turn.session_id, reader, ALL, who=who)
         for past in (before, before & ended):
             lines = [line for line in history if line.turn_id in past]
-            if len(lines) == request.earlier or len(lines) > request.earlier >= READ or (lines and SUMMED_UP in request.rest):
+            if (
+                len(lines) == request.earlier
+                or len(lines) > request.earlier >= READ
+                or (lines and SUMMED_UP in request.rest)
+            ):
                 return tuple(map(_message, lines[-request.earlier :]))
     return ()
 
@@ -187,13 +227,23 @@ def _lines(store: Store, turn: TurnRecord, request: ModelRequest, at: float) -> 
 def _job_lines(
     store: Store, turn: TurnRecord, request: ModelRequest, events: Sequence[Event], at: float
 ) -> tuple[RequestMessage, ...]:
-    """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the summary of earlier ones."""
-    first = next((event.span_id for event in events if isinstance(event.body, ModelStarted) and event.body.system), "")
+    """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the
+    summary of earlier ones."""
+    first = next(
+        (
+            event.span_id
+            for event in events
+            if isinstance(event.body, ModelStarted) and event.body.system
+        ),
+        "",
+    )
     lead = request_in(events, first)
     if lead is None or (request.agent == "summary" and lead.earlier >= READ):
         return ()
     _, mark, rest = lead.rest.partition(f"\n{SUMMED_UP}")
-    summary = (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),) if mark else ()
+    summary = (
+        (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),) if mark else ()
+    )
     lines = _lines(store, turn, lead, at) if lead.earlier else ()
     return (*summary, *lines[: request.earlier - len(summary)])
 

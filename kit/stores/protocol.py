@@ -5,7 +5,15 @@ from typing import TYPE_CHECKING, Protocol
 
 from kit.core.context import Principal, Session
 from kit.core.event import Event
-from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import (
+    CohortPrompt,
+    Feedback,
+    Message,
+    Note,
+    SessionRecall,
+    ShownComponent,
+    TurnRecord,
+)
 from kit.stores.tally import Tally
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
@@ -16,11 +24,13 @@ if TYPE_CHECKING:
 class Store(Protocol):
     """Sessions, turns, events, narration, notes and feedback. Calls are synchronous and short.
 
-    A write waits for other writers, or with `wait=False` raises StoreBusy at once, for a loop that must not stand still.
+    A write waits for other writers, or with `wait=False` raises StoreBusy at once, for a loop that
+    must not stand still.
     """
 
     def open_session(self, session: Session) -> None:
-        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
+        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
+        it is another principal's."""
         ...
 
     def session(self, session_id: str) -> Session | None: ...
@@ -30,9 +40,15 @@ class Store(Protocol):
         ...
 
     def begin_turn(
-        self, turn: TurnRecord, session: Session | None = None, events: Sequence[Event] = (), *, wait: bool = True
+        self,
+        turn: TurnRecord,
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        *,
+        wait: bool = True,
     ) -> None:
-        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit, as above.
+        """Commits at once: an accepted turn survives a killed process. A `session` is opened in the
+        same commit, as above.
 
         `events` is the turn's log, which grows: until the turn ends it is kept as it comes, at most a second late.
         Raises SessionError for the id of somebody else's turn.
@@ -60,13 +76,20 @@ class Store(Protocol):
         ...
 
     def claim_turn(self, turn_id: str) -> bool:
-        """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
+        """Makes a turn that is paused or interrupted run again; False where it is neither, or
+        somebody else was quicker."""
         ...
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+        self,
+        session_id: str,
+        agent: str = "",
+        limit: int = 40,
+        since: str | None = None,
+        who: Principal | None = None,
     ) -> list[Message]:
-        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those after the turn `since`.
+        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those
+        after the turn `since`.
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
@@ -80,7 +103,9 @@ class Store(Protocol):
         """Writes a note; a later one of the same name replaces it."""
         ...
 
-    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
+    def shown_components(
+        self, session_id: str, who: Principal | None = None, turns: int = 20
+    ) -> list[ShownComponent]:
         """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above."""
         ...
 
@@ -95,7 +120,11 @@ class Store(Protocol):
     def turn(self, turn_id: str) -> TurnRecord | None: ...
 
     def turns(
-        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+        self,
+        session_id: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int = 50,
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
         ...
@@ -108,7 +137,9 @@ class Store(Protocol):
         """What the turns of a principal can be chosen by."""
         ...
 
-    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+    def conversations(
+        self, who: Principal, limit: int = 50, offset: int = 0
+    ) -> tuple[list[Conversation], int]:
         """Some of the conversations of a principal, the newest first, and how many there are."""
         ...
 
@@ -131,7 +162,8 @@ class Store(Protocol):
         ...
 
     def forget(self, who: Principal) -> dict[str, int]:
-        """Removes a principal's turns with their events, sessions, narration, notes and feedback; returns how many rows of each.
+        """Removes a principal's turns with their events, sessions, narration, notes and feedback;
+        returns how many rows of each.
 
         Raises StoreBusy while a turn of theirs runs.
         """

@@ -18,19 +18,32 @@ def repeated_turn(session_id: str) -> str:
     return session_id.removeprefix(AGAIN).partition(":")[0] if session_id.startswith(AGAIN) else ""
 
 
-def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: int) -> SessionRecall:
-    """Returns what a turn's session held before it, as the past of a new session in which the turn is asked again.
+def recall_before(
+    store: Store, turn: TurnRecord, agents: Iterable[str], most: int
+) -> SessionRecall:
+    """Returns what a turn's session held before it, as the past of a new session in which the turn
+    is asked again.
 
-    Each of the `agents`, and the orchestrator, is told the newest `most` lines of its narration. Earlier turns are those that
-    began earlier. Response chains of a provider are left out: they have gone on since.
+    Each of the `agents`, and the orchestrator, is told the newest `most` lines of its narration.
+    Earlier turns are those that began earlier. Response chains of a provider are left out: they
+    have gone on since.
     """
     own, who = turn.session_id, Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
     turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
     earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
     first = store.turn(repeated_turn(own))
-    if first is not None and not earlier and (first.tenant_id, first.user_id) == (turn.tenant_id, turn.user_id):
-        return recall_before(store, first, agents, most)  # what is asked again a second time knows what the first one knew
-    told = {reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier] for reader in ("", *agents)}
+    if (
+        first is not None
+        and not earlier
+        and (first.tenant_id, first.user_id) == (turn.tenant_id, turn.user_id)
+    ):
+        return recall_before(
+            store, first, agents, most
+        )  # what is asked again a second time knows what the first one knew
+    told = {
+        reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier]
+        for reader in ("", *agents)
+    }
     order = list(dict.fromkeys(line.turn_id for line in told[""]))
     summary = store.note(own, "summary")
     notes = {"summary": summary} if summary is not None and summary.at < turn.started_at else {}
@@ -38,12 +51,21 @@ def recall_before(store: Store, turn: TurnRecord, agents: Iterable[str], most: i
         through = order.index(json.loads(note.value)["through"])
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
     ends = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
-    routed = next((one for one in ends if one.invoked or one.status in ("failed", "deadline", "cancelled")), None)
+    routed = next(
+        (one for one in ends if one.invoked or one.status in ("failed", "deadline", "cancelled")),
+        None,
+    )
     lines = tuple(line for reader in told.values() for line in reader[-most:])
-    unanswered = (line.agent for line in lines if routed and line.turn_id == routed.id and line.text == UNANSWERED)
+    unanswered = (
+        line.agent
+        for line in lines
+        if routed and line.turn_id == routed.id and line.text == UNANSWERED
+    )
     shown = store.shown_components(own, who, turns=len(turns))
     return SessionRecall(
-        session=(store.session(own) or Session(id=own, principal=who)).replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
+        session=(store.session(own) or Session(id=own, principal=who)).replace(
+            id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"
+        ),
         in_play=ends[0].invoked if ends else (),
         routed=routed and routed.invoked,
         unanswered=tuple(dict.fromkeys(filter(None, unanswered))),

@@ -1,4 +1,5 @@
-"""Sums of stored turns, so that metrics of all time do not read every turn: one row of `rollups` for a thousand of them."""
+"""Sums of stored turns, so that metrics of all time do not read every turn: one row of `rollups`
+for a thousand of them."""
 
 import sqlite3
 from collections import defaultdict
@@ -34,9 +35,12 @@ def sum_up(db: sqlite3.Connection) -> bool:
 
 
 def tally(db: sqlite3.Connection, tenant_id: str | None, since: float | None) -> Tally:
-    """Adds up the turns of one tenant or all, begun at `since` or later, from the sums there are and the turns beside them."""
+    """Adds up the turns of one tenant or all, begun at `since` or later, from the sums there are
+    and the turns beside them."""
     (mark,) = db.execute("SELECT coalesce(max(through), 0) FROM rollups").fetchone()
-    (cut,) = db.execute("SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?", (since,)).fetchone()
+    (cut,) = db.execute(
+        "SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?", (since,)
+    ).fetchone()
     window = {"tenant": tenant_id, "since": since, "mark": mark, "cut": cut}
     tenant = "" if tenant_id is None else " AND tenant_id = :tenant"
     whole = Tally()

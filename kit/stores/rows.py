@@ -31,7 +31,9 @@ _fields = attrgetter("values_by_field")
 _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 """Leaves to pydantic what orjson would spell differently."""
 
-_FIXED = frozenset({"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"})
+_FIXED = frozenset(
+    {"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"}
+)
 """What is known when a turn is accepted, and never changes."""
 _ALL = (*COLUMNS, "owner")
 BEGIN_TURN = f"INSERT INTO turns ({', '.join(_ALL)}) VALUES ({', '.join('?' * len(_ALL))})"
@@ -48,14 +50,22 @@ END_TURN = _upsert(name for name in COLUMNS if name not in _FIXED)
 RUNNING = "status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)"
 """Turns that run: none of them is summed up."""
 KEEP_LOG = "INSERT OR REPLACE INTO logs VALUES (?, ?)"
-KEEP_RUNNING_LOG = "INSERT OR REPLACE INTO logs SELECT number, ? FROM turns WHERE id = ? AND status = 'running'"
-DROP_LOG = "DELETE FROM logs WHERE number = (SELECT number FROM turns WHERE id = ? AND NOT (status = 'running' AND owner = ?))"
+KEEP_RUNNING_LOG = (
+    "INSERT OR REPLACE INTO logs SELECT number, ? FROM turns WHERE id = ? AND status = 'running'"
+)
+DROP_LOG = (
+    "DELETE FROM logs WHERE number = (SELECT number FROM turns WHERE id = ? AND NOT "
+    "(status = 'running' AND owner = ?))"
+)
 """What was kept of a turn goes when it begins again; it stays when the row of a running turn is written again."""
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
-KEEP_RESUMED = "INSERT OR REPLACE INTO notes SELECT session_id, 'resumed', id, ? FROM turns WHERE id = ?"
+KEEP_RESUMED = (
+    "INSERT OR REPLACE INTO notes SELECT session_id, 'resumed', id, ? FROM turns WHERE id = ?"
+)
 """When a user came back to a turn: its row says when it began, and how long it took without the pause."""
-KEEP_PROMPT = """INSERT INTO prompts SELECT :cohort, :agent, :text, :tools, :since WHERE NOT EXISTS (SELECT 1 FROM prompts
+KEEP_PROMPT = """INSERT INTO prompts SELECT :cohort, :agent, :text, :tools, :since WHERE NOT EXISTS
+  (SELECT 1 FROM prompts
 WHERE cohort = :cohort AND tools = :tools AND since = (SELECT max(since) FROM prompts WHERE cohort = :cohort))"""
 PROMPT = "SELECT cohort, agent, text, tools FROM prompts WHERE cohort = ? AND since <= ? ORDER BY since DESC LIMIT 1"
 _LAST = (
@@ -81,28 +91,39 @@ LEAVE_QUESTIONS = f"""INSERT INTO messages SELECT id, column1, session_id, '', c
 FROM turns, (VALUES (0, 'user', NULL), (1, 'assistant', '{UNANSWERED}'))
 WHERE {RUNNING} AND owner = ? AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = id) ORDER BY number, column1"""
 """What is left of turns whose process died: their questions, marked as open; one that had paused has its lines."""
-RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _WITH_END)}), ({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
-(SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id) FROM sessions s WHERE s.id = ?"""
+RECALL_SESSION = f"""SELECT s.*, ({_LAST.format("t.invoked", _WITH_END)}),
+({_LAST.format("t.invoked", _ROUTED)}), ({_OPEN}),
+(SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = s.id)
+FROM sessions s WHERE s.id = ?"""
 READ = 2_000_000
 """Characters of logs that are read for what a session was shown, the newest first: the loop waits for that."""
 MOST_SHOWN = 40
 """Components of one turn that can be referred to."""
 SHOWN = f"""SELECT id, log FROM (SELECT own, place, sum(size) OVER (ORDER BY place DESC) AS size FROM
-  (SELECT t.id AS own, length(CAST(log AS BLOB)) AS size, m.rowid AS place FROM messages m JOIN turns t ON t.id = m.turn_id
+  (SELECT t.id AS own, length(CAST(log AS BLOB)) AS size, m.rowid AS place FROM messages m JOIN
+  turns t ON t.id = m.turn_id
   JOIN logs USING (number) WHERE m.session_id = :session AND m.agent = '' AND m.role = 'user'
   AND (:tenant IS NULL OR t.tenant_id = :tenant AND t.user_id = :user) ORDER BY m.rowid DESC LIMIT :turns))
-JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(log, '"kind":"component"') ORDER BY place"""
+JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(log,
+'"kind":"component"') ORDER BY place"""
 
 
 def row_of(turn: TurnRecord) -> list[Any]:
     """Its fields in the order of COLUMNS."""
     measures = _BARE if turn.measures is _UNMEASURED else _json_of(turn.measures)
-    return [*_plain_values(vars(turn)), *(_json_of(names) if names else "[]" for names in (turn.invoked, turn.failed)), measures]
+    return [
+        *_plain_values(vars(turn)),
+        *(_json_of(names) if names else "[]" for names in (turn.invoked, turn.failed)),
+        measures,
+    ]
 
 
 def plain(row: Sequence[Any]) -> list[Any]:
     """The same without the halves of surrogate pairs, which SQLite refuses."""
-    return [value.encode("utf-8", "replace").decode() if isinstance(value, str) else value for value in row]
+    return [
+        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
+        for value in row
+    ]
 
 
 def log_of(events: Sequence[Event]) -> str:
@@ -134,17 +155,34 @@ def events_of(log: str) -> list[Event]:
 def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
     """The components of a turn in the order they were shown; where an agent chose by render_* calls, those it chose."""
     events = orjson.loads(log)
-    spans = {e["span_id"] for e in events if e["body"]["kind"] == "tool_started" and e["body"]["tool"].startswith("render_")}
-    parts = [(event["span_id"] in spans, event["body"]) for event in events if event["body"]["kind"] == "component"]
+    spans = {
+        e["span_id"]
+        for e in events
+        if e["body"]["kind"] == "tool_started" and e["body"]["tool"].startswith("render_")
+    }
+    parts = [
+        (event["span_id"] in spans, event["body"])
+        for event in events
+        if event["body"]["kind"] == "component"
+    ]
     choosy = {body["agent"] for chosen, body in parts if chosen}
     places: Counter[str] = Counter()
     components: list[ShownComponent] = []
-    for body in [body for chosen, body in parts if chosen or body["agent"] not in choosy][:MOST_SHOWN]:
+    for body in [body for chosen, body in parts if chosen or body["agent"] not in choosy][
+        :MOST_SHOWN
+    ]:
         kind, payload = body["type"], body["payload"]
         places[kind] += 1
         title = str(payload.get("title") or payload.get("name") or "")
-        place: dict[str, Any] = {"turn_id": turn_id, "agent": body["agent"], "type": kind, "position": places[kind]}
-        components.append(ShownComponent(**place, id=str(payload.get("id") or ""), title=title, payload=payload))
+        place: dict[str, Any] = {
+            "turn_id": turn_id,
+            "agent": body["agent"],
+            "type": kind,
+            "position": places[kind],
+        }
+        components.append(
+            ShownComponent(**place, id=str(payload.get("id") or ""), title=title, payload=payload)
+        )
     return components
 
 

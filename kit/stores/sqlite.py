@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
-from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import (
+    CohortPrompt,
+    Feedback,
+    Message,
+    Note,
+    SessionRecall,
+    ShownComponent,
+    TurnRecord,
+)
 from kit.core.value import builder
 from kit.stores.database import MANY, Database
 from kit.stores.forget import forget
@@ -67,26 +75,45 @@ class SqliteStore(Database):
         """Returns a session with what the souls of its tenant and its user say; as it is while nobody has a soul."""
         if not self.has_souls:
             return session
-        from kit.stores.documents.souls import with_souls  # builds the documents' models, which few turns need
+        from kit.stores.documents.souls import (
+            with_souls,
+        )  # builds the documents' models, which few turns need
 
         return with_souls(session, self)
 
     def open_session(self, session: Session) -> None:
-        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when it is another principal's."""
+        """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
+        it is another principal's."""
         with self.commit() as db:
             open_session(db, session)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
-        for key, tenant, user, locale, location in self.read("SELECT * FROM sessions WHERE id = ?", session_id):
-            return Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
+        for key, tenant, user, locale, location in self.read(
+            "SELECT * FROM sessions WHERE id = ?", session_id
+        ):
+            return Session(
+                id=key,
+                principal=Principal(tenant_id=tenant, user_id=user),
+                locale=locale,
+                location=location,
+            )
         return None
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, routed, unanswered, notes in self.read(RECALL_SESSION, session_id):
-            session = Session(id=key, principal=Principal(tenant_id=tenant, user_id=user), locale=locale, location=location)
-            notes_by_name = {name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()}
+        for key, tenant, user, locale, location, last, routed, unanswered, notes in self.read(
+            RECALL_SESSION, session_id
+        ):
+            session = Session(
+                id=key,
+                principal=Principal(tenant_id=tenant, user_id=user),
+                locale=locale,
+                location=location,
+            )
+            notes_by_name = {
+                name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()
+            }
             return SessionRecall(
                 session=session,
                 in_play=tuple(json.loads(last or "[]")),
@@ -97,7 +124,12 @@ class SqliteStore(Database):
         return None
 
     def begin_turn(
-        self, turn: TurnRecord, session: Session | None = None, events: Sequence[Event] = (), *, wait: bool = True
+        self,
+        turn: TurnRecord,
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        *,
+        wait: bool = True,
     ) -> None:
         """Commits at once: an accepted turn survives a killed process. A `session` is opened in the same commit.
 
@@ -118,29 +150,46 @@ class SqliteStore(Database):
         *,
         wait: bool = True,
     ) -> None:
-        """Writes the rollup, every event, the new narration and what the episode shall remember in one commit.
+        """Writes the rollup, every event, the new narration and what the episode shall remember in
+        one commit.
 
-        A second call for the same turn replaces what is new in it since it began. A `session` is opened in the same commit.
+        A second call for the same turn replaces what is new in it since it began. A `session` is
+        opened in the same commit.
         """
         self._running.pop(turn.id, None)
         self._ended += 1
         if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
         row, log = (*row_of(turn), self._owner.id), log_of(events)
-        lines = [(turn.id, place, turn.session_id, m.agent, m.role, m.text) for place, m in enumerate(messages)]
-        note_rows = [(turn.session_id, name, note.value, note.at) for name, note in notes.items()] if notes else []
+        lines = [
+            (turn.id, place, turn.session_id, m.agent, m.role, m.text)
+            for place, m in enumerate(messages)
+        ]
+        note_rows = (
+            [(turn.session_id, name, note.value, note.at) for name, note in notes.items()]
+            if notes
+            else []
+        )
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
             (log,) = plain([log])
-            self._end(plain(row), log, [plain(line) for line in lines], [plain(note) for note in note_rows], session, wait)
+            self._end(
+                plain(row),
+                log,
+                [plain(line) for line in lines],
+                [plain(note) for note in note_rows],
+                session,
+                wait,
+            )
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
         """Writes the log of a running turn as it stands."""
         self._keep_logs([(log_of(list(events)), turn_id)])
 
     def claim_turn(self, turn_id: str) -> bool:
-        """Makes a turn that is paused or interrupted run again; False where it is neither, or somebody else was quicker."""
+        """Makes a turn that is paused or interrupted run again; False where it is neither, or
+        somebody else was quicker."""
         sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
         with self.commit() as db:
             if is_ours := bool(db.execute(sql, (self._owner.id, turn_id)).rowcount):
@@ -148,7 +197,13 @@ class SqliteStore(Database):
         return is_ours
 
     def _end(
-        self, row: _Row, log: str, lines: Sequence[_Row], notes: Sequence[_Row], session: Session | None, wait: bool
+        self,
+        row: _Row,
+        log: str,
+        lines: Sequence[_Row],
+        notes: Sequence[_Row],
+        session: Session | None,
+        wait: bool,
     ) -> None:
         with self.commit(wait) as db:
             end_turn(db, row, log, session)
@@ -157,19 +212,32 @@ class SqliteStore(Database):
                 db.executemany(INSERT_NOTE, notes)
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+        self,
+        session_id: str,
+        agent: str = "",
+        limit: int = 40,
+        since: str | None = None,
+        who: Principal | None = None,
     ) -> list[Message]:
-        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those after the turn `since`.
+        """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those
+        after the turn `since`.
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
         sql = HISTORY if limit > 0 else OLDEST_FIRST
-        rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[:: -1 if limit > 0 else 1]
-        return [_new_message(turn_id=turn, role=role, text=text, agent=reader) for turn, role, text, reader in rows]
+        rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[
+            :: -1 if limit > 0 else 1
+        ]
+        return [
+            _new_message(turn_id=turn, role=role, text=text, agent=reader)
+            for turn, role, text, reader in rows
+        ]
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
-        for value, at in self.read("SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name):
+        for value, at in self.read(
+            "SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name
+        ):
             return Note(value=value, at=at)
         return None
 
@@ -178,17 +246,26 @@ class SqliteStore(Database):
         with self.commit() as db:
             db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
-    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
+    def shown_components(
+        self, session_id: str, who: Principal | None = None, turns: int = 20
+    ) -> list[ShownComponent]:
         """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
         rows = self.read(SHOWN, **_of(session_id, who), turns=turns)
-        return [component for turn_id, log in rows for component in readable(partial(shown_in, turn_id), log, turn_id) or ()]
+        return [
+            component
+            for turn_id, log in rows
+            for component in readable(partial(shown_in, turn_id), log, turn_id) or ()
+        ]
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
-        rows = [{**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()} for prompt in prompts]
+        rows = [
+            {**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()}
+            for prompt in prompts
+        ]
         with self.commit() as db:
             db.executemany(KEEP_PROMPT, rows)
 
@@ -204,15 +281,26 @@ class SqliteStore(Database):
         return readable(record_of, rows[0], turn_id) if rows else None
 
     def turns(
-        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+        self,
+        session_id: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int = 50,
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
         filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
         conditions = {name: value for name, value in filters.items() if value is not None}
-        plus = "" if session_id is None else "+"  # a session has few turns, and its user may have all of them
-        where = " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions) or "true"
+        plus = (
+            "" if session_id is None else "+"
+        )  # a session has few turns, and its user may have all of them
+        where = (
+            " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions)
+            or "true"
+        )
         sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, number DESC LIMIT ?"
-        records = (readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit))
+        records = (
+            readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit)
+        )
         return [record for record in records if record is not None]
 
     def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
@@ -223,7 +311,9 @@ class SqliteStore(Database):
         """What the turns of a principal can be chosen by."""
         return self._read_apart(partial(choices, who=who))
 
-    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+    def conversations(
+        self, who: Principal, limit: int = 50, offset: int = 0
+    ) -> tuple[list[Conversation], int]:
         """Some of the conversations of a principal, the newest first, and how many there are."""
         return self._read_apart(partial(conversations, who=who, limit=limit, offset=offset))
 
@@ -243,7 +333,9 @@ class SqliteStore(Database):
         with self.commit() as db:
             count = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
         if not count:
-            raise StoreError(f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn.")
+            raise StoreError(
+                f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn."
+            )
 
     def feedback(self, turn_id: str) -> Feedback | None:
         """The thumb given on a turn, or None."""
@@ -260,13 +352,21 @@ class SqliteStore(Database):
             db.execute("PRAGMA secure_delete = ON")
             counts = forget(db, who)
         if self.read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-            raise StoreBusy(f"{who.user_id} is removed, but {self.path}-wal is being read and still holds them; try this again")
+            raise StoreBusy(
+                f"{who.user_id} is removed, but {self.path}-wal is being read and still holds them; try this again"
+            )
         return counts
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""
-        sql = "SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id WHERE score = ? ORDER BY started_at, turn_id"
-        return [Feedback(turn_id=turn_id, score=score, note=note) for turn_id, score, note in self.read(sql, score)]
+        sql = (
+            "SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id WHERE score "
+            "= ? ORDER BY started_at, turn_id"
+        )
+        return [
+            Feedback(turn_id=turn_id, score=score, note=note)
+            for turn_id, score, note in self.read(sql, score)
+        ]
 
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
@@ -274,7 +374,8 @@ def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
 
 
 def open_store(path: str, retention_days: float | None = None) -> SqliteStore:
-    """The store at a path, its folder made where it is missing; documents' events go after so many days, None keeps them.
+    """The store at a path, its folder made where it is missing; documents' events go after so many
+    days, None keeps them.
 
     Raises StoreError.
     """
@@ -283,5 +384,7 @@ def open_store(path: str, retention_days: float | None = None) -> SqliteStore:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise StoreError(f"the store {path} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE") from error
+            raise StoreError(
+                f"the store {path} needs {folder}, which cannot be made: {error.strerror}; set KIT_STORE"
+            ) from error
     return SqliteStore(path, retention_days)

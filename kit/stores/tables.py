@@ -1,4 +1,5 @@
-"""What the store's file holds, as SQL: tables, and views over a turn's log that cannot disagree with it (docs/traces.md)."""
+"""What the store's file holds, as SQL: tables, and views over a turn's log that cannot disagree
+with it (docs/traces.md)."""
 
 import sqlite3
 
@@ -8,13 +9,16 @@ APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
 
 TABLES = """
-CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT)
+CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale
+  TEXT NOT NULL, location TEXT)
   WITHOUT ROWID;
 CREATE TABLE turns (
   number INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE,
   session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
-  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
-  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
+  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT
+  NOT NULL, text TEXT NOT NULL,
+  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL,
+  cap_behavior TEXT NOT NULL,
   ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
   tool_calls INTEGER NOT NULL, cost REAL, measures TEXT NOT NULL DEFAULT '{}', owner TEXT NOT NULL);
 CREATE TABLE logs (number INTEGER PRIMARY KEY, log TEXT NOT NULL);
@@ -33,7 +37,8 @@ CREATE TABLE prompts (
   PRIMARY KEY (cohort, since));
 CREATE TABLE feedback (turn_id TEXT PRIMARY KEY REFERENCES turns (id), score INTEGER NOT NULL, note TEXT NOT NULL);
 CREATE TABLE rollups (
-  through INTEGER NOT NULL, tenant_id TEXT NOT NULL, first REAL NOT NULL, tally TEXT NOT NULL, PRIMARY KEY (through, tenant_id));
+  through INTEGER NOT NULL, tenant_id TEXT NOT NULL, first REAL NOT NULL, tally TEXT NOT NULL,
+  PRIMARY KEY (through, tenant_id));
 CREATE TRIGGER turn_changed AFTER UPDATE ON turns WHEN OLD.status <> 'running'
   BEGIN DELETE FROM rollups WHERE through >= OLD.number; END;
 CREATE TRIGGER turn_deleted AFTER DELETE ON turns
@@ -43,7 +48,8 @@ CREATE VIEW events AS
     e.value ->> 'span_id' AS span_id, e.value ->> 'parent_span_id' AS parent_span_id, e.value AS event
   FROM turns JOIN logs USING (number), json_each(log) e;
 CREATE VIEW components AS
-  SELECT turn_id, seq, event ->> '$.body.agent' AS agent, event ->> '$.body.type' AS type, event -> '$.body.payload' AS payload
+  SELECT turn_id, seq, event ->> '$.body.agent' AS agent, event ->> '$.body.type' AS type, event ->
+  '$.body.payload' AS payload
   FROM events WHERE kind = 'component';
 CREATE VIEW tool_messages AS
   SELECT t.id AS turn_id, min(c.value ->> 'seq') AS seq, c.value ->> '$.body.agent' AS sub_agent_id,
@@ -52,7 +58,8 @@ CREATE VIEW tool_messages AS
       'component_ids', json_group_array(c.value ->> '$.body.payload.id'),
       'titles', json_group_array(coalesce(c.value ->> '$.body.payload.title', c.value ->> '$.body.payload.name')),
       'analytics_tags', coalesce(s.value -> '$.body.args.analytics_tags', json('[]'))) AS tool_input,
-    json_group_array(json_object('type', c.value ->> '$.body.type', 'payload', c.value -> '$.body.payload')) AS component_data
+    json_group_array(json_object('type', c.value ->> '$.body.type', 'payload', c.value ->
+    '$.body.payload')) AS component_data
   FROM turns t JOIN logs USING (number), json_each(log) c LEFT JOIN json_each(log) s
     ON s.value ->> 'span_id' = c.value ->> 'span_id' AND s.value ->> '$.body.kind' = 'tool_started'
   WHERE c.value ->> '$.body.kind' = 'component' GROUP BY t.id, c.value ->> 'span_id', sub_agent_id;
@@ -73,7 +80,8 @@ CREATE VIEW spans AS
     coalesce(e ->> '$.body.usage.input_tokens', e ->> '$.body.outcome.usage.input_tokens', 0) AS input_tokens,
     coalesce(e ->> '$.body.usage.output_tokens', e ->> '$.body.outcome.usage.output_tokens', 0) AS output_tokens,
     coalesce(e ->> '$.body.usage.cost', e ->> '$.body.outcome.usage.cost') AS cost
-  FROM (SELECT t.id AS turn_id, span.value ->> 'id' AS id, span.value -> 's' AS s, nullif(span.value -> 'e', 'null') AS e,
+  FROM (SELECT t.id AS turn_id, span.value ->> 'id' AS id, span.value -> 's' AS s, nullif(span.value
+  -> 'e', 'null') AS e,
       max(span.value -> 's' ->> 'at', coalesce(span.value -> 'e' ->> 'at',
         (WITH RECURSIVE above(id) AS (SELECT span.value -> 's' ->> 'parent_span_id' UNION
             SELECT up.value ->> 'parent_span_id' FROM above, json_each(log) up WHERE up.value ->> 'span_id' = above.id)
@@ -83,7 +91,8 @@ CREATE VIEW spans AS
     FROM turns t JOIN logs USING (number),
       json_each((SELECT json_group_array(json_object('id', id, 's', json(s), 'e', json(e))) FROM
       (SELECT value ->> 'span_id' AS id,
-        max(iif(value ->> '$.body.kind' IN ('turn_started', 'agent_started', 'model_started', 'tool_started'), value, NULL)) AS s,
+        max(iif(value ->> '$.body.kind' IN ('turn_started', 'agent_started', 'model_started',
+        'tool_started'), value, NULL)) AS s,
         max(iif(value ->> '$.body.kind' IN ('completed', 'agent_ended', 'model_ended', 'tool_ended'), value, NULL)) AS e
         FROM json_each(log) GROUP BY 1 HAVING s IS NOT NULL))) span);
 """
@@ -95,7 +104,8 @@ _EARLIER = ("turns", "sessions", "events")
 
 
 def lay_out(db: sqlite3.Connection) -> None:
-    """Gives a new file its tables; one of an earlier version has its rows in them afterwards. Nothing that was kept is lost."""
+    """Gives a new file its tables; one of an earlier version has its rows in them afterwards.
+    Nothing that was kept is lost."""
     earlier = _make_way(db)
     there = _tables(db)
     for statement in TABLES.strip().split(";\n"):
@@ -104,9 +114,13 @@ def lay_out(db: sqlite3.Connection) -> None:
     if "turns" in earlier:
         names = _columns(db, "earlier_turns")
         columns = ", ".join(name for name in names if name != "log")
-        db.execute(f"INSERT INTO turns (number, {columns}) SELECT rowid, {columns} FROM earlier_turns")
+        db.execute(
+            f"INSERT INTO turns (number, {columns}) SELECT rowid, {columns} FROM earlier_turns"
+        )
         if "log" in names:
-            db.execute("INSERT INTO logs SELECT rowid, log FROM earlier_turns WHERE log IS NOT NULL")
+            db.execute(
+                "INSERT INTO logs SELECT rowid, log FROM earlier_turns WHERE log IS NOT NULL"
+            )
     if "sessions" in earlier:
         db.execute("INSERT INTO sessions SELECT * FROM earlier_sessions")
     if "events" in earlier:
@@ -124,11 +138,18 @@ WHERE status <> 'running' AND EXISTS (SELECT 1 FROM earlier_events WHERE turn_id
 
 def _make_way(db: sqlite3.Connection) -> list[str]:
     """Removes what is made anew, and renames the tables that had another shape; returns the names that they had."""
-    made = "SELECT type, name FROM sqlite_master WHERE type = 'view' OR type IN ('index', 'trigger') AND sql IS NOT NULL"
+    made = (
+        "SELECT type, name FROM sqlite_master WHERE type = 'view' OR type IN ('index', "
+        "'trigger') AND sql IS NOT NULL"
+    )
     for kind, name in db.execute(f"{made} AND tbl_name IN ('turns', 'messages')").fetchall():
         db.execute(f"DROP {kind} {name}")
     db.execute("DROP TABLE IF EXISTS rollups")  # it is made of `turns`
-    earlier = [table for table in _EARLIER if table in _tables(db)] if "number" not in _columns(db, "turns") else []
+    earlier = (
+        [table for table in _EARLIER if table in _tables(db)]
+        if "number" not in _columns(db, "turns")
+        else []
+    )
     for table in earlier:
         db.execute(f"ALTER TABLE {table} RENAME TO earlier_{table}")
     return earlier

@@ -1,4 +1,5 @@
-"""What stored turns add up to: counts and samples that metrics are made from. Tallies of different turns merge into one."""
+"""What stored turns add up to: counts and samples that metrics are made from. Tallies of different
+turns merge into one."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
@@ -49,8 +50,12 @@ class Tally:
 
     counts: Counter[Key] = field(default_factory=Counter[Key])
     dollars: defaultdict[Key, float] = field(default_factory=lambda: defaultdict[Key, float](float))
-    samples: defaultdict[Key, list[float]] = field(default_factory=lambda: defaultdict[Key, list[float]](list))
-    silences: defaultdict[str, float] = field(default_factory=lambda: defaultdict[str, float](float))
+    samples: defaultdict[Key, list[float]] = field(
+        default_factory=lambda: defaultdict[Key, list[float]](list)
+    )
+    silences: defaultdict[str, float] = field(
+        default_factory=lambda: defaultdict[str, float](float)
+    )
     """Agent -> its longest stretch without a status."""
     users: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     """Tenant and user of whoever had a turn."""
@@ -59,7 +64,10 @@ class Tally:
     def add(self, turn: TurnRow) -> None:
         """Adds a turn."""
         measures = turn.measures
-        self.mismatches += [Mismatch(turn.started_at + at, turn.id, turn.user_id) for at in measures.get("mismatches", ())]
+        self.mismatches += [
+            Mismatch(turn.started_at + at, turn.id, turn.user_id)
+            for at in measures.get("mismatches", ())
+        ]
         if turn.seconds is None:
             return
         counts, agents = self.counts, measures.get("agents", ())
@@ -70,7 +78,11 @@ class Tally:
         counts["over_cap",] += turn.cap_behavior == "over"
         path = turn.pattern, ASKED if agents else NOBODY
         counts["path", *path] += 1
-        for name, value in (("turn", turn.seconds), ("first_text", turn.ttft), ("routing", measures.get("routing"))):
+        for name, value in (
+            ("turn", turn.seconds),
+            ("first_text", turn.ttft),
+            ("routing", measures.get("routing")),
+        ):
             if value is not None:
                 self.samples[name, *path].append(value)
         if (overhead := measures.get("overhead")) is not None:
@@ -130,21 +142,37 @@ class Tally:
 
     def of(self, name: str) -> dict[str, int]:
         """The counts of one name, by what they are of."""
-        return {key[1]: count for key, count in self.counts.items() if key[0] == name and len(key) > 1}
+        return {
+            key[1]: count for key, count in self.counts.items() if key[0] == name and len(key) > 1
+        }
 
     def dump(self) -> str:
         """Returns the tally as JSON, its samples in microseconds."""
-        samples = [(key, [round(value, 6) for value in values]) for key, values in self.samples.items()]
-        figures = [[*self.counts.items()], [*self.dollars.items()], samples, [*self.silences.items()]]
+        samples = [
+            (key, [round(value, 6) for value in values]) for key, values in self.samples.items()
+        ]
+        figures = [
+            [*self.counts.items()],
+            [*self.dollars.items()],
+            samples,
+            [*self.silences.items()],
+        ]
         return orjson.dumps([*figures, sorted(self.users), [*map(tuple, self.mismatches)]]).decode()
 
     @classmethod
     def load(cls, text: str) -> "Tally":
         """Reads what `dump` wrote."""
         counts, dollars, samples, silences, users, mismatches = orjson.loads(text)
-        tally = cls(users=set(map(tuple, users)), mismatches=[Mismatch(*mismatch) for mismatch in mismatches])
+        tally = cls(
+            users=set(map(tuple, users)),
+            mismatches=[Mismatch(*mismatch) for mismatch in mismatches],
+        )
         tally.silences.update(silences)
-        for own, figures in ((tally.counts, counts), (tally.dollars, dollars), (tally.samples, samples)):
+        for own, figures in (
+            (tally.counts, counts),
+            (tally.dollars, dollars),
+            (tally.samples, samples),
+        ):
             own.update({tuple(key): value for key, value in figures})
         return tally
 
@@ -154,5 +182,7 @@ def tally_of(turns: Iterable[TurnRecord]) -> Tally:
     tally = Tally()
     for turn in turns:
         *plain, _ = TurnRow._fields
-        tally.add(TurnRow._make((*(getattr(turn, name) for name in plain), turn.measures.model_dump())))
+        tally.add(
+            TurnRow._make((*(getattr(turn, name) for name in plain), turn.measures.model_dump()))
+        )
     return tally

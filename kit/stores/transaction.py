@@ -15,13 +15,18 @@ def open_session(db: sqlite3.Connection, session: Session) -> None:
     who = session.principal
     row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
     if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
-        owner = db.execute("SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]).fetchone()
+        owner = db.execute(
+            "SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]
+        ).fetchone()
         if owner != row[1:3]:
-            raise SessionError(f"session {session.id!r} belongs to someone else; start a new one under another id")
+            raise SessionError(
+                f"session {session.id!r} belongs to someone else; start a new one under another id"
+            )
 
 
 def begin_turn(db: sqlite3.Connection, row: Sequence[Any], session: Session | None) -> None:
-    """Writes the row of a turn that begins, or begins again, which then has no log. Raises SessionError as `end_turn` does."""
+    """Writes the row of a turn that begins, or begins again, which then has no log. Raises
+    SessionError as `end_turn` does."""
     if session is not None:
         open_session(db, session)
     try:
@@ -42,7 +47,9 @@ def _number(db: sqlite3.Connection, sql: str, row: Sequence[Any]) -> int:
     """Writes a row, new or not, and returns its number."""
     for (number,) in db.execute(sql, row).fetchall():
         return number
-    raise SessionError(f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one")
+    raise SessionError(
+        f"turn {row[0]!r} belongs to another conversation; leave the id out, or take another one"
+    )
 
 
 def is_busy(error: sqlite3.Error) -> bool:

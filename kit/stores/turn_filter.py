@@ -5,7 +5,17 @@ from typing import Literal, NamedTuple
 from kit.core.record import TurnRecord
 from kit.core.value import Value
 
-Ending = Literal["answered", "partly", "nothing", "failed", "deadline", "cancelled", "paused", "interrupted", "running"]
+Ending = Literal[
+    "answered",
+    "partly",
+    "nothing",
+    "failed",
+    "deadline",
+    "cancelled",
+    "paused",
+    "interrupted",
+    "running",
+]
 """How a turn ended; one that is `ok` was answered whole, partly, or by none of those it asked."""
 FailureAxis = Literal["invocation", "data", "partial", "cap"]
 """A sub-agent failed, data failed, some and not all of several failed, more was asked for than the cap allows."""

@@ -9,7 +9,10 @@ from typing import Any
 import httpx
 
 Message = MutableMapping[str, Any]
-App = Callable[[Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]], Awaitable[None]]
+App = Callable[
+    [Message, Callable[[], Awaitable[Message]], Callable[[Message], Awaitable[None]]],
+    Awaitable[None],
+]
 
 log = logging.getLogger("kit.tools")
 _LATE = {"pool": httpx.PoolTimeout, "write": httpx.WriteTimeout, "read": httpx.ReadTimeout}
@@ -22,8 +25,9 @@ _BUFFERED = 32
 class StreamingASGITransport(httpx.AsyncBaseTransport):
     """httpx.ASGITransport collects the whole response and ignores timeouts; this one does neither.
 
-    At most `connections` requests run at once; the others wait, at most the pool timeout. Where the app is not `isolated`, it
-    runs in its caller's context: what was set around a turn holds on the other side too.
+    At most `connections` requests run at once; the others wait, at most the pool timeout. Where the
+    app is not `isolated`, it runs in its caller's context: what was set around a turn holds on the
+    other side too.
     """
 
     def __init__(self, app: Any, *, connections: int = 100, isolated: bool = True):
@@ -48,11 +52,19 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
 class _Exchange(httpx.AsyncByteStream):
     """One request and its response; owns the task the app runs in."""
 
-    def __init__(self, app: App, request: httpx.Request, release: Callable[[], None], context: contextvars.Context):
+    def __init__(
+        self,
+        app: App,
+        request: httpx.Request,
+        release: Callable[[], None],
+        context: contextvars.Context,
+    ):
         self._request, self._release = request, release
         self._inward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
         self._outward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
-        self._head: asyncio.Future[tuple[int, list[tuple[bytes, bytes]]]] = asyncio.get_running_loop().create_future()
+        self._head: asyncio.Future[tuple[int, list[tuple[bytes, bytes]]]] = (
+            asyncio.get_running_loop().create_future()
+        )
         self._whole = asyncio.Event()
         self._sent_whole_request = False
         self._read_whole = False
@@ -83,7 +95,9 @@ class _Exchange(httpx.AsyncByteStream):
             yield chunk
         self._read_whole = self._whole.is_set()
         if not self._read_whole:
-            raise httpx.RemoteProtocolError("the service closed the connection before the body was complete")
+            raise httpx.RemoteProtocolError(
+                "the service closed the connection before the body was complete"
+            )
 
     async def aclose(self) -> None:
         """Ends the app's task: waits for one whose body was read to its end, cancels any other."""
@@ -102,11 +116,14 @@ class _Exchange(httpx.AsyncByteStream):
             self._release()
 
     def _finish(self, task: asyncio.Task[None]) -> None:
-        """Does what a server does when its app returns: logs a fault, answers 500 if nothing was said, ends the body."""
+        """Does what a server does when its app returns: logs a fault, answers 500 if nothing was
+        said, ends the body."""
         if not task.cancelled() and (error := task.exception()):
             log.error("%s failed", self._request.url.path, exc_info=error)
         if not self._head.done():
-            self._head.set_result((500, [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21")]))
+            self._head.set_result(
+                (500, [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", b"21")])
+            )
             self._outward.put_nowait(b"Internal Server Error")
             self._whole.set()
         if not self._outward.full():  # a full queue has a reader that will see the task is done

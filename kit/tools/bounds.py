@@ -1,4 +1,5 @@
-"""Holds one attempt of a tool within its limits: its time, a place among the calls at once, a thread where it is synchronous."""
+"""Holds one attempt of a tool within its limits: its time, a place among the calls at once, a
+thread where it is synchronous."""
 
 import asyncio
 from concurrent.futures import Executor, Future
@@ -21,7 +22,8 @@ THREADS = 16
 """Threads of a synchronous tool that says nothing of `at_once`: one that hangs costs no more than these."""
 _runners = attrgetter("ainvoke", "arun", "_arun")
 _ON_EXECUTOR = tuple(map(_runners, (BaseTool, StructuredTool, Tool)))
-"""Of classes that run a synchronous tool on the loop's executor, whose threads a hanging tool would use up for everybody."""
+"""Of classes that run a synchronous tool on the loop's executor, whose threads a hanging tool would
+use up for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +34,11 @@ class ToolBounds:
     places: asyncio.Semaphore | None = None
 
     async def result_of(self, tool: BaseTool, call: ToolCall) -> ToolResult:
-        """Runs one attempt; once its time is over the result is a time-out. Raises whatever the tool raises.
+        """Runs one attempt; once its time is over the result is a time-out. Raises whatever the
+        tool raises.
 
-        A place is free again when the work on it ends. A thread cannot be stopped: one whose caller has given up keeps its place.
+        A place is free again when the work on it ends. A thread cannot be stopped: one whose caller
+        has given up keeps its place.
         """
         seconds = self.limits.timeout_ms / 1000 if self.limits.timeout_ms else None
         timer, places, missing = asyncio.timeout(seconds), self.places, "answer"
@@ -54,7 +58,9 @@ class ToolBounds:
         except TimeoutError:
             if not timer.expired():
                 raise
-            return ToolResult(text=UNAVAILABLE, fault="timeout", detail=f"no {missing} within {seconds:g} s")
+            return ToolResult(
+                text=UNAVAILABLE, fault="timeout", detail=f"no {missing} within {seconds:g} s"
+            )
 
 
 def is_synchronous(tool: BaseTool) -> bool:
@@ -63,7 +69,8 @@ def is_synchronous(tool: BaseTool) -> bool:
 
 
 async def _on_thread(tool: BaseTool, call: ToolCall, places: asyncio.Semaphore) -> ToolResult:
-    """Runs a synchronous tool on a thread of its own. What it reports comes through the loop, and nothing once it is late."""
+    """Runs a synchronous tool on a thread of its own. What it reports comes through the loop, and
+    nothing once it is late."""
     loop, context, late = asyncio.get_running_loop(), tool_context(), False
 
     def hear(body: Body) -> None:
@@ -104,8 +111,12 @@ class _DaemonThreads(Executor):
         def work() -> None:
             try:
                 future.set_result(fn(*args, **kwargs))
-            except BaseException as error:  # as in every executor; StopIteration is one that no future takes
-                future.set_exception(RuntimeError(repr(error)) if isinstance(error, StopIteration) else error)
+            except (
+                BaseException
+            ) as error:  # as in every executor; StopIteration is one that no future takes
+                future.set_exception(
+                    RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
+                )
 
         Thread(target=work, name="tool", daemon=True).start()
         return future

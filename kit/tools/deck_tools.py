@@ -35,7 +35,8 @@ class DeckTools:
         return frozenset(name for server in self.servers.values() for name in server.variables)
 
     def variables(self, service: McpServer | None) -> tuple[str, ...]:
-        """The environment variables that its MCP servers and a skill service are told, and those that say where these belong."""
+        """The environment variables that its MCP servers and a skill service are told, and those
+        that say where these belong."""
         return variables_of({**self.servers, "skill service": service} if service else self.servers)
 
     @property
@@ -46,12 +47,15 @@ class DeckTools:
         """Both together. Raises BindError for an id that both have."""
         for tool_id in more.tools:
             if tool_id in self.tools:
-                raise BindError(f"tool {tool_id!r} is one of the deck's own already; rename the one that is added")
+                raise BindError(
+                    f"tool {tool_id!r} is one of the deck's own already; rename the one that is added"
+                )
         return DeckTools({**self.tools, **more.tools}, folder=self.folder, servers=self.servers)
 
     @asynccontextmanager
     async def open(self, setup: ToolSetup) -> AsyncGenerator[Toolbox]:
-        """Enters each factory once, and leaves them in reverse order. Raises BindError for a factory that breaks its promise."""
+        """Enters each factory once, and leaves them in reverse order. Raises BindError for a
+        factory that breaks its promise."""
         box: dict[str, BaseTool | ConfiguredTool | LimitedTool] = {}
         async with AsyncExitStack() as stack:
             for tool_id, tool in self.tools.items():
@@ -59,14 +63,17 @@ class DeckTools:
                     contents = await stack.enter_async_context(tool.open(setup))
                     if set(contents) != set(tool.ids):
                         promised, actual = ", ".join(tool.ids), ", ".join(contents) or "nothing"
-                        raise BindError(f"a tool_factory declares {promised} and makes {actual}; declare what it makes")
+                        raise BindError(
+                            f"a tool_factory declares {promised} and makes {actual}; declare what it makes"
+                        )
                     box |= contents
                 elif not isinstance(tool, ToolFactory):
                     box[tool_id] = tool
             yield box
 
     def __reduce__(self) -> tuple[Callable[..., "DeckTools"], tuple[Any, ...]]:
-        """Code crosses to another process by its references, as the functions of a deck's file have no importable name."""
+        """Code crosses to another process by its references, as the functions of a deck's file have
+        no importable name."""
         if self.references or self.servers:
             return load_deck_tools, (self.references, self.folder, None, self.servers)
         return DeckTools, (self.tools,)
@@ -78,10 +85,11 @@ def load_deck_tools(
     report: Callable[[int | str, str], None] | None = None,
     servers: Mapping[str, McpServer] | None = None,
 ) -> DeckTools:
-    """Imports the code that a deck names, and reads which tools of its MCP servers were accepted; no server is started.
+    """Imports the code that a deck names, and reads which tools of its MCP servers were accepted;
+    no server is started.
 
-    `report` gets each fault with the number of its reference, from 0, or the name of its server. Without `report` the first
-    fault raises CodeError.
+    `report` gets each fault with the number of its reference, from 0, or the name of its server.
+    Without `report` the first fault raises CodeError.
     """
     tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     places: dict[str, str] = {}
@@ -95,7 +103,9 @@ def load_deck_tools(
         try:
             more = tools_in(Reference.parse(text).load(folder), text)
             if tool_id := next((one for one in more if one in places), None):
-                raise CodeError(f"tool {tool_id!r} of {text} is there already, from {places[tool_id]}; rename one")
+                raise CodeError(
+                    f"tool {tool_id!r} of {text} is there already, from {places[tool_id]}; rename one"
+                )
         except CodeError as error:
             complain(number, str(error))
         else:
@@ -104,7 +114,10 @@ def load_deck_tools(
     for tool_id, factory in accepted_tools(servers or {}, folder, complain).items():
         server, name = tool_id.partition(".")[0], tool_name(tool_id)
         if name in places:
-            complain(server, f"a model reads {tool_id!r} as {name!r}, which is there already, from {places[name]}; rename one")
+            complain(
+                server,
+                f"a model reads {tool_id!r} as {name!r}, which is there already, from {places[name]}; rename one",
+            )
         tools[tool_id], places[name] = factory, f"MCP server {server!r}"
     return DeckTools(tools, tuple(references), folder, servers or {})
 

@@ -1,11 +1,14 @@
-"""Awaits a tool's own coroutine where LangChain's wrapper around it has nobody to tell: 13 microseconds instead of 180.
+"""Awaits a tool's own coroutine where LangChain's wrapper around it has nobody to tell: 13
+microseconds instead of 180.
 
-Given up are a task and a context of its own for each call: a tool that never awaits keeps the loop, and a context variable
-that a tool sets stays set for its caller. Arguments are read as the wrapper reads them: a pydantic schema validates and fills
-in defaults and injected ids, a plain JSON schema does not.
+Given up are a task and a context of its own for each call: a tool that never awaits keeps the loop,
+and a context variable that a tool sets stays set for its caller. Arguments are read as the wrapper
+reads them: a pydantic schema validates and fills in defaults and injected ids, a plain JSON schema
+does not.
 
-The wrapper runs every other call: with a listener (as for a model), with `handle_tool_error` or `handle_validation_error`,
-for a synchronous function, for one that takes LangChain's config or callbacks, for classes of other tools.
+The wrapper runs every other call: with a listener (as for a model), with `handle_tool_error` or
+`handle_validation_error`, for a synchronous function, for one that takes LangChain's config or
+callbacks, for classes of other tools.
 """
 
 import inspect
@@ -31,10 +34,12 @@ _OF_WRAPPER = frozenset({"config", "run_manager", "callbacks"})
 
 
 async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
-    """Runs a tool and returns the artifact of its message where that is a ToolResult, else the message's text as one.
+    """Runs a tool and returns the artifact of its message where that is a ToolResult, else the
+    message's text as one.
 
-    Raises whatever the tool raises and does not handle, pydantic's ValidationError for arguments that its schema refuses, and
-    ValueError where a tool of content and artifact returns something else.
+    Raises whatever the tool raises and does not handle, pydantic's ValidationError for arguments
+    that its schema refuses, and ValueError where a tool of content and artifact returns something
+    else.
     """
     if not _is_plain(tool) or call["id"] is None or has_listeners(tool.callbacks, tool.verbose):
         return read_answer(await tool.ainvoke({**call, "type": "tool_call"}))
@@ -47,23 +52,31 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
     if tool.response_format == "content_and_artifact":
         if not isinstance(response, tuple) or len(cast("tuple[Any, ...]", response)) != 2:
             raise ValueError(
-                "Since response_format='content_and_artifact' a two-tuple of the message content and raw tool output is "
+                "Since response_format='content_and_artifact' a two-tuple of the message content "
+                "and raw tool output is "
                 f"expected. Instead, generated response is of type: {cast('Any', response).__class__}."
             )
         content, artifact = cast("tuple[Any, Any]", response)
     if isinstance(content, str):  # its message would hold nothing else
         return artifact if isinstance(artifact, ToolResult) else ToolResult(text=content)
-    return read_answer(_langchain._format_output(content, artifact, call["id"], tool.name, "success"))
+    return read_answer(
+        _langchain._format_output(content, artifact, call["id"], tool.name, "success")
+    )
 
 
 def read_answer(answer: Any) -> ToolResult:
-    """Returns the artifact of a tool message where that is a ToolResult, else its text as one: of a list, an item a line."""
+    """Returns the artifact of a tool message where that is a ToolResult, else its text as one: of a
+    list, an item a line."""
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
     content: Any = answer.content
     blocks = cast("list[object]", content) if isinstance(content, list) else []
-    lines = [block for block in blocks if isinstance(block, str)]  # which `text` would make one long word of
-    return ToolResult(text="\n".join(lines) if lines and len(lines) == len(blocks) else str(answer.text))
+    lines = [
+        block for block in blocks if isinstance(block, str)
+    ]  # which `text` would make one long word of
+    return ToolResult(
+        text="\n".join(lines) if lines and len(lines) == len(blocks) else str(answer.text)
+    )
 
 
 def _is_plain(tool: BaseTool) -> bool:
@@ -75,10 +88,15 @@ def _is_plain(tool: BaseTool) -> bool:
         return False
     if tool.handle_tool_error or tool.handle_validation_error:
         return False
-    return isinstance(tool.coroutine, FunctionType | MethodType) and not _takes_a_run(tool.coroutine)
+    return isinstance(tool.coroutine, FunctionType | MethodType) and not _takes_a_run(
+        tool.coroutine
+    )
 
 
 @lru_cache(maxsize=1024)
 def _takes_a_run(coroutine: Callable[..., Any]) -> bool:
     """Whether the function has a parameter for LangChain's config or callbacks."""
-    return "callbacks" in inspect.signature(coroutine).parameters or _langchain._get_runnable_config_param(coroutine) is not None
+    return (
+        "callbacks" in inspect.signature(coroutine).parameters
+        or _langchain._get_runnable_config_param(coroutine) is not None
+    )

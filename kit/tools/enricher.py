@@ -73,7 +73,9 @@ class EnricherSpec:
     domain_type: str
     enricher_id: str
     wording: Wording
-    properties: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
+    properties: Mapping[str, Mapping[str, Any]] = field(
+        default_factory=dict[str, Mapping[str, Any]]
+    )
     """JSON Schema of each argument; all are optional."""
     statuses: tuple[str, ...] = ()
 
@@ -88,9 +90,15 @@ class HttpEnrich:
         """The envelope of one request. Raises EnrichError; what the service wrote goes no further."""
         import httpx
 
-        headers = {"content-type": "application/json", "x-principal": str(request.principal), "x-request-id": request.request_id}
+        headers = {
+            "content-type": "application/json",
+            "x-principal": str(request.principal),
+            "x-request-id": request.request_id,
+        }
         try:
-            response = await self.client.post("/v1/enrich", content=request.model_dump_json(), headers=headers)
+            response = await self.client.post(
+                "/v1/enrich", content=request.model_dump_json(), headers=headers
+            )
         except httpx.TimeoutException as error:
             raise EnrichError("timeout", f"context service: {type(error).__name__}") from error
         except httpx.HTTPError as error:
@@ -99,7 +107,9 @@ class HttpEnrich:
             case 200:
                 return _read(response.content)
             case 403:
-                raise EnrichError("principal_mismatch", "context service refused the principal (403)")
+                raise EnrichError(
+                    "principal_mismatch", "context service refused the principal (403)"
+                )
             case status:
                 raise EnrichError("unavailable", f"context service answered {status}")
 
@@ -108,11 +118,17 @@ def _read(body: bytes) -> Reply:
     try:
         return Reply.model_validate_json(body)
     except ValidationError as error:
-        fields = sorted({".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)})
-        raise EnrichError("contract_violation", f"envelope cannot be read: {', '.join(fields)}") from None
+        fields = sorted(
+            {".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}
+        )
+        raise EnrichError(
+            "contract_violation", f"envelope cannot be read: {', '.join(fields)}"
+        ) from None
 
 
-def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None) -> "BaseTool":
+def enricher_tool(
+    spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any], key: str | None = None
+) -> "BaseTool":
     """A LangChain tool over one enricher; raises BindError for a configuration it does not know.
 
     With a `key` every envelope must be signed with it; one that is not counts as another principal's.
@@ -132,13 +148,24 @@ def enricher_tool(spec: EnricherSpec, enrich: Enrich, config: Mapping[str, Any],
     return structured(spec.id, spec.description, spec.properties, (), call)
 
 
-def structured(name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any) -> "BaseTool":
+def structured(
+    name: str, description: str, properties: Mapping[str, Any], required: tuple[str, ...], call: Any
+) -> "BaseTool":
     """A LangChain tool from a plain schema; nothing is generated, so making one costs microseconds."""
     from langchain_core.tools import StructuredTool
 
-    schema = {"type": "object", "title": name, "properties": dict(properties), "required": list(required)}
+    schema = {
+        "type": "object",
+        "title": name,
+        "properties": dict(properties),
+        "required": list(required),
+    }
     return StructuredTool(
-        name=name, description=description, args_schema=schema, coroutine=call, response_format="content_and_artifact"
+        name=name,
+        description=description,
+        args_schema=schema,
+        coroutine=call,
+        response_format="content_and_artifact",
     )
 
 
@@ -154,7 +181,9 @@ def read_config(tool: str, config: Mapping[str, Any], kind: type[C]) -> C:
         ) from error
 
 
-def fit_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def fit_arguments(
+    arguments: Mapping[str, Any], properties: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Any]:
     """The arguments a schema knows, as the types it names; what does not fit is left out, never refused."""
     values: dict[str, Any] = {}
     for name, spec in properties.items():
@@ -171,7 +200,13 @@ def fit_arguments(arguments: Mapping[str, Any], properties: Mapping[str, Mapping
     return values
 
 
-async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], context: ToolContext, key: str | None) -> ToolResult:
+async def _ask(
+    spec: EnricherSpec,
+    enrich: Enrich,
+    params: dict[str, Any],
+    context: ToolContext,
+    key: str | None,
+) -> ToolResult:
     request = EnricherRequest(
         request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{crc32(repr(sorted(params.items())).encode()):08x}",
         principal=context.inherited.principal,
@@ -190,9 +225,14 @@ async def _ask(spec: EnricherSpec, enrich: Enrich, params: dict[str, Any], conte
     verified = proven and reply.principal == context.inherited.principal
     _report(context, spec, reply, verified)
     if not proven:
-        return _none("principal_mismatch", "the reply is not signed with the agreed key; its payload was dropped")
+        return _none(
+            "principal_mismatch",
+            "the reply is not signed with the agreed key; its payload was dropped",
+        )
     if not verified:
-        return _none("principal_mismatch", "the reply is about another principal; its payload was dropped")
+        return _none(
+            "principal_mismatch", "the reply is about another principal; its payload was dropped"
+        )
     return _decide(spec, reply)
 
 
@@ -201,7 +241,10 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
     if (reply.domain_type, reply.enricher_id) != (spec.domain_type, spec.enricher_id):
         return _none("contract_violation", f"answered as {reply.domain_type}/{reply.enricher_id}")
     if not compatible(reply.version, PAYLOAD_VERSION):
-        return _none("unavailable", f"payload version {reply.version} is not understood, {PAYLOAD_VERSION} is")
+        return _none(
+            "unavailable",
+            f"payload version {reply.version} is not understood, {PAYLOAD_VERSION} is",
+        )
     if reply.status == "error":
         return _none("unavailable", "envelope status is error")
     try:
@@ -213,8 +256,11 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
     return ToolResult(text=text, components=rendering.components, caveat=caveat)
 
 
-def _report(context: ToolContext, spec: EnricherSpec, reply: Reply | None, verified: bool = False) -> None:
-    """Says what the envelope said about itself, and nothing of what was in it; a 403 has no envelope, yet counts as one."""
+def _report(
+    context: ToolContext, spec: EnricherSpec, reply: Reply | None, verified: bool = False
+) -> None:
+    """Says what the envelope said about itself, and nothing of what was in it; a 403 has no
+    envelope, yet counts as one."""
     context.emit(
         Envelope(
             agent=context.agent,

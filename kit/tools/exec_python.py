@@ -16,7 +16,15 @@ from kit.tools.enricher import fit_arguments, read_config, structured
 from kit.tools.limits import ToolLimits
 from kit.tools.task_memory import current_task
 from kit.tools.temp_files import TempFiles, open_temp_files
-from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ConfiguredTool, Toolbox, ToolContext, ToolResult, tool_context
+from kit.tools.tool import (
+    EXEC_PYTHON,
+    UNAVAILABLE,
+    ConfiguredTool,
+    Toolbox,
+    ToolContext,
+    ToolResult,
+    tool_context,
+)
 from kit.tools.tool_factory import ToolSetup, tool_factory
 
 if TYPE_CHECKING:
@@ -25,16 +33,22 @@ if TYPE_CHECKING:
 LIMITS = ToolLimits(at_once=4)
 """Where the configuration sets no others: scripts of a kit that run at the same time."""
 DESCRIPTION = (
-    "Run a Python script and get what it prints: to count, filter, sort or add up data exactly. `input_file` is the path of a "
-    "text that the script can open: the file `file_id` or the text `data` where you give one, else the JSON list of what your "
+    "Run a Python script and get what it prints: to count, filter, sort or add up data exactly. "
+    "`input_file` is the path of a "
+    "text that the script can open: the file `file_id` or the text `data` where you give one, "
+    "else the JSON list of what your "
     "tools have found, each item with its type and payload. Import json, csv, re, math, statistics, datetime, decimal, "
-    "collections or another plain module of the standard library; there are no packages, no other files and no network. "
+    "collections or another plain module of the standard library; there are no packages, no "
+    "other files and no network. "
     "Print only what is needed."
 )
 PROPERTIES: dict[str, dict[str, Any]] = {
     "script": {"type": "string", "description": "Python that prints its result."},
     "file_id": {"type": "string", "description": "A file of this task, whose id a tool has named."},
-    "data": {"type": "string", "description": "The text in input_file; leave it out for what your tools have found."},
+    "data": {
+        "type": "string",
+        "description": "The text in input_file; leave it out for what your tools have found.",
+    },
 }
 
 
@@ -57,7 +71,10 @@ async def as_it_is(run: ScriptRun, result: ToolResult) -> ToolResult:
 
 
 def exec_python_tool(
-    boundary: Boundary | SandboxUnavailable, limits: ScriptLimits, files: TempFiles, review: Review = as_it_is
+    boundary: Boundary | SandboxUnavailable,
+    limits: ScriptLimits,
+    files: TempFiles,
+    review: Review = as_it_is,
 ) -> "BaseTool":
     """The tool; without a boundary it refuses every script."""
 
@@ -73,9 +90,18 @@ def exec_python_tool(
         else:
             began = time.monotonic()
             run = await run_script(script, data, boundary, limits)
-            event = _event(context, script, run.reason, boundary=boundary.name, exit=run.exit, output_bytes=run.size)
+            event = _event(
+                context,
+                script,
+                run.reason,
+                boundary=boundary.name,
+                exit=run.exit,
+                output_bytes=run.size,
+            )
             context.emit(event)
-            result = await review(ScriptRun(event.sha256, data, run, time.monotonic() - began), _result(run, limits))
+            result = await review(
+                ScriptRun(event.sha256, data, run, time.monotonic() - began), _result(run, limits)
+            )
         return result.text, result
 
     return structured(EXEC_PYTHON, DESCRIPTION, PROPERTIES, ("script",), call)
@@ -86,17 +112,25 @@ def _event(context: ToolContext, script: str, reason: Any, **fields: Any) -> Scr
     return Script(agent=context.agent, sha256=digest, reason=reason, **fields)
 
 
-async def _input(values: Mapping[str, str], context: ToolContext, files: TempFiles, limits: ScriptLimits) -> bytes | None:
+async def _input(
+    values: Mapping[str, str], context: ToolContext, files: TempFiles, limits: ScriptLimits
+) -> bytes | None:
     """What a script reads; None where it names a file that is not there, is another task's or is too large."""
     if file_id := values.get("file_id"):
         path = files.path(current_task(), file_id)
-        return await asyncio.to_thread(path.read_bytes) if path and path.stat().st_size <= limits.input else None
+        return (
+            await asyncio.to_thread(path.read_bytes)
+            if path and path.stat().st_size <= limits.input
+            else None
+        )
     text = values.get("data") or _components(context)
     return text.encode("utf-8", "replace")
 
 
 def _components(context: ToolContext) -> str:
-    return json.dumps([component.model_dump(include={"type", "payload"}) for component in context.found()])
+    return json.dumps(
+        [component.model_dump(include={"type", "payload"}) for component in context.found()]
+    )
 
 
 def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:
@@ -116,15 +150,20 @@ def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:
 @tool_factory(EXEC_PYTHON)
 @asynccontextmanager
 async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
-    """What deck.yaml names as `kit.tools.exec_python:TOOLS`. A card may set the limits (`ScriptLimits`) under `tool_config`."""
+    """What deck.yaml names as `kit.tools.exec_python:TOOLS`. A card may set the limits
+    (`ScriptLimits`) under `tool_config`."""
     yield {EXEC_PYTHON: exec_python(await asyncio.to_thread(boundary_or_fault), open_temp_files())}
 
 
-def exec_python(boundary: Boundary | SandboxUnavailable, files: TempFiles, review: Review = as_it_is) -> ConfiguredTool:
+def exec_python(
+    boundary: Boundary | SandboxUnavailable, files: TempFiles, review: Review = as_it_is
+) -> ConfiguredTool:
     """The tool with the limits that a card sets."""
 
     def make(config: Mapping[str, Any]) -> "BaseTool":
-        return exec_python_tool(boundary, read_config(EXEC_PYTHON, config, ScriptLimits), files, review)
+        return exec_python_tool(
+            boundary, read_config(EXEC_PYTHON, config, ScriptLimits), files, review
+        )
 
     return ConfiguredTool(make, LIMITS)
 

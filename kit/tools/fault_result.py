@@ -1,4 +1,5 @@
-"""What a fault on purpose makes of the answer of a service that cannot be told to go wrong: a simulation, an MCP server."""
+"""What a fault on purpose makes of the answer of a service that cannot be told to go wrong: a
+simulation, an MCP server."""
 
 from collections.abc import Mapping
 
@@ -19,7 +20,8 @@ FAULTS: Mapping[Kind, Reason | None] = {
 
 
 def with_faults(answer: ToolResult, agent: str) -> ToolResult:
-    """Returns the answer as an agent gets it in this turn; the answer itself where the turn has no fault for its service."""
+    """Returns the answer as an agent gets it in this turn; the answer itself where the turn has no
+    fault for its service."""
     result = answer
     for fault in active_faults(agent, "upstream"):
         if (reason := FAULTS[fault.kind]) is not None:

@@ -15,10 +15,15 @@ if TYPE_CHECKING:
 
 FEEDBACK = "llm_feedback"
 DESCRIPTION = (
-    "Store what the user thinks of an answer, when the user praises it or complains about it. Not for questions or requests."
+    "Store what the user thinks of an answer, when the user praises it or complains "
+    "about it. Not for questions or requests."
 )
 PROPERTIES: dict[str, dict[str, Any]] = {
-    "verdict": {"type": "string", "enum": ["good", "bad"], "description": "good for praise, bad for a complaint."},
+    "verdict": {
+        "type": "string",
+        "enum": ["good", "bad"],
+        "description": "good for praise, bad for a complaint.",
+    },
     "note": {"type": "string", "description": "What the user said about it, in the user's words."},
 }
 
@@ -29,11 +34,23 @@ def feedback_tool(name: str, store: Store | None) -> "BaseTool":
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         values = fit_arguments(arguments, PROPERTIES)
         if store is None:
-            result = ToolResult(text="Feedback cannot be stored right now.", fault="unavailable", detail="no feedback store")
+            result = ToolResult(
+                text="Feedback cannot be stored right now.",
+                fault="unavailable",
+                detail="no feedback store",
+            )
         else:
-            good = values.get("verdict", "good").strip().lower() not in ("bad", "0", "down", "negative", "false")
+            good = values.get("verdict", "good").strip().lower() not in (
+                "bad",
+                "0",
+                "down",
+                "negative",
+                "false",
+            )
             feedback = Feedback(
-                turn_id=_rated_turn(store, tool_context()), score=1 if good else 0, note=values.get("note", "")[:500]
+                turn_id=_rated_turn(store, tool_context()),
+                score=1 if good else 0,
+                note=values.get("note", "")[:500],
             )
             store.give_feedback(feedback)
             result = ToolResult(text="The feedback is stored. Thank the user briefly.")

@@ -1,4 +1,5 @@
-"""A result that is too long to read goes into a file of its task: the model reads its beginning, a script of its own the rest."""
+"""A result that is too long to read goes into a file of its task: the model reads its beginning, a
+script of its own the rest."""
 
 import asyncio
 
@@ -23,7 +24,8 @@ def tell_file(what: str, file_id: str, sample: str) -> str:
 
 
 async def put_away(result: ToolResult, task: Task, files: TempFiles) -> ToolResult:
-    """Returns the result with a sample in the place of its text, which a file has now; a fault where none can be made."""
+    """Returns the result with a sample in the place of its text, which a file has now; a fault
+    where none can be made."""
     size = f"{len(result.text):,} characters"
     try:
         file_id, sample = await asyncio.to_thread(write_sample, result.text, task, files)

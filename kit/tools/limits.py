@@ -1,4 +1,5 @@
-"""What a tool may take: time for a call, further attempts, calls at once. Declared here, enforced in runtime/call_tool.py."""
+"""What a tool may take: time for a call, further attempts, calls at once. Declared here, enforced
+in runtime/call_tool.py."""
 
 from collections.abc import Collection, Mapping
 from string import Formatter
@@ -16,20 +17,25 @@ class ToolLimits(Value, use_attribute_docstrings=True):
     timeout_ms: int | None = Field(default=None, gt=0)
     """Milliseconds one attempt may take, its wait for a place included; None: as long as the agent has."""
     retries: int = Field(default=0, ge=0, le=5)
-    """Further attempts after one that was late, raised, or found its service unavailable; only for an idempotent tool."""
+    """Further attempts after one that was late, raised, or found its service unavailable; only for
+    an idempotent tool."""
     idempotent: bool = False
     """Whether running it twice does no more than running it once."""
     confirm: bool | str = False
     """Whether the user is asked before it runs: true, or the question, with the arguments' names in braces."""
     once: bool = False
-    """Whether the same call is made once in a turn, and never again once it was interrupted, unless it is idempotent."""
+    """Whether the same call is made once in a turn, and never again once it was interrupted, unless
+    it is idempotent."""
     at_once: int | None = Field(default=None, gt=0)
-    """Calls of it that run at the same time in one Kit; others wait. None: any number, and for a synchronous tool sixteen."""
+    """Calls of it that run at the same time in one Kit; others wait. None: any number, and for a
+    synchronous tool sixteen."""
 
     @model_validator(mode="after")
     def _repeatable(self) -> Self:
         if self.retries and not self.idempotent:
-            raise ValueError("retries may do a thing twice: say `idempotent: true` where that does no harm, or take them out")
+            raise ValueError(
+                "retries may do a thing twice: say `idempotent: true` where that does no harm, or take them out"
+            )
         return self
 
     @property
@@ -58,7 +64,8 @@ NO_LIMITS = ToolLimits()
 
 
 def merge_limits(tool_id: str, own: ToolLimits, *layers: Mapping[str, Any]) -> ToolLimits:
-    """Returns a tool's own limits under those of each layer, of which a later one replaces single values of an earlier one.
+    """Returns a tool's own limits under those of each layer, of which a later one replaces single
+    values of an earlier one.
 
     What a layer holds beside limits is left out. Raises BindError, which names the tool and the fix.
     """
@@ -70,7 +77,9 @@ def merge_limits(tool_id: str, own: ToolLimits, *layers: Mapping[str, Any]) -> T
     except ValidationError as error:
         fault = error.errors()[0]
         place = f"{fault['loc'][0]}: " if fault["loc"] else ""
-        raise BindError(f"tool {tool_id!r}: {place}{fault['msg'].removeprefix('Value error, ')}") from error
+        raise BindError(
+            f"tool {tool_id!r}: {place}{fault['msg'].removeprefix('Value error, ')}"
+        ) from error
 
 
 def without_limits(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Python code that a deck names: `package.module:NAME`, or `./file.py:NAME` beside deck.yaml; and the tools found under it."""
+"""Python code that a deck names: `package.module:NAME`, or `./file.py:NAME` beside deck.yaml; and
+the tools found under it."""
 
 import importlib
 import importlib.util
@@ -37,7 +38,9 @@ class Reference:
         module, colon, name = text.rpartition(":")
         if not colon or not name.isidentifier():
             raise CodeError(f"{text!r} is no reference to code; write {FORMS}")
-        if not module.endswith(".py") and not all(part.isidentifier() for part in module.split(".")):
+        if not module.endswith(".py") and not all(
+            part.isidentifier() for part in module.split(".")
+        ):
             raise CodeError(f"{module!r} is no module; write {FORMS}")
         return cls(module, name)
 
@@ -46,9 +49,14 @@ class Reference:
         return str(folder / self.module) if self.module.endswith(".py") else f"module {self.module}"
 
     def load(self, folder: Path) -> object:
-        """Imports the code and returns what stands under the name. Raises CodeError, which names the cause and the fix."""
+        """Imports the code and returns what stands under the name. Raises CodeError, which names
+        the cause and the fix."""
         try:
-            module = _file(folder, self.module) if self.module.endswith(".py") else importlib.import_module(self.module)
+            module = (
+                _file(folder, self.module)
+                if self.module.endswith(".py")
+                else importlib.import_module(self.module)
+            )
         except CodeError:
             raise
         except Exception as error:  # a border: a deck's code is someone else's
@@ -60,11 +68,15 @@ class Reference:
 
 
 def tool_references(value: object) -> object:
-    """What `tools:` of deck.yaml stands for: one reference may stand alone, and a file without a name means its TOOLS."""
+    """What `tools:` of deck.yaml stands for: one reference may stand alone, and a file without a
+    name means its TOOLS."""
     if not isinstance(value, str | list | tuple):
         return value
     items = [value] if isinstance(value, str) else cast("Sequence[object]", value)
-    return [f"{item}:TOOLS" if isinstance(item, str) and item.endswith(".py") else item for item in items]
+    return [
+        f"{item}:TOOLS" if isinstance(item, str) and item.endswith(".py") else item
+        for item in items
+    ]
 
 
 def is_reference(text: str) -> bool:
@@ -87,7 +99,9 @@ def _file(folder: Path, name: str) -> ModuleType:
         raise CodeError(f"{name} lies outside the deck's folder; put it beside deck.yaml")
     if not path.is_file():
         files = [f"./{file.name}" for file in folder.glob("*.py")]
-        raise CodeError(f"no file {name} beside deck.yaml: {nearest(name, files) if files else 'write it, or take the line out'}")
+        raise CodeError(
+            f"no file {name} beside deck.yaml: {nearest(name, files) if files else 'write it, or take the line out'}"
+        )
     unique = f"{path.stem}_{crc32(str(path).encode()):08x}"  # two decks may each have a tools.py
     spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None and spec.loader is not None
@@ -103,18 +117,31 @@ def _file(folder: Path, name: str) -> ModuleType:
 def _import_fault(module: str, error: Exception) -> str:
     if isinstance(error, SyntaxError):
         return f"{module}, line {error.lineno}: {error.msg}; correct it"
-    if isinstance(error, ModuleNotFoundError) and error.name and (module == error.name or module.startswith(f"{error.name}.")):
+    if (
+        isinstance(error, ModuleNotFoundError)
+        and error.name
+        and (module == error.name or module.startswith(f"{error.name}."))
+    ):
         return f"no module {error.name!r}; install it, or write `./file.py:NAME` for a file beside deck.yaml"
     frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
-    line = next((frame.lineno for frame in reversed(frames) if Path(frame.filename).name == Path(module).name), None)
+    line = next(
+        (
+            frame.lineno
+            for frame in reversed(frames)
+            if Path(frame.filename).name == Path(module).name
+        ),
+        None,
+    )
     return f"importing {module} raised {type(error).__name__}: {error}{f' (line {line})' if line else ''}"
 
 
 def tools_in(value: object, place: str) -> Tools:
-    """The tools in a sequence or mapping of functions, LangChain tools and tool factories; one alone counts as a sequence.
+    """The tools in a sequence or mapping of functions, LangChain tools and tool factories; one
+    alone counts as a sequence.
 
-    A function becomes a tool with the name, docstring and type hints it has; it is not called. In a mapping the key is the id.
-    Raises CodeError, naming the item, where something is neither, where an id comes twice, or a function has no docstring.
+    A function becomes a tool with the name, docstring and type hints it has; it is not called. In a
+    mapping the key is the id. Raises CodeError, naming the item, where something is neither, where
+    an id comes twice, or a function has no docstring.
     """
     if isinstance(value, Mapping):
         entries = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
@@ -123,7 +150,9 @@ def tools_in(value: object, place: str) -> Tools:
         entries = [("", item) for item in items]
     tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     for number, (key, item) in enumerate(entries, 1):
-        for tool_id, tool in _tools_of(key, item, f"{place}, {repr(key) if key else f'item {number}'}").items():
+        for tool_id, tool in _tools_of(
+            key, item, f"{place}, {repr(key) if key else f'item {number}'}"
+        ).items():
             if tool_id in tools:
                 raise CodeError(f"{place} holds two tools {tool_id!r}; rename one")
             tools[tool_id] = tool
@@ -146,12 +175,20 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
             tool = function_tool(key, item, place)
             return {tool.name: tool}
         case _:
-            from langchain_core.tools import BaseTool  # takes half a second, and the shipped decks name factories only
+            from langchain_core.tools import (
+                BaseTool,
+            )  # takes half a second, and the shipped decks name factories only
 
             if isinstance(item, BaseTool):
                 return {key or item.name: item}
-            kind = f"the class {item.__name__}" if isinstance(item, type) else f"of type {type(item).__name__}"
-            raise CodeError(f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory")
+            kind = (
+                f"the class {item.__name__}"
+                if isinstance(item, type)
+                else f"of type {type(item).__name__}"
+            )
+            raise CodeError(
+                f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory"
+            )
 
 
 def function_tool(name: str, function: Any, place: str = "tools") -> "StructuredTool":
@@ -160,10 +197,16 @@ def function_tool(name: str, function: Any, place: str = "tools") -> "Structured
 
     name = name or function.__name__
     if not inspect.getdoc(function):
-        raise CodeError(f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it")
+        raise CodeError(
+            f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it"
+        )
     call = {"coroutine": function} if inspect.iscoroutinefunction(function) else {"func": function}
     try:
         return StructuredTool.from_function(**call, name=name)
-    except Exception as error:  # the same border: pydantic and LangChain refuse hints in ways of their own
+    except (
+        Exception
+    ) as error:  # the same border: pydantic and LangChain refuse hints in ways of their own
         fault = str(error).splitlines()[0]
-        raise CodeError(f"{place}: no schema can be made of {name}(): {fault}; check its type hints") from error
+        raise CodeError(
+            f"{place}: no schema can be made of {name}(): {fault}; check its type hints"
+        ) from error

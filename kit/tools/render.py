@@ -16,8 +16,12 @@ def _texts(description: str) -> Mapping[str, Any]:
 
 
 PROPERTIES: Mapping[str, Mapping[str, Any]] = {
-    "component_ids": _texts("Ids or titles of what to show, in the order in which it is to be shown."),
-    "titles": _texts("A short title for each of them, in the same order; leave out to keep its own."),
+    "component_ids": _texts(
+        "Ids or titles of what to show, in the order in which it is to be shown."
+    ),
+    "titles": _texts(
+        "A short title for each of them, in the same order; leave out to keep its own."
+    ),
     "analytics_tags": _texts("Words that say why this is shown, such as cheapest or expiring."),
 }
 """The stored tool input is exactly these arguments."""
@@ -32,7 +36,8 @@ class RenderSpec:
 
 
 def render_tool(spec: RenderSpec) -> "BaseTool":
-    """Shows components by id, out of those this agent's tools found in this turn; an id or title nobody found is not made up.
+    """Shows components by id, out of those this agent's tools found in this turn; an id or title
+    nobody found is not made up.
 
     The payload goes to the page and to the store; the model reads back only how many are shown.
     """
@@ -49,12 +54,15 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
             for component, at in choices
         )
         unknown = len(ids) - len(visible)
-        text = f"{len(visible)} shown." + (f" {unknown} left out: nothing you looked up is called that." if unknown else "")
+        text = f"{len(visible)} shown." + (
+            f" {unknown} left out: nothing you looked up is called that." if unknown else ""
+        )
         return text, ToolResult(text=text, components=visible)
 
     plural = spec.id.removeprefix("render_")
     description = (
-        f"Show {plural} you have looked up to the user, as cards beside your answer. Do not repeat their details in words."
+        f"Show {plural} you have looked up to the user, as cards beside your answer. "
+        f"Do not repeat their details in words."
     )
     return structured(spec.id, description, PROPERTIES, ("component_ids",), call)
 

@@ -17,9 +17,11 @@ IDEMPOTENCY_KEY, ALLOWED = "idempotency_key", "allowed_skills"
 """What travels beside a call over MCP, in its `_meta`."""
 Refused: TypeAlias = Literal["unknown_skill", "skill_not_allowed", "bad_arguments", "key_reused"]
 """Why a service does not run a call. `key_reused`: its idempotency key is that of another call."""
-SkillReason: TypeAlias = Refused | Literal["unauthorized", "timeout", "gone", "schema_mismatch", "oversized", "failed"]
-"""Why there is no result. `gone`: the service cannot be reached; `schema_mismatch`: it breaks its own schema, or the protocol;
-`failed`: the skill itself reports an error."""
+SkillReason: TypeAlias = (
+    Refused | Literal["unauthorized", "timeout", "gone", "schema_mismatch", "oversized", "failed"]
+)
+"""Why there is no result. `gone`: the service cannot be reached; `schema_mismatch`: it breaks its
+own schema, or the protocol; `failed`: the skill itself reports an error."""
 
 
 class SkillSummary(Value):
@@ -52,7 +54,12 @@ class SkillManifest(Value):
     def words(self) -> str:
         """What a model reads before it calls the skill."""
         sentences = ("Can", self.capabilities), ("Cannot", self.limitations)
-        return " ".join((self.description, *(f"{verb} {'; '.join(parts)}." for verb, parts in sentences if parts)))
+        return " ".join(
+            (
+                self.description,
+                *(f"{verb} {'; '.join(parts)}." for verb, parts in sentences if parts),
+            )
+        )
 
     @property
     def repeatable(self) -> bool:
@@ -84,7 +91,8 @@ class SkillFault(Value):
     detail: str = ""
     """For the trace and the planner; no key is ever in it."""
     sent: bool = True
-    """Whether the call left for the service; False where that could not be reached, or was only asked about its skills."""
+    """Whether the call left for the service; False where that could not be reached, or was only
+    asked about its skills."""
     input_size_bytes: int = 0
     duration_ms: int = 0
 
@@ -95,7 +103,8 @@ class SkillFault(Value):
 
 
 class SkillRefusal(Value):
-    """How a service says that a call did not run. The words are the same whether a skill is another tenant's or nobody's."""
+    """How a service says that a call did not run. The words are the same whether a skill is another
+    tenant's or nobody's."""
 
     type: Refused
     skill: str
@@ -124,7 +133,9 @@ class SkillCall(Value):
 class StepSkills(Protocol):
     """The skills that one step of a plan may call."""
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
         """Calls a skill; whatever goes wrong is a value. A skill the step does not name is refused in this process."""
         ...
 

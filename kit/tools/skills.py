@@ -1,4 +1,5 @@
-"""The client of a skill service, over MCP: finds skills, describes them, and calls those that a step of a plan names."""
+"""The client of a skill service, over MCP: finds skills, describes them, and calls those that a
+step of a plan names."""
 
 import asyncio
 import json
@@ -46,7 +47,11 @@ StepKey: TypeAlias = Callable[[Sequence[str]], Awaitable[str | SkillFault]]
 """Asks the service for a key that opens these skills and no others."""
 _SUMMARIES, _MANIFEST = TypeAdapter(tuple[SkillSummary, ...]), TypeAdapter(SkillManifest)
 _REFUSAL = TypeAdapter(SkillRefusal)
-_STATUS: Mapping[int, SkillReason] = {400: "unknown_skill", 401: "unauthorized", 403: "unauthorized"}
+_STATUS: Mapping[int, SkillReason] = {
+    400: "unknown_skill",
+    401: "unauthorized",
+    403: "unauthorized",
+}
 """Why a service gives a step no key."""
 
 
@@ -58,7 +63,11 @@ class _Session:
         self.aclose = session.aclose
 
     async def ask(
-        self, tool: str, arguments: Mapping[str, Any], skill: str, meta: Mapping[str, Any] | None = None
+        self,
+        tool: str,
+        arguments: Mapping[str, Any],
+        skill: str,
+        meta: Mapping[str, Any] | None = None,
     ) -> SkillResult | SkillFault:
         """Calls a tool of the service. Its result has no key in it, and is not yet held against any schema."""
         from kit.tools.mcp.session import SessionFault, text_of
@@ -69,7 +78,14 @@ class _Session:
         def fault(reason: SkillReason, detail: str) -> SkillFault:
             words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
             ms = _ms(now() - began)
-            return SkillFault(skill=skill, reason=reason, detail=words, sent=sent, input_size_bytes=size, duration_ms=ms)
+            return SkillFault(
+                skill=skill,
+                reason=reason,
+                detail=words,
+                sent=sent,
+                input_size_bytes=size,
+                duration_ms=ms,
+            )
 
         if unfit := json_fault(dict(arguments)):
             return fault("bad_arguments", unfit)
@@ -87,7 +103,11 @@ class _Session:
         text = canonical_text(content, text_of(reply))
         if reply.is_error:
             refusal = _read(_REFUSAL, (content or {}).get("error"), skill)
-            return fault("failed", text) if isinstance(refusal, SkillFault) else fault(refusal.type, refusal.message)
+            return (
+                fault("failed", text)
+                if isinstance(refusal, SkillFault)
+                else fault(refusal.type, refusal.message)
+            )
         if any(secret in text for secret in self._secrets):
             text = without_secret_words(text, self._secrets)
             content = None if content is None else json.loads(text)
@@ -105,17 +125,32 @@ class SkillClient:
     """The skills that one key opens. It belongs to one event loop; any number of calls may run at once."""
 
     def __init__(
-        self, session: OpenSession, *, seconds: float = 30.0, secrets: Sequence[str] = (), step_key: StepKey | None = None
+        self,
+        session: OpenSession,
+        *,
+        seconds: float = 30.0,
+        secrets: Sequence[str] = (),
+        step_key: StepKey | None = None,
     ):
-        """`seconds`: what a call may take. `secrets`: what no result and no fault has. `step_key`: None where the service
-        gives no keys for steps; then the names of a step's skills travel with its calls, and the client alone is sure of them."""
-        self._open, self._seconds, self._secrets, self._step_key = session, seconds, tuple(secrets), step_key
+        """`seconds`: what a call may take. `secrets`: what no result and no fault has. `step_key`:
+        None where the service gives no keys for steps; then the names of a step's skills travel
+        with its calls, and the client alone is sure of them."""
+        self._open, self._seconds, self._secrets, self._step_key = (
+            session,
+            seconds,
+            tuple(secrets),
+            step_key,
+        )
         self._session = self._session_under(None)
 
     async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
         """The skills that may fit a task in words, the best first."""
         result = await self._session.ask(FIND, {"query": query}, FIND)
-        return result if isinstance(result, SkillFault) else _read(_SUMMARIES, (result.content or {}).get("skills"), FIND)
+        return (
+            result
+            if isinstance(result, SkillFault)
+            else _read(_SUMMARIES, (result.content or {}).get("skills"), FIND)
+        )
 
     async def load(self, name: str) -> SkillManifest | SkillFault:
         """One skill whole. Nothing of it is pinned: its schemas are checked at each load, to be schemas."""
@@ -125,18 +160,25 @@ class SkillClient:
             return skill
         fault = schema_fault(skill.input_schema) or schema_fault(skill.output_schema)
         if fault or skill.id != name:
-            detail = f"a schema of it is none: {fault}" if fault else f"the service describes {skill.id} in its place"
+            detail = (
+                f"a schema of it is none: {fault}"
+                if fault
+                else f"the service describes {skill.id} in its place"
+            )
             return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
         return skill
 
     @asynccontextmanager
     async def step(self, allowed: Collection[str]) -> "AsyncGenerator[StepClient]":
-        """Narrows the skills to those that a step names, until the end of the block. The service hears of it with a call."""
+        """Narrows the skills to those that a step names, until the end of the block. The service
+        hears of it with a call."""
         names = sorted(allowed)
         async with AsyncExitStack() as sessions:
             yield StepClient(names, partial(self._step_session, names, sessions))
 
-    async def _step_session(self, allowed: Sequence[str], sessions: AsyncExitStack) -> _Session | SkillFault:
+    async def _step_session(
+        self, allowed: Sequence[str], sessions: AsyncExitStack
+    ) -> _Session | SkillFault:
         """Returns a session for these skills, or why the service gives none; `sessions` ends it."""
         key = await self._step_key(allowed) if self._step_key else None
         if key is None or isinstance(key, SkillFault):
@@ -150,26 +192,41 @@ class SkillClient:
         await self._session.aclose()
 
     def _session_under(self, key: str | None) -> _Session:
-        return _Session(self._open(key), self._seconds, (*self._secrets, key) if key else self._secrets)
+        return _Session(
+            self._open(key), self._seconds, (*self._secrets, key) if key else self._secrets
+        )
 
 
 class StepClient:
-    """Calls the skills that one step names. Others are refused here, and by the service, which is told the names as well."""
+    """Calls the skills that one step names. Others are refused here, and by the service, which is
+    told the names as well."""
 
-    def __init__(self, allowed: Sequence[str], session: Callable[[], Awaitable[_Session | SkillFault]]):
+    def __init__(
+        self, allowed: Sequence[str], session: Callable[[], Awaitable[_Session | SkillFault]]
+    ):
         """`session`: a new one for these skills."""
         self._allowed, self._new_session = allowed, session
         self._idle = list[_Session]()
-        """Sessions in which the last call went well. No two calls share one, so that none fails of what befalls the other."""
+        """Sessions in which the last call went well. No two calls share one, so that none fails of
+        what befalls the other."""
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
         """Calls a skill. Whatever goes wrong is a value."""
         if skill not in self._allowed:
-            return SkillFault(skill=skill, reason="skill_not_allowed", detail="this step does not name it")
+            return SkillFault(
+                skill=skill, reason="skill_not_allowed", detail="this step does not name it"
+            )
         session = self._idle.pop() if self._idle else await self._new_session()
         if isinstance(session, SkillFault):
             return session.replace(skill=skill)
-        result = await session.ask(skill, arguments, skill, {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)})
+        result = await session.ask(
+            skill,
+            arguments,
+            skill,
+            {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)},
+        )
         if isinstance(result, SkillResult):
             self._idle.append(session)
         return result
@@ -180,26 +237,38 @@ def chosen_service(deck: McpServer | None, url: str | None) -> McpServer | None:
     return McpServer(url=url, headers={KEY: "$SKILL_SERVICE_KEY"}) if url else deck
 
 
-def skill_client(service: McpServer, folder: Path, environment: Mapping[str, str], key: str | None = None) -> SkillClient:
-    """A client of a service that is run in a folder, or called; nothing is started or called before the first question.
+def skill_client(
+    service: McpServer, folder: Path, environment: Mapping[str, str], key: str | None = None
+) -> SkillClient:
+    """A client of a service that is run in a folder, or called; nothing is started or called before
+    the first question.
 
-    `environment`: what the service may be told (`variables_of`). `key`: that of a request, in the place of the one that the
-    service's headers name. Raises KitError for a variable that is unset, a key that belongs elsewhere, a missing package.
+    `environment`: what the service may be told (`variables_of`). `key`: that of a request, in the
+    place of the one that the service's headers name. Raises KitError for a variable that is unset,
+    a key that belongs elsewhere, a missing package.
     """
     if not service.url:
         session = session_with(NAME, service, folder, environment)
-        return SkillClient(lambda _: session, seconds=service.timeout_ms / 1000, secrets=_secrets(service, environment, {}))
+        return SkillClient(
+            lambda _: session,
+            seconds=service.timeout_ms / 1000,
+            secrets=_secrets(service, environment, {}),
+        )
     require("mcp", "mcp")
     from kit.tools.mcp.session import McpSession
     from kit.tools.mcp.transport import http_transport
 
     if key:
-        service = service.model_copy(update={"headers": _with_key(service.headers, key.replace("$", "$$"))})
+        service = service.model_copy(
+            update={"headers": _with_key(service.headers, key.replace("$", "$$"))}
+        )
     url, headers = address(NAME, service, environment)
     base = url.rstrip("/").removesuffix("/mcp")
 
     def session_under(step: str | None) -> McpSession:
-        connect = partial(http_transport, f"{base}/mcp", _with_key(headers, step) if step else headers)
+        connect = partial(
+            http_transport, f"{base}/mcp", _with_key(headers, step) if step else headers
+        )
         return McpSession(NAME, service, connect)
 
     return SkillClient(
@@ -210,7 +279,9 @@ def skill_client(service: McpServer, folder: Path, environment: Mapping[str, str
     )
 
 
-def _secrets(service: McpServer, environment: Mapping[str, str], headers: Mapping[str, str]) -> Sequence[str]:
+def _secrets(
+    service: McpServer, environment: Mapping[str, str], headers: Mapping[str, str]
+) -> Sequence[str]:
     """What no result and no fault has: the longest first, as one may be a part of another."""
     told = {name: environment[name] for name in service.variables if name in environment}
     return sorted(secret_values(told, headers), key=len, reverse=True)
@@ -218,10 +289,15 @@ def _secrets(service: McpServer, environment: Mapping[str, str], headers: Mappin
 
 def _with_key(headers: Mapping[str, str], key: str) -> Mapping[str, str]:
     """The same headers with this key in the place of theirs."""
-    return {**{name: text for name, text in headers.items() if name.lower() != KEY.lower()}, KEY: key}
+    return {
+        **{name: text for name, text in headers.items() if name.lower() != KEY.lower()},
+        KEY: key,
+    }
 
 
-async def _step_key(url: str, headers: Mapping[str, str], most_bytes: int, allowed: Sequence[str]) -> str | SkillFault:
+async def _step_key(
+    url: str, headers: Mapping[str, str], most_bytes: int, allowed: Sequence[str]
+) -> str | SkillFault:
     """Asks the service for the key of a step."""
     from kit.tools.mcp.transport import TooLarge, post
 
@@ -229,15 +305,25 @@ async def _step_key(url: str, headers: Mapping[str, str], most_bytes: int, allow
     try:
         status, body = await post(url, headers, {"allowed_skills": list(allowed)}, most_bytes)
     except (TimeoutError, TooLarge, OSError) as error:
-        reason = "timeout" if isinstance(error, TimeoutError) else "oversized" if isinstance(error, TooLarge) else "gone"
+        reason = (
+            "timeout"
+            if isinstance(error, TimeoutError)
+            else "oversized"
+            if isinstance(error, TooLarge)
+            else "gone"
+        )
         return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error), sent=False)
     if status == 201:
         try:
             return StepToken.model_validate_json(body).token
         except ValidationError as error:
-            return SkillFault(skill=STEPS, reason="schema_mismatch", detail=type(error).__name__)  # its words quote the token
+            return SkillFault(
+                skill=STEPS, reason="schema_mismatch", detail=type(error).__name__
+            )  # its words quote the token
     reason = _STATUS.get(status, "failed")
-    return SkillFault(skill=STEPS, reason=reason, detail=f"the service gave the step no key (HTTP {status})")
+    return SkillFault(
+        skill=STEPS, reason=reason, detail=f"the service gave the step no key (HTTP {status})"
+    )
 
 
 def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
@@ -246,9 +332,14 @@ def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
         return kind.validate_python(value)
     except ValidationError as error:
         whole = "skills" if skill == FIND else "it"
-        faults = (f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}" for one in error.errors(include_url=False))
+        faults = (
+            f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}"
+            for one in error.errors(include_url=False)
+        )
         detail = f"what the service says of it does not fit: {'; '.join(faults)}"
-        return SkillFault(skill=skill, reason="schema_mismatch", detail=without_keys(detail)[:LONGEST])
+        return SkillFault(
+            skill=skill, reason="schema_mismatch", detail=without_keys(detail)[:LONGEST]
+        )
 
 
 def _ms(seconds: float) -> int:

@@ -1,4 +1,5 @@
-"""write_memory and read_memory: what a task leaves for the next, held to its contract before the write, locked until read."""
+"""write_memory and read_memory: what a task leaves for the next, held to its contract before the
+write, locked until read."""
 
 import asyncio
 import json
@@ -77,7 +78,8 @@ _task: ContextVar[Task | None] = ContextVar("task", default=None)
 
 @contextmanager
 def within_task(task: Task) -> Generator[None]:
-    """Names the task of all agents that work inside: a step of a plan, which keeps its files and keys when it is resumed."""
+    """Names the task of all agents that work inside: a step of a plan, which keeps its files and
+    keys when it is resumed."""
     token = _task.set(task)
     try:
         yield
@@ -93,19 +95,29 @@ def current_task() -> Task:
 
 def task_of(inherited: InheritedContext, turn_id: str, agent: str, path: str) -> Task:
     """The task of an agent that works at a path of a turn, or the step of a plan that it works on."""
-    return _task.get() or Task(inherited.principal, inherited.episode_id, f"{turn_id}.{path or agent}", agent)
+    return _task.get() or Task(
+        inherited.principal, inherited.episode_id, f"{turn_id}.{path or agent}", agent
+    )
 
 
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:
-    """The whole key of a label, `tenant:session:task:label` or `tenant:user:user:label`; no two tasks can make the same."""
-    session = "%75ser" if task.session_id == "user" else quote(task.session_id, safe="")  # a session may be called user
-    middle = [session, quote(task.id, safe="")] if scope == "session" else ["user", quote(task.who.user_id, safe="")]
+    """The whole key of a label, `tenant:session:task:label` or `tenant:user:user:label`; no two
+    tasks can make the same."""
+    session = (
+        "%75ser" if task.session_id == "user" else quote(task.session_id, safe="")
+    )  # a session may be called user
+    middle = (
+        [session, quote(task.id, safe="")]
+        if scope == "session"
+        else ["user", quote(task.who.user_id, safe="")]
+    )
     return ":".join((quote(task.who.tenant_id, safe=""), *middle, quote(label, safe="")))
 
 
 @dataclass(frozen=True, slots=True)
 class TaskMemory:
-    """Writes under keys of its own making, after a look at the contract; what it does is in the log of events, and on the bus."""
+    """Writes under keys of its own making, after a look at the contract; what it does is in the log
+    of events, and on the bus."""
 
     documents: Documents
     clock: Callable[[], float] = time.time
@@ -114,7 +126,8 @@ class TaskMemory:
     async def write(
         self, task: Task, label: str, data: Any, shape: Shape, config: MemoryConfig | None = None
     ) -> Mapping[str, Any]:
-        """Returns `{status: written, key}`, or `{status: contract_violation, expected, actual}` when nothing was written.
+        """Returns `{status: written, key}`, or `{status: contract_violation, expected, actual}`
+        when nothing was written.
 
         Raises ShapeError, StorageSchemaError, and MemoryLockError where another task has held the key for all of WAIT.
         """
@@ -124,7 +137,9 @@ class TaskMemory:
         if validator(schema_of(shape)).wrong(data) is not None:
             actual = shape_of(data)
             await self._report(
-                task, "contract_violation", {"expected_shape": shape, "actual_shape": actual, "step_index": task.step_index}
+                task,
+                "contract_violation",
+                {"expected_shape": shape, "actual_shape": actual, "step_index": task.step_index},
             )
             return {"status": "contract_violation", "expected": shape, "actual": actual}
         key, began = memory_key(task, label, config.scope), asyncio.get_running_loop().time()
@@ -137,7 +152,9 @@ class TaskMemory:
                 if waited >= WAIT:
                     raise
             await asyncio.sleep(min(PAUSE, WAIT - waited))
-        await self.bus.publish(STREAM, {"event": "memory.upsert", "key": key, "scope": config.scope, **task.lineage})
+        await self.bus.publish(
+            STREAM, {"event": "memory.upsert", "key": key, "scope": config.scope, **task.lineage}
+        )
         details = {"key": key, "size_bytes": len(json.dumps(data)), "validated": True}
         await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
         return {"status": "written", "key": key}
@@ -167,7 +184,9 @@ class TaskMemory:
             value=data,
         )
 
-    async def _report(self, task: Task, kind: str, payload: Mapping[str, Any], lock_wait_ms: int | None = None) -> None:
+    async def _report(
+        self, task: Task, kind: str, payload: Mapping[str, Any], lock_wait_ms: int | None = None
+    ) -> None:
         event = AgentEvent(
             **task.lineage,
             event_id=uuid.uuid4().hex,
@@ -187,15 +206,24 @@ def write_tool(memory: TaskMemory, config: MemoryConfig) -> "BaseTool":
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         shape = config.shape if config.shape is not None else _asked(arguments.get("return_spec"))
-        return await write_data(memory, current_task(), arguments.get("key"), arguments.get("data"), shape, config)
+        return await write_data(
+            memory, current_task(), arguments.get("key"), arguments.get("data"), shape, config
+        )
 
-    asks = {"key": KEY, "data": DATA} | ({} if config.shape is not None else {"return_spec": RETURN_SPEC})
+    asks = {"key": KEY, "data": DATA} | (
+        {} if config.shape is not None else {"return_spec": RETURN_SPEC}
+    )
     description = "Keep a result for a later step. Returns the key it can be read by."
     return structured(WRITE, description, asks, tuple(asks), call)
 
 
 async def write_data(
-    memory: TaskMemory, task: Task, label: Any, data: Any, shape: Shape, config: MemoryConfig | None = None
+    memory: TaskMemory,
+    task: Task,
+    label: Any,
+    data: Any,
+    shape: Shape,
+    config: MemoryConfig | None = None,
 ) -> tuple[str, ToolResult]:
     """Writes what a model hands in. What does not fit, and a key that stays locked, are told it."""
     try:
@@ -248,6 +276,8 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """What deck.yaml names as `kit.tools.task_memory:TOOLS`; a card sets MemoryConfig under `tool_config`."""
     memory = TaskMemory(setup.documents(), setup.clock, setup.bus)
     yield {
-        WRITE: ConfiguredTool(lambda config: write_tool(memory, read_config(WRITE, config, MemoryConfig))),
+        WRITE: ConfiguredTool(
+            lambda config: write_tool(memory, read_config(WRITE, config, MemoryConfig))
+        ),
         READ: read_tool(memory),
     }

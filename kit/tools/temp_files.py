@@ -1,4 +1,5 @@
-"""write_temp and read_lines: data that is too long to read at once, in a folder that its task alone has and that ends with it."""
+"""write_temp and read_lines: data that is too long to read at once, in a folder that its task alone
+has and that ends with it."""
 
 import hashlib
 import json
@@ -51,7 +52,9 @@ class TempFiles:
         while True:
             number += 1
             with suppress(FileExistsError):  # another call of the same task writes at the same time
-                with (folder / f"tmp_{number}").open("x", encoding="utf-8", errors="replace", newline="") as file:
+                with (folder / f"tmp_{number}").open(
+                    "x", encoding="utf-8", errors="replace", newline=""
+                ) as file:
                     file.write(text)
                 return f"tmp_{number}"
 
@@ -61,7 +64,8 @@ class TempFiles:
         return path if _FILE.fullmatch(file_id) and path.is_file() else None
 
     def lines(self, task: Task, file_id: str, start: int, count: int) -> list[str] | None:
-        """Lines from `start` on, from 0, as far as they are short enough; the last may be cut. None where there is no file."""
+        """Lines from `start` on, from 0, as far as they are short enough; the last may be cut. None
+        where there is no file."""
         path = self.path(task, file_id)
         if path is None:
             return None
@@ -71,7 +75,11 @@ class TempFiles:
                 if room <= 0:
                     break
                 text = line.rstrip("\n")
-                lines.append(text if len(text) <= room else f"{text[:room]} [cut: this line has {len(text):,} characters]")
+                lines.append(
+                    text
+                    if len(text) <= room
+                    else f"{text[:room]} [cut: this line has {len(text):,} characters]"
+                )
                 room -= len(text) + 1
         return lines
 
@@ -88,7 +96,8 @@ class TempFiles:
 
 
 def open_temp_files(root: Path | None = None) -> TempFiles:
-    """The files of this user's tasks, in the system's folder for such. Raises BindError where somebody else can reach them."""
+    """The files of this user's tasks, in the system's folder for such. Raises BindError where
+    somebody else can reach them."""
     user = os.getuid()
     root = root or Path(tempfile.gettempdir()) / f"kit-tasks-{user}"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -105,13 +114,22 @@ def write_tool(files: TempFiles) -> "BaseTool":
         data, task = arguments.get("data", ""), current_task()
         tool_context().at_end(lambda: files.wipe(task))
         try:
-            file_id = files.write(task, data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=0))
+            file_id = files.write(
+                task,
+                data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=0),
+            )
         except OSError as error:
             return UNAVAILABLE, ToolResult(text=UNAVAILABLE, fault="unavailable", detail=str(error))
         return file_id, ToolResult(text=file_id)
 
     asks = {"data": {"type": "string", "description": "The text to put away."}}
-    return structured(WRITE, "Put a long text into a file for this task. Returns the file's id.", asks, ("data",), call)
+    return structured(
+        WRITE,
+        "Put a long text into a file for this task. Returns the file's id.",
+        asks,
+        ("data",),
+        call,
+    )
 
 
 def read_tool(files: TempFiles) -> "BaseTool":
@@ -119,8 +137,14 @@ def read_tool(files: TempFiles) -> "BaseTool":
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         values = fit_arguments(arguments, asks)
-        lines = files.lines(current_task(), values.get("file_id", ""), values.get("start", 0), values.get("n", 20))
-        text = "There is no such file." if lines is None else "\n".join(lines) or "There are no more lines."
+        lines = files.lines(
+            current_task(), values.get("file_id", ""), values.get("start", 0), values.get("n", 20)
+        )
+        text = (
+            "There is no such file."
+            if lines is None
+            else "\n".join(lines) or "There are no more lines."
+        )
         return text, ToolResult(text=text)
 
     asks = {

@@ -19,12 +19,14 @@ if TYPE_CHECKING:
 UNAVAILABLE = "This data is unavailable right now."
 """All that a model reads of a tool that has no data."""
 EXEC_PYTHON = "exec_python"
-"""Id of the tool that runs scripts (kit/tools/exec_python.py). An agent that has it reads the beginning of a large result."""
+"""Id of the tool that runs scripts (kit/tools/exec_python.py). An agent that has it reads the
+beginning of a large result."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConfiguredTool:
-    """A tool that is made for each card from its configuration there: the card's, then the settings', then the flags'."""
+    """A tool that is made for each card from its configuration there: the card's, then the
+    settings', then the flags'."""
 
     make: "Callable[[Mapping[str, Any]], BaseTool]"
     limits: ToolLimits = NO_LIMITS
@@ -48,7 +50,9 @@ Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool"]
 
 def parameters(tool: "BaseTool") -> Mapping[str, Mapping[str, Any]]:
     """Returns the arguments of a tool, each with its JSON Schema."""
-    return tool.args_schema.get("properties", {}) if isinstance(tool.args_schema, dict) else tool.args
+    return (
+        tool.args_schema.get("properties", {}) if isinstance(tool.args_schema, dict) else tool.args
+    )
 
 
 def tool_name(tool_id: str) -> str:
@@ -79,7 +83,8 @@ class ToolContext:
     emit: Callable[[Body], None]
     """Sends an event under the span of this call."""
     idempotency_key: Callable[[], str] = str
-    """Names this call for a service that does the same thing once: when the turn goes on and makes it again, it is the same."""
+    """Names this call for a service that does the same thing once: when the turn goes on and makes
+    it again, it is the same."""
     found: Callable[[], Sequence[ComponentPayload]] = tuple
     """The components this agent's tools have found so far in the turn."""
     path: str = ""

@@ -62,7 +62,8 @@ class ToolSetup:
     clock: Callable[[], float] = time.time
     """Seconds since the epoch."""
     faults: bool = False
-    """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to a service over HTTP."""
+    """Whether turns of this kit may be told to go wrong; `kit.tools.fault_header` passes that on to
+    a service over HTTP."""
     bus: Bus = field(default_factory=LocalBus)
     """Where tools say what others may wait for; the kit's (docs/stores.md)."""
 
@@ -81,8 +82,9 @@ class ToolFactory:
 def tool_factory(*ids: str) -> Callable[[OpenTools], ToolFactory]:
     """Declares an async context manager as the maker of the tools with these ids.
 
-    The function gets a ToolSetup and yields a mapping from each id to a LangChain tool, or to a function that makes one from the
-    tool's configuration on a card. It is entered when a Kit opens and left when that Kit closes:
+    The function gets a ToolSetup and yields a mapping from each id to a LangChain tool, or to a
+    function that makes one from the tool's configuration on a card. It is entered when a Kit opens
+    and left when that Kit closes:
 
         @tool_factory("search_orders")
         @asynccontextmanager

@@ -41,11 +41,14 @@ class CappedTurn(NamedTuple):
     """Of all models of the turn."""
 
 
-def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), seed: int = 7) -> list[CappedTurn]:
-    """Plays turns of every size at every cap from 1 to 8, in virtual time; blocks, so call it in a thread where a loop runs.
+def play_caps(
+    law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), seed: int = 7
+) -> list[CappedTurn]:
+    """Plays turns of every size at every cap from 1 to 8, in virtual time; blocks, so call it in a
+    thread where a loop runs.
 
-    A message of several parts is as many single cases of data/cases, joined. A cap that leaves nothing out is played once: the
-    draws of a message are those of its name, whatever the cap.
+    A message of several parts is as many single cases of data/cases, joined. A cap that leaves
+    nothing out is played once: the draws of a message are those of its name, whatever the cap.
     """
     deck = load_deck(HOME / "cards" / "consumer")
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
@@ -62,7 +65,10 @@ def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), 
         turns: list[CappedTurn] = []
         for parts, message in product(sizes, range(messages)):
             agents = [list(asks)[(message + place) % len(asks)] for place in range(parts)]
-            requests = tuple(Part(agent=a, query=asks[a][message % len(asks[a])], tool=first_tools.get(a)) for a in agents)
+            requests = tuple(
+                Part(agent=a, query=asks[a][message % len(asks[a])], tool=first_tools.get(a))
+                for a in agents
+            )
             at_cap = {cap: await _one(kit, requests, cap, message) for cap in range(1, parts + 1)}
             turns += [at_cap[min(cap, parts)]._replace(cap=cap) for cap in range(1, len(asks) + 1)]
         kit.store.close()
@@ -73,14 +79,24 @@ def play_caps(law: Law, messages: int = 16, sizes: Iterable[int] = range(1, 9), 
 
 async def _one(kit: RoutingKit, parts: Sequence[Part], cap: int, message: int) -> CappedTurn:
     text = " Also, ".join(part.query for part in parts)
-    session = Session(id=f"{len(parts)}-{message}-{cap}", principal=Principal(tenant_id="acme", user_id="u-001"))
+    session = Session(
+        id=f"{len(parts)}-{message}-{cap}", principal=Principal(tenant_id="acme", user_id="u-001")
+    )
     with use_truth(Truth(case=f"{len(parts)} parts, message {message}", parts=tuple(parts))):
         turn = run_turn(text, session, kit, cap=cap, history=(), in_play=())
     reply = await turn
     answering = {outcome.agent for outcome in reply.outcomes if outcome.kind == "answer"}
     coverage = sum(part.agent in answering for part in parts) / len(parts)
     usage = reply.usage
-    return CappedTurn(len(parts), cap, message, reply.events[-1].at, coverage, usage.input_tokens, usage.output_tokens)
+    return CappedTurn(
+        len(parts),
+        cap,
+        message,
+        reply.events[-1].at,
+        coverage,
+        usage.input_tokens,
+        usage.output_tokens,
+    )
 
 
 class CapSummary(NamedTuple):
@@ -97,19 +113,30 @@ class CapSummary(NamedTuple):
 
 
 def stratified(values: Mapping[int, Sequence[float]], shares: Mapping[int, float]) -> Estimate:
-    """A mean over strata that are not sampled as they occur; `shares` sum to 1. Normal law (Cochran 1977, section 5.3)."""
+    """A mean over strata that are not sampled as they occur; `shares` sum to 1. Normal law (Cochran
+    1977, section 5.3)."""
     middle = sum(share * fmean(values[name]) for name, share in shares.items())
-    spread = sum(share**2 * variance(values[name]) / len(values[name]) for name, share in shares.items())
+    spread = sum(
+        share**2 * variance(values[name]) / len(values[name]) for name, share in shares.items()
+    )
     half, n = normal_reach() * spread**0.5, sum(len(values[name]) for name in shares)
-    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
+    return Estimate(
+        value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items"
+    )
 
 
 def mean_at(
-    runs: Sequence[CappedTurn], cap: int, measure: Callable[[CappedTurn], float], weights: Mapping[int, float]
+    runs: Sequence[CappedTurn],
+    cap: int,
+    measure: Callable[[CappedTurn], float],
+    weights: Mapping[int, float],
 ) -> Estimate:
     """The mean of a measure at one cap over a traffic, given as size -> share of messages (any sum)."""
     whole = sum(weights.values())
-    strata = {size: [measure(run) for run in runs if (run.cap, run.parts) == (cap, size)] for size in weights}
+    strata = {
+        size: [measure(run) for run in runs if (run.cap, run.parts) == (cap, size)]
+        for size in weights
+    }
     return stratified(strata, {size: weight / whole for size, weight in weights.items()})
 
 
@@ -124,8 +151,11 @@ def compare_caps(runs: Sequence[CappedTurn], traffic: Mapping[int, float]) -> li
                 cap=cap,
                 coverage=coverage.model_copy(update={"high": min(1.0, coverage.high)}),
                 seconds=mean_at(runs, cap, lambda run: run.seconds, traffic),
-                tokens=mean_at(runs, cap, lambda run: float(run.input_tokens + run.output_tokens), traffic),
-                left_out=sum(share for size, share in traffic.items() if size > cap) / sum(traffic.values()),
+                tokens=mean_at(
+                    runs, cap, lambda run: float(run.input_tokens + run.output_tokens), traffic
+                ),
+                left_out=sum(share for size, share in traffic.items() if size > cap)
+                / sum(traffic.values()),
             )
         )
     return summaries

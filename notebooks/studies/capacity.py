@@ -1,7 +1,9 @@
-"""How many users one process can serve, by virtual time: turns wait as their models do and share one core for what they compute.
+"""How many users one process can serve, by virtual time: turns wait as their models do and share
+one core for what they compute.
 
-A queueing model, not a load test: the computing is measured on the kit's own turns (`measure_turn`), the waiting is drawn from
-the laws of simulated models, and the clock is virtual, so an hour of traffic takes seconds and a seed gives the same figures.
+A queueing model, not a load test: the computing is measured on the kit's own turns
+(`measure_turn`), the waiting is drawn from the laws of simulated models, and the clock is virtual,
+so an hour of traffic takes seconds and a seed gives the same figures.
 """
 
 import asyncio
@@ -39,11 +41,16 @@ def measure_turn(parts: int = 2, turns: int = 40, store: str = ":memory:") -> Tu
     """Measures mediated turns of the kit over simulated models, traced to a SQLite store, in real time. Blocks."""
 
     async def measure() -> list[float]:
-        team = bind(study_deck(plain_cards(ALIKE), cap=len(ALIKE)), SimulatedModel(name="simulated"), {})
+        team = bind(
+            study_deck(plain_cards(ALIKE), cap=len(ALIKE)), SimulatedModel(name="simulated"), {}
+        )
         kit = RoutingKit(team, SqliteStore(store))
         seconds: list[float] = []
         for number in range(turns + 5):
-            truth = Truth(case=str(number), parts=tuple(Part(agent=agent, query="this") for agent in list(ALIKE)[:parts]))
+            truth = Truth(
+                case=str(number),
+                parts=tuple(Part(agent=agent, query="this") for agent in list(ALIKE)[:parts]),
+            )
             began = time.process_time()
             with use_truth(truth):
                 turn = run_turn("everything", study_session(f"s{number}"), kit)
@@ -82,7 +89,8 @@ class Level(NamedTuple):
 
 
 def level(load: Load, users: int, turns: int = 1000, seed: int = 7) -> Level:
-    """Plays so many users until about so many turns have ended, after a first pause of each; in virtual time. Blocks."""
+    """Plays so many users until about so many turns have ended, after a first pause of each; in
+    virtual time. Blocks."""
     return run_virtual(_Core(load, random.Random(seed)).serve(users, turns))
 
 
@@ -93,14 +101,20 @@ def sweep(load: Load, shares: Sequence[float], turns: int = 1000, seed: int = 7)
 
 
 def users_to_fill(load: Load) -> int:
-    """Returns how many users keep the core computing all the time if none has to queue: with more, turns must grow longer."""
+    """Returns how many users keep the core computing all the time if none has to queue: with more,
+    turns must grow longer."""
     return int((load.pause + mean_turn(load)) / load.cpu)
 
 
 def most_served(levels: Sequence[Level], slower: float = 1.1) -> int:
-    """Returns the most users whose 95th percentile, by its whole interval, is below `slower` times that of the fewest users."""
+    """Returns the most users whose 95th percentile, by its whole interval, is below `slower` times
+    that of the fewest users."""
     least = min(levels, key=lambda level: level.users)
-    return max(level.users for level in levels if level is least or level.p95.high <= slower * least.p95.value)
+    return max(
+        level.users
+        for level in levels
+        if level is least or level.p95.high <= slower * least.p95.value
+    )
 
 
 class _Core:
@@ -114,7 +128,9 @@ class _Core:
     async def serve(self, users: int, turns: int) -> Level:
         tasks = [asyncio.create_task(self._user()) for _ in range(users)]
         loop, load = asyncio.get_running_loop(), self._load
-        await asyncio.sleep(4 * load.law.latency.mean)  # until as many are in a turn as there will be
+        await asyncio.sleep(
+            4 * load.law.latency.mean
+        )  # until as many are in a turn as there will be
         began, before, cpu = loop.time(), len(self._took), self._cpu
         expected = users / (load.pause + 3 * load.law.latency.mean)
         while len(self._took) - before < turns:
@@ -158,4 +174,6 @@ def mean_turn(load: Load, draws: int = 20_000, seed: int = 7) -> float:
     def wait() -> float:
         return load.law.latency.quantile(min(1 - source.random(), 1 - 1e-12))
 
-    return load.cpu + fmean(wait() + max(wait() for _ in range(load.parts)) + wait() for _ in range(draws))
+    return load.cpu + fmean(
+        wait() + max(wait() for _ in range(load.parts)) + wait() for _ in range(draws)
+    )

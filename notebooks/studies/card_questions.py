@@ -10,7 +10,8 @@ from studies.study_deck import study_session
 
 
 async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) -> list[RoutedTurn]:
-    """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of the team's sub-agents."""
+    """Sub-agent -> questions for it: each question alone, in a session of its own, over stubs of
+    the team's sub-agents."""
     cards = team.orchestrator.sub_cards.values()
     kit = RoutingKit(team.with_agents({card.id: Stub(card) for card in cards}))
     turns: list[RoutedTurn] = []
@@ -19,6 +20,10 @@ async def route_questions(questions: Mapping[str, Sequence[str]], team: Team) ->
             session = study_session(f"{agent}-{number}")
             reply = await run_turn(question, session, kit)
             called = reply.routing.invoked
-            turns.append(RoutedTurn(case_id=session.id, turn=0, query=question, expected=(agent,), called=called))
+            turns.append(
+                RoutedTurn(
+                    case_id=session.id, turn=0, query=question, expected=(agent,), called=called
+                )
+            )
     kit.store.close()
     return turns

@@ -49,10 +49,19 @@ async def measure(
 
 async def _episode(turns: int, after: int | None, keeps: float, seed: int) -> Episode:
     lead = ScriptedModel(_answer)
-    deck = study_deck(plain_cards(["shop"]), compact_after=after, compact_keep=max(1, (after or 2) // 3))
-    models = {ORCHESTRATOR: lead, "shop": ScriptedModel(_answer), "helper": ScriptedModel(_summarise(keeps, seed))}
+    deck = study_deck(
+        plain_cards(["shop"]), compact_after=after, compact_keep=max(1, (after or 2) // 3)
+    )
+    models = {
+        ORCHESTRATOR: lead,
+        "shop": ScriptedModel(_answer),
+        "helper": ScriptedModel(_summarise(keeps, seed)),
+    }
     kit = RoutingKit(bind(deck, models, {}))
-    replies = [await run_turn(f"fact-{number:03}", study_session("episode"), kit) for number in range(turns)]
+    replies = [
+        await run_turn(f"fact-{number:03}", study_session("episode"), kit)
+        for number in range(turns)
+    ]
     kit.store.close()
     events: list[Event] = [event for reply in replies for event in reply.events]
     prompt = " ".join(str(message.content) for message in lead.seen[-1][:-1])
@@ -62,7 +71,8 @@ async def _episode(turns: int, after: int | None, keeps: float, seed: int) -> Ep
         keeps=keeps,
         input_tokens=sum(reply.usage.input_tokens for reply in replies),
         summaries=sum(isinstance(event.body, Compacted) and event.body.done for event in events),
-        in_view=sum(f"fact-{number:03}" in prompt for number in range(turns - 1)) / max(1, turns - 1),
+        in_view=sum(f"fact-{number:03}" in prompt for number in range(turns - 1))
+        / max(1, turns - 1),
     )
 
 
@@ -74,7 +84,14 @@ def _summarise(keeps: float, seed: int) -> Callable[[list[BaseMessage]], Line]:
     rng = random.Random(seed)
 
     def say(messages: list[BaseMessage]) -> Line:
-        facts = sorted({word for message in messages for word in str(message.content).split() if word.startswith("fact-")})
+        facts = sorted(
+            {
+                word
+                for message in messages
+                for word in str(message.content).split()
+                if word.startswith("fact-")
+            }
+        )
         survivors = [fact for fact in facts if rng.random() < keeps]
         return Line(calls=[("submit_summary", {"summary": " ".join(["So far:", *survivors])})])
 

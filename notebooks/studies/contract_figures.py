@@ -1,4 +1,5 @@
-"""What the contract's design says its choices cost and buy, beside what the same choices cost and buy here, in simulation."""
+"""What the contract's design says its choices cost and buy, beside what the same choices cost and
+buy here, in simulation."""
 
 from collections.abc import Mapping, Sequence
 from statistics import fmean
@@ -9,19 +10,25 @@ from studies.timeout_remedies import BUDGET, Call, play_calls, summarise
 
 
 async def measure_trades(calls: int = 200, dialogues: int = 8) -> dict[str, str]:
-    """Plays one sub-agent as it is, raced and with more time, and hand-offs of long conversations; says what came of each."""
-    return {**of_calls(await play_calls(("as it is", "race", "more time"), calls)), **of_readings(await measure(dialogues))}
+    """Plays one sub-agent as it is, raced and with more time, and hand-offs of long conversations;
+    says what came of each."""
+    return {
+        **of_calls(await play_calls(("as it is", "race", "more time"), calls)),
+        **of_readings(await measure(dialogues)),
+    }
 
 
 def of_calls(rows: Sequence[Call]) -> dict[str, str]:
-    """Returns in words what a race costs and buys, and how often a call is late; the tail is that of calls nobody cuts off."""
+    """Returns in words what a race costs and buys, and how often a call is late; the tail is that
+    of calls nobody cuts off."""
     found = {one.way: one for one in summarise(rows)}
     race, slow, plain = found["race"], found["more time"], found["as it is"].in_time
     gain = f"{1 - race.p95.value / slow.p95.value:.0%} off the 95th percentile"
     return {
         "race_tokens": f"{race.cost:.2f} times, two members",
         "race_tail": f"{gain}: {race.p95:.1f} s against {slow.p95:.1f} s",
-        "time_outs": f"{1 - plain.value:.1%} [{1 - plain.high:.1%}, {1 - plain.low:.1%}] of the calls within {BUDGET:g} s",
+        "time_outs": f"{1 - plain.value:.1%} [{1 - plain.high:.1%}, {1 - plain.low:.1%}] of the "
+        f"calls within {BUDGET:g} s",
     }
 
 

@@ -1,4 +1,5 @@
-"""What a sub-agent reads, and how much of it others read too: told the whole conversation, or what is distilled of it."""
+"""What a sub-agent reads, and how much of it others read too: told the whole conversation, or what
+is distilled of it."""
 
 import json
 import random
@@ -32,7 +33,13 @@ WORDS = (
     "ghosts",
     "saints",
 )
-ANSWER = json.dumps({"ranked_explanations": [{"title_id": "mg-0001", "explanation": "Iron Wolf fits.", "confidence": 0.9}]})
+ANSWER = json.dumps(
+    {
+        "ranked_explanations": [
+            {"title_id": "mg-0001", "explanation": "Iron Wolf fits.", "confidence": 0.9}
+        ]
+    }
+)
 WAYS = ("whole conversation", "distilled")
 
 
@@ -51,10 +58,12 @@ class Reading:
 
 
 async def measure(dialogues: int = 20, size: int = 32_000, seed: int = 0) -> list[Reading]:
-    """Plays one request in each of so many conversations of about `size` tokens, by each way; every one is another reader's.
+    """Plays one request in each of so many conversations of about `size` tokens, by each way; every
+    one is another reader's.
 
-    The deck is the manga deck, asked through its orchestrator; models are scripted, so that only what they read differs. The
-    helper's summaries are of any length up to the limit that the card sets.
+    The deck is the manga deck, asked through its orchestrator; models are scripted, so that only
+    what they read differs. The helper's summaries are of any length up to the limit that the card
+    sets.
     """
     rng = random.Random(seed)
     talks = [_conversation(rng, size) for _ in range(dialogues)]
@@ -66,10 +75,22 @@ async def _play(way: str, talks: Sequence[Sequence[Message]]) -> list[Reading]:
     texts: list[str] = []
     for number, talk in enumerate(talks):
         taste = _words(random.Random(number), 10, 600)
-        helper = ScriptedModel(Line(calls=[("submit_explainer_fields", {"user_prefs_summary": taste})]))
-        ask = Line("Let me look.", calls=[("ask_explainer", {"query": "what should I read next", "intent_count": 1})])
-        models = {"planner": ScriptedModel(ask, "Iron Wolf fits."), "explainer": explainer, "helper": helper, "*": "offline"}
-        async with open_kit(Settings(store=":memory:", model="offline"), deck=_deck(way), models=models) as kit:
+        helper = ScriptedModel(
+            Line(calls=[("submit_explainer_fields", {"user_prefs_summary": taste})])
+        )
+        ask = Line(
+            "Let me look.",
+            calls=[("ask_explainer", {"query": "what should I read next", "intent_count": 1})],
+        )
+        models = {
+            "planner": ScriptedModel(ask, "Iron Wolf fits."),
+            "explainer": explainer,
+            "helper": helper,
+            "*": "offline",
+        }
+        async with open_kit(
+            Settings(store=":memory:", model="offline"), deck=_deck(way), models=models
+        ) as kit:
             session = kit.session(f"{way}-{number}", user=f"reader-{number:03}")
             await run_turn("what should I read next", session, kit, history=talk, in_play=())
         texts.append("\n\n".join(str(message.content) for message in explainer.seen[-1]))
@@ -88,7 +109,9 @@ def _deck(way: str) -> Deck:
         return deck
     card = deck.cards["explainer"]
     wide = card.policy.model_copy(update={"tokens_in": 64_000})
-    card = card.model_copy(update={"handoff": Handoff(output_schema=card.handoff.output_schema), "policy": wide})
+    card = card.model_copy(
+        update={"handoff": Handoff(output_schema=card.handoff.output_schema), "policy": wide}
+    )
     settings = deck.settings.model_copy(update={"history": "whole"})
     return replace(deck, cards={**deck.cards, "explainer": card}, settings=settings)
 
@@ -99,7 +122,11 @@ def _conversation(rng: random.Random, size: int) -> list[Message]:
     while room > 0:
         for role, words in (("user", (5, 25)), ("assistant", (60, 200))):
             text = _words(rng, *words)
-            lines.append(Message.model_validate({"turn_id": f"t{len(lines) // 2}", "role": role, "text": text}))
+            lines.append(
+                Message.model_validate(
+                    {"turn_id": f"t{len(lines) // 2}", "role": role, "text": text}
+                )
+            )
             room -= len(text)
     return lines
 
@@ -109,4 +136,7 @@ def _words(rng: random.Random, least: int, most: int) -> str:
 
 
 def _common(one: str, other: str) -> int:
-    return next((at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y), min(len(one), len(other)))
+    return next(
+        (at for at, (x, y) in enumerate(zip(one, other, strict=False)) if x != y),
+        min(len(one), len(other)),
+    )

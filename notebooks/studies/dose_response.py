@@ -1,7 +1,9 @@
-"""Dose and response: how many parts of a turn fail, against what is left of its answer and whether it admits the rest.
+"""Dose and response: how many parts of a turn fail, against what is left of its answer and whether
+it admits the rest.
 
-Sub-agents, their data and the lying composer are simulated; turns, faults and checks are the real ones. Whoever judges here knows
-which faults were set and which values were planted, and nothing of how the kit checks itself.
+Sub-agents, their data and the lying composer are simulated; turns, faults and checks are the real
+ones. Whoever judges here knows which faults were set and which values were planted, and nothing of
+how the kit checks itself.
 """
 
 import asyncio
@@ -40,7 +42,12 @@ from studies.study_deck import ORCHESTRATOR, study_deck, study_session
 Axis = Literal["invocation", "data", "partial"]
 Composer = Literal["honest", "lying"]
 DOSES = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
-PARTS: Mapping[str, str] = {"shop": "coffee", "rewards": "points", "support": "password", "restaurants": "dinner"}
+PARTS: Mapping[str, str] = {
+    "shop": "coffee",
+    "rewards": "points",
+    "support": "password",
+    "restaurants": "dinner",
+}
 """Sub-agent -> what it is asked about."""
 ASKS = {agent: f"what about my {topic}" for agent, topic in PARTS.items()}
 INVOCATION: tuple[Kind, ...] = ("raise", "hang", "instantiation", "refuses")
@@ -51,8 +58,15 @@ DATA: Mapping[Kind, Reason] = {
     "version_break": "unavailable",
 }
 """Fault of the service -> what the tool over it makes of that."""
-KINDS: Mapping[Axis, tuple[Kind, ...]] = {"invocation": INVOCATION, "data": tuple(DATA), "partial": (*INVOCATION, *DATA)}
-_DENIES = re.compile(r"(?:could not|couldn't|wasn't able to|was not able to) (?:get|check|answer)|no answer|left out", re.I)
+KINDS: Mapping[Axis, tuple[Kind, ...]] = {
+    "invocation": INVOCATION,
+    "data": tuple(DATA),
+    "partial": (*INVOCATION, *DATA),
+}
+_DENIES = re.compile(
+    r"(?:could not|couldn't|wasn't able to|was not able to) (?:get|check|answer)|no answer|left out",
+    re.I,
+)
 
 
 class Response(NamedTuple):
@@ -95,7 +109,9 @@ async def trust_composition(call: AgentCall, ctx: RunContext) -> Outcome:
     lead = ctx.turn.agents[call.agent]
     assert isinstance(lead, LLMAgent)
     thread = lead.open(call, ctx)
-    decision = await apply_guards(await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards)
+    decision = await apply_guards(
+        await lead.decide(thread, call, ctx), thread, call, lead, ctx, ctx.turn.settings.guards
+    )
     fan = await fan_out(decision.asks, ctx)
     thread += await lead.tool_messages(decision, fan, ctx)
     answer = await lead.compose(thread, call, ctx, live=True, news=len(decision.asks))
@@ -113,15 +129,24 @@ async def sweep(
     composer: Composer = "lying",
     pattern: Pattern | None = None,
 ) -> list[Response]:
-    """Plays turns of four parts each, `repeats` at every dose, in virtual time; `pattern` defaults to mediated, which checks.
+    """Plays turns of four parts each, `repeats` at every dose, in virtual time; `pattern` defaults
+    to mediated, which checks.
 
-    The faults and the lie of a turn depend on axis, dose, repeat and seed alone: two composers, or two patterns, meet the same.
+    The faults and the lie of a turn depend on axis, dose, repeat and seed alone: two composers, or
+    two patterns, meet the same.
     """
-    return await asyncio.to_thread(run_virtual, _sweep(axis, tuple(doses), repeats, seed, composer, pattern or MEDIATED))
+    return await asyncio.to_thread(
+        run_virtual, _sweep(axis, tuple(doses), repeats, seed, composer, pattern or MEDIATED)
+    )
 
 
 async def _sweep(
-    axis: Axis, doses: Sequence[float], repeats: int, seed: int, composer: Composer, pattern: Pattern
+    axis: Axis,
+    doses: Sequence[float],
+    repeats: int,
+    seed: int,
+    composer: Composer,
+    pattern: Pattern,
 ) -> list[Response]:
     kits = [(lie, RoutingKit(_team(model))) for lie, model in _composers(composer)]
     rows: list[Response] = []
@@ -132,7 +157,13 @@ async def _sweep(
             faults = draw_faults(axis, dose, rng)
             lie, kit = rng.choice(kits)
             reply = await _turn(name, faults, kit, pattern)
-            way = {"axis": axis, "dose": dose, "composer": composer, "check": pattern is not TRUSTING, "lie": lie}
+            way = {
+                "axis": axis,
+                "dose": dose,
+                "composer": composer,
+                "check": pattern is not TRUSTING,
+                "lie": lie,
+            }
             rows.append(judge(reply, faults, name, repeat=repeat, **way))
     for _, kit in kits:
         kit.store.close()
@@ -153,7 +184,9 @@ def draw_faults(axis: Axis, dose: float, rng: random.Random) -> tuple[Fault, ...
     if axis == "partial":
         agents.remove(rng.choice(agents))
         dose *= len(PARTS) / len(agents)
-    return tuple(Fault(where=agent, kind=rng.choice(KINDS[axis])) for agent in agents if rng.random() < dose)
+    return tuple(
+        Fault(where=agent, kind=rng.choice(KINDS[axis])) for agent in agents if rng.random() < dose
+    )
 
 
 def judge(reply: Reply, faults: Sequence[Fault], name: str, **way: Any) -> Response:
@@ -163,11 +196,15 @@ def judge(reply: Reply, faults: Sequence[Fault], name: str, **way: Any) -> Respo
     return Response(
         **way,
         failed=len(bad),
-        present=sum(planted_value(agent, name) in reply.text for agent in PARTS if agent not in bad),
+        present=sum(
+            planted_value(agent, name) in reply.text for agent in PARTS if agent not in bad
+        ),
         healthy=len(PARTS) - len(bad),
         admissions=sum(any(agent in s or PARTS[agent] in s for s in denials) for agent in bad),
         made_up=reply.text.count(CLAIM),
-        path=next((event.body.path for event in reply.events if isinstance(event.body, Acknowledged)), ""),
+        path=next(
+            (event.body.path for event in reply.events if isinstance(event.body, Acknowledged)), ""
+        ),
         model_calls=reply.usage.model_calls,
         tokens=reply.usage.input_tokens + reply.usage.output_tokens,
         seconds=reply.events[-1].at,
@@ -187,7 +224,12 @@ def _composers(composer: Composer) -> list[tuple[str, BaseChatModel]]:
 
 def _team(lead: BaseChatModel) -> Team:
     cards = [
-        AgentCard(id=agent, description=f"Answers what people ask about their {topic}.", model="offline", tools=("lookup",))
+        AgentCard(
+            id=agent,
+            description=f"Answers what people ask about their {topic}.",
+            model="offline",
+            tools=("lookup",),
+        )
         for agent, topic in PARTS.items()
     ]
     models = {"*": ScriptedModel(_look_up, disable_streaming=True), ORCHESTRATOR: lead}
@@ -197,7 +239,11 @@ def _team(lead: BaseChatModel) -> Team:
 def _look_up(messages: list[BaseMessage]) -> Line:
     """Speaks as a sub-agent's model that looks its answer up and passes it on."""
     last = messages[-1]
-    return Line(str(last.content)) if isinstance(last, ToolMessage) else Line(calls=[("lookup", {"about": str(last.content)})])
+    return (
+        Line(str(last.content))
+        if isinstance(last, ToolMessage)
+        else Line(calls=[("lookup", {"about": str(last.content)})])
+    )
 
 
 def _lookup() -> BaseTool:
@@ -206,7 +252,11 @@ def _lookup() -> BaseTool:
         value = planted_value(context.agent, context.inherited.episode_id)
         result = ToolResult(text=f"Your {PARTS[context.agent]} came to {value} today.")
         for fault in active_faults(context.agent, "upstream"):
-            result = ToolResult(text=UNAVAILABLE, fault=DATA[fault.kind], detail=f"injected {fault.kind}")
+            result = ToolResult(
+                text=UNAVAILABLE, fault=DATA[fault.kind], detail=f"injected {fault.kind}"
+            )
         return result.text, result
 
-    return structured("lookup", "Looks a value up.", {"about": {"type": "string"}}, ("about",), call)
+    return structured(
+        "lookup", "Looks a value up.", {"about": {"type": "string"}}, ("about",), call
+    )

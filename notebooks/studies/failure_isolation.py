@@ -1,6 +1,8 @@
-"""Sub-agents asked side by side, some of which fail: what their caller holds, by plain asyncio and by the kit.
+"""Sub-agents asked side by side, some of which fail: what their caller holds, by plain asyncio and
+by the kit.
 
-The siblings are simulated: each takes its seconds, then answers or raises. Compared in virtual time, so that figures are exact.
+The siblings are simulated: each takes its seconds, then answers or raises. Compared in virtual
+time, so that figures are exact.
 """
 
 import asyncio
@@ -38,12 +40,16 @@ class Sibling:
     @property
     def card(self) -> AgentCard:
         policy = Policy(time_budget_ms=int(self.budget * 1000) if self.budget else None)
-        return AgentCard(id=self.id, description=f"Answers about {self.id}.", model="offline", policy=policy)
+        return AgentCard(
+            id=self.id, description=f"Answers about {self.id}.", model="offline", policy=policy
+        )
 
     @property
     def model(self) -> ScriptedModel:
         error = RuntimeError(self.error) if self.error else None
-        return ScriptedModel(lambda _: Line(f"The part of {self.id}.", delay=self.seconds, error=error))
+        return ScriptedModel(
+            lambda _: Line(f"The part of {self.id}.", delay=self.seconds, error=error)
+        )
 
     async def work(self) -> str:
         """Does the same without the kit."""
@@ -69,25 +75,41 @@ class Round(NamedTuple):
 
 
 def team(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0) -> Team:
-    """Binds an orchestrator over these; its scripted model takes `think` seconds to ask all of them, and again to compose."""
-    asks = [(f"ask_{s.id}", {"query": f"everything about {s.id}", "intent_count": len(siblings)}) for s in siblings]
+    """Binds an orchestrator over these; its scripted model takes `think` seconds to ask all of
+    them, and again to compose."""
+    asks = [
+        (f"ask_{s.id}", {"query": f"everything about {s.id}", "intent_count": len(siblings)})
+        for s in siblings
+    ]
 
     def lead(messages: list[BaseMessage]) -> Line:
         results = [m for m in messages if isinstance(m, ToolMessage)]
         good = " ".join(str(m.content) for m in results if m.status == "success")
-        return Line(good, delay=think) if results else Line("Let me ask around.", calls=asks, delay=think)
+        return (
+            Line(good, delay=think)
+            if results
+            else Line("Let me ask around.", calls=asks, delay=think)
+        )
 
     models: dict[str, str | BaseChatModel] = {sibling.id: sibling.model for sibling in siblings}
-    return bind(study_deck([s.card for s in siblings], cap=cap), {ORCHESTRATOR: ScriptedModel(lead), **models}, {})
+    return bind(
+        study_deck([s.card for s in siblings], cap=cap),
+        {ORCHESTRATOR: ScriptedModel(lead), **models},
+        {},
+    )
 
 
 def caller_context(siblings: Sequence[Sibling], cap: int = 8) -> RunContext:
-    """Returns the context of a caller of these with no turn around it: for calling `dispatch` and `fan_out` directly."""
+    """Returns the context of a caller of these with no turn around it: for calling `dispatch` and
+    `fan_out` directly."""
     return direct_context(team(siblings, cap), [sibling.id for sibling in siblings], cap)
 
 
-def start(siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0, keep: Host | None = None) -> Turn:
-    """Starts a turn that asks all of them, on the running loop; it is stored where `keep` stores its turns, None nowhere."""
+def start(
+    siblings: Sequence[Sibling], cap: int = 8, think: float = 0.0, keep: Host | None = None
+) -> Turn:
+    """Starts a turn that asks all of them, on the running loop; it is stored where `keep` stores
+    its turns, None nowhere."""
     session = study_session(f"siblings-{uuid.uuid4().hex}")
     return run_turn("Everything, please.", session, kept_by(keep, team(siblings, cap, think)))
 
@@ -107,7 +129,8 @@ async def compare(siblings: Sequence[Sibling]) -> list[Round]:
 
 
 async def _plain(way: Way, siblings: Sequence[Sibling]) -> Round:
-    """Asks them one way. A gather that raises leaves nothing; of a TaskGroup the tasks that were done in time can be read."""
+    """Asks them one way. A gather that raises leaves nothing; of a TaskGroup the tasks that were
+    done in time can be read."""
     tasks: list[asyncio.Task[str]] = []
     exception = ""
     try:
@@ -119,15 +142,27 @@ async def _plain(way: Way, siblings: Sequence[Sibling]) -> Round:
             await asyncio.gather(*tasks, return_exceptions=way != "gather")
     except (RuntimeError, ExceptionGroup) as error:
         exception = f"{type(error).__name__}: {error}"
-    seconds = round(asyncio.get_running_loop().time(), 6)  # virtual time goes in ticks of a quarter of a nanosecond
+    seconds = round(
+        asyncio.get_running_loop().time(), 6
+    )  # virtual time goes in ticks of a quarter of a nanosecond
     running = [task for task in tasks if not task.done()]
-    failures = tuple(task.get_name() for task in tasks if task.done() and not task.cancelled() and task.exception())
-    answers = tuple(task.get_name() for task in tasks if task.done() and not task.cancelled() and not task.exception())
+    failures = tuple(
+        task.get_name()
+        for task in tasks
+        if task.done() and not task.cancelled() and task.exception()
+    )
+    answers = tuple(
+        task.get_name()
+        for task in tasks
+        if task.done() and not task.cancelled() and not task.exception()
+    )
     for task in running:
         task.cancel()
     if exception:
         answers, failures = (() if way == "gather" else answers), ()
-    return Round(way, seconds, answers, exception, failures, tuple(task.get_name() for task in running))
+    return Round(
+        way, seconds, answers, exception, failures, tuple(task.get_name() for task in running)
+    )
 
 
 async def _turn(siblings: Sequence[Sibling], cap: int, think: float) -> Reply:

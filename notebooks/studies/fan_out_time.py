@@ -32,7 +32,17 @@ Seconds = Mapping[str, float]
 Clock = Literal["measured", "exact"]
 
 ALIKE: Seconds = dict.fromkeys(
-    ("shop", "rewards", "ereceipts", "support", "play", "restaurants", "offer_details", "retailer_context"), 0.2
+    (
+        "shop",
+        "rewards",
+        "ereceipts",
+        "support",
+        "play",
+        "restaurants",
+        "offer_details",
+        "retailer_context",
+    ),
+    0.2,
 )
 MIXED: Seconds = dict(zip(ALIKE, (0.18, 0.08, 0.25, 0.4, 0.06, 0.22, 0.12, 0.1), strict=True))
 RUNS = 6
@@ -57,15 +67,23 @@ def slow_models(seconds: Seconds, think: float = 0.0) -> dict[str, str | BaseCha
 
     `think`: seconds the orchestrator takes to decide, and again to compose.
     """
-    asks = [(f"ask_{name}", {"query": f"everything about {name}", "intent_count": len(seconds)}) for name in seconds]
+    asks = [
+        (f"ask_{name}", {"query": f"everything about {name}", "intent_count": len(seconds)})
+        for name in seconds
+    ]
 
     def lead(messages: list[BaseMessage]) -> Line:
         if not isinstance(messages[-1], ToolMessage):
             return Line("Let me ask around.", calls=asks, delay=think)
-        successes = sum(isinstance(message, ToolMessage) and message.status == "success" for message in messages)
+        successes = sum(
+            isinstance(message, ToolMessage) and message.status == "success" for message in messages
+        )
         return Line(f"{successes} of {len(seconds)} parts are answered.", delay=think)
 
-    return {ORCHESTRATOR: ScriptedModel(lead), **{name: _slow(name, delay) for name, delay in seconds.items()}}
+    return {
+        ORCHESTRATOR: ScriptedModel(lead),
+        **{name: _slow(name, delay) for name, delay in seconds.items()},
+    }
 
 
 async def ask_one_by_one(call: AgentCall, ctx: RunContext) -> Outcome:
@@ -98,17 +116,24 @@ async def trace_one(seconds: Seconds, pattern: Pattern = MEDIATED, think: float 
 
 
 async def play_measured(
-    seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9), runs: int = RUNS
+    seconds: Seconds = ALIKE,
+    pattern: Pattern = MEDIATED,
+    sizes: Sequence[int] = range(1, 9),
+    runs: int = RUNS,
 ) -> list[Run]:
     """Plays turns in real time that ask the first n sub-agents, for every n of `sizes`.
 
     Sizes take turns within a run, so that a busy moment of the machine hits all of them alike.
     """
-    await _time(dict.fromkeys(seconds, 0.0), pattern)  # the first turn of a process pays for imports
+    await _time(
+        dict.fromkeys(seconds, 0.0), pattern
+    )  # the first turn of a process pays for imports
     return await _sweep(seconds, pattern, sizes, runs, "measured")
 
 
-async def play_exact(seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9)) -> list[Run]:
+async def play_exact(
+    seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, sizes: Sequence[int] = range(1, 9)
+) -> list[Run]:
     """Plays the same turns in virtual time, where only waiting counts: equal on every machine, and over at once.
 
     The virtual loop runs in a thread of its own, so this can be awaited from any loop.
@@ -116,7 +141,9 @@ async def play_exact(seconds: Seconds = ALIKE, pattern: Pattern = MEDIATED, size
     return await asyncio.to_thread(run_virtual, _sweep(seconds, pattern, sizes, 1, "exact"))
 
 
-async def _sweep(seconds: Seconds, pattern: Pattern, sizes: Sequence[int], runs: int, clock: Clock) -> list[Run]:
+async def _sweep(
+    seconds: Seconds, pattern: Pattern, sizes: Sequence[int], runs: int, clock: Clock
+) -> list[Run]:
     return [
         Run(pattern.name, clock, n, run, await _time(dict(islice(seconds.items(), n)), pattern))
         for run in range(runs)

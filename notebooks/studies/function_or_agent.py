@@ -1,8 +1,10 @@
-"""One task as a deterministic function and as a sub-agent: how much longer it takes and how many more tokens.
+"""One task as a deterministic function and as a sub-agent: how much longer it takes and how many
+more tokens.
 
-The task is the discovery deck's: titles for a wish. As a function it is the tool that looks into the catalogue; as a sub-agent
-it is the explainer, which calls that tool and words what it found. Prompts, schemas, contract and dispatch are the real
-ones. The models are simulated after published means, and the tool takes a fixed time, which is an assumption.
+The task is the discovery deck's: titles for a wish. As a function it is the tool that looks into
+the catalogue; as a sub-agent it is the explainer, which calls that tool and words what it found.
+Prompts, schemas, contract and dispatch are the real ones. The models are simulated after published
+means, and the tool takes a fixed time, which is an assumption.
 """
 
 import asyncio
@@ -66,13 +68,16 @@ async def play_pairs(model: str, count: int = 60) -> list[Pair]:
     return await asyncio.to_thread(run_virtual, _play_pairs(model, count))
 
 
-def cost_ratio(rows: Sequence[Pair], over: Callable[[Pair], float], under: Callable[[Pair], float]) -> Estimate:
+def cost_ratio(
+    rows: Sequence[Pair], over: Callable[[Pair], float], under: Callable[[Pair], float]
+) -> Estimate:
     """Returns how many times as much the one is as the other, over the same wishes."""
     return ratio([over(row) for row in rows], [under(row) for row in rows])
 
 
 def implied_seconds(rows: Sequence[Pair]) -> tuple[float, float]:
-    """Returns the seconds a function would have to take for the source's ratios of time to hold for this sub-agent: from, to."""
+    """Returns the seconds a function would have to take for the source's ratios of time to hold for
+    this sub-agent: from, to."""
     model_seconds = sum(row.agent - row.function for row in rows) / len(rows)
     low, high = PUBLISHED["seconds"]
     return model_seconds / (high - 1), model_seconds / (low - 1)
@@ -101,7 +106,9 @@ async def _pair(model: str, case: int, holding: RoutingKit, asking: RoutingKit) 
     ctx = direct_context(asking.team, [AGENT])
     with use_truth(Truth(case=f"skill/{case}", parts=(Part(agent=AGENT, query=WISH, tool=TOOL),))):
         began = ctx.turn.log.now()
-        await call_tool({"name": TOOL, "args": {}, "id": "f", "type": "tool_call"}, explainer.tools, AGENT, ctx)
+        await call_tool(
+            {"name": TOOL, "args": {}, "id": "f", "type": "tool_call"}, explainer.tools, AGENT, ctx
+        )
         function = ctx.turn.log.now() - began
         outcome = await dispatch(AgentCall(call_id="a", agent=AGENT, query=WISH), ctx)
         by_function, by_agent = [await run_turn(WISH, session, kit) for kit in (holding, asking)]
@@ -124,8 +131,11 @@ def _tokens(usage: Usage) -> int:
 
 
 def _with_lead(deck: Deck, **fields: tuple[str, ...]) -> Deck:
-    """Returns the deck whose orchestrator has nothing but these tools or sub-agents, and with time for everybody to finish."""
-    cards = {name: card.model_copy(update={"policy": UNHURRIED}) for name, card in deck.cards.items()}
+    """Returns the deck whose orchestrator has nothing but these tools or sub-agents, and with time
+    for everybody to finish."""
+    cards = {
+        name: card.model_copy(update={"policy": UNHURRIED}) for name, card in deck.cards.items()
+    }
     lead = deck.settings.orchestrator
     cards[lead] = cards[lead].model_copy(update={"sub_agents": (), **fields})
     settings = deck.settings.model_copy(update={"turn_budget_ms": UNHURRIED.time_budget_ms})

@@ -1,4 +1,5 @@
-"""Guards switched on and off over the parity set: which scenarios each one saves, which it spoils, and its model calls."""
+"""Guards switched on and off over the parity set: which scenarios each one saves, which it spoils,
+and its model calls."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -48,9 +49,14 @@ def settings() -> dict[str, Guards]:
 def erring_model(scenario: Scenario) -> ScriptedModel:
     """Scripts an orchestrator's model that errs as the scenario says; by default it words a single request anew."""
     single = len(scenario.calls) == 1 and bool(scenario.user)
-    calls = [(agent, "a request in other words" if single else query) for agent, query in scenario.calls]
+    calls = [
+        (agent, "a request in other words" if single else query) for agent, query in scenario.calls
+    ]
     lines = [
-        Line(reply.text or "Let me look.", calls=[_call(c.agent, c.query or scenario.user, reply.intents) for c in reply.calls])
+        Line(
+            reply.text or "Let me look.",
+            calls=[_call(c.agent, c.query or scenario.user, reply.intents) for c in reply.calls],
+        )
         for reply in scenario.script
     ] or [Line("Let me look.", calls=[_call(agent, query, len(calls)) for agent, query in calls])]
 
@@ -75,7 +81,8 @@ async def play_trials(
     team: Team | None = None,
     keep: Host | None = None,
 ) -> list[Trial]:
-    """Plays every scenario under every setting, over stub sub-agents. `team` routes by itself; None errs as each scenario says.
+    """Plays every scenario under every setting, over stub sub-agents. `team` routes by itself; None
+    errs as each scenario says.
 
     The turns are stored where `keep` stores its own; None stores nothing.
     """
@@ -83,14 +90,26 @@ async def play_trials(
     first = kept_by(keep, team or erring_team(scenarios[0], agents))
     for scenario in scenarios:
         bound = team or erring_team(scenario, agents)
-        bound = bound.with_agents({card.id: Stub(card) for card in bound.orchestrator.sub_cards.values()})
+        bound = bound.with_agents(
+            {card.id: Stub(card) for card in bound.orchestrator.sub_cards.values()}
+        )
         for name, guards in settings.items():
             kit = replace(first, team=_with_guards(bound, guards))
             verdict, reply = await run_scenario(scenario, kit)
             bodies = [event.body for event in reply.events if isinstance(event.body, GuardActed)]
             acted = tuple((body.guard, body.action, body.reason) for body in bodies)
             calls = reply.usage.model_calls
-            rows.append(Trial(name, scenario.id, scenario.category, verdict.agents_right, verdict.right, calls, acted))
+            rows.append(
+                Trial(
+                    name,
+                    scenario.id,
+                    scenario.category,
+                    verdict.agents_right,
+                    verdict.right,
+                    calls,
+                    acted,
+                )
+            )
     if keep is None:
         first.store.close()
     return rows

@@ -1,4 +1,5 @@
-"""Both errors between decision and execution: a call that the model invented runs, a call that was needed is dropped."""
+"""Both errors between decision and execution: a call that the model invented runs, a call that was
+needed is dropped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,11 +18,20 @@ from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from studies.study_deck import ORCHESTRATOR, kept_by, plain_cards, study_deck, study_session
 
-WORDINGS = ("as the user said it", "in one word of it", "one call in other words", "all in other words")
+WORDINGS = (
+    "as the user said it",
+    "in one word of it",
+    "one call in other words",
+    "all in other words",
+)
 """How the model words the calls that are needed."""
 INVENTED, OTHERWISE = "quarterly zodiac forecast", "whatever belongs here"
 """Words of an invented call and of a call in other words: no message of the cases holds one of them."""
-SETTINGS: Mapping[str, object] = {"guards on": True, "without overlap": {"overlap": False}, "pure loop": False}
+SETTINGS: Mapping[str, object] = {
+    "guards on": True,
+    "without overlap": {"overlap": False},
+    "pure loop": False,
+}
 
 
 class EmittedCall(NamedTuple):
@@ -40,28 +50,48 @@ def several_parts(path: Path, most: int) -> list[Ask]:
     return [ask for case in read_cases(path) for ask in case.turns if 1 < len(ask.queries) < most]
 
 
-async def play_errors(asks: Sequence[Ask], agents: Sequence[str], settings: Mapping[str, object] = SETTINGS) -> list[EmittedCall]:
-    """Plays every message under every setting and wording: the calls it needs, and one to a sub-agent it does not speak of."""
+async def play_errors(
+    asks: Sequence[Ask], agents: Sequence[str], settings: Mapping[str, object] = SETTINGS
+) -> list[EmittedCall]:
+    """Plays every message under every setting and wording: the calls it needs, and one to a
+    sub-agent it does not speak of."""
     rows: list[EmittedCall] = []
     now: dict[str, str] = {}
 
     def say(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
             return Line("Here is what I found.")
-        made = [(f"ask_{agent}", {"query": query, "intent_count": len(now)}) for agent, query in now.items()]
+        made = [
+            (f"ask_{agent}", {"query": query, "intent_count": len(now)})
+            for agent, query in now.items()
+        ]
         return Line("Let me look.", calls=made)
 
     for setting, guards in settings.items():
-        values = DeckSettings.model_validate({"orchestrator": ORCHESTRATOR, "required_blocks": (), "guards": guards})
+        values = DeckSettings.model_validate(
+            {"orchestrator": ORCHESTRATOR, "required_blocks": (), "guards": guards}
+        )
         deck = study_deck(plain_cards(agents), cap=len(agents), guards=values.guards)
         team = bind(deck, {"*": "offline", ORCHESTRATOR: ScriptedModel(say)}, {})
-        kit = replace(kept_by(None, team), team=team.with_agents({name: Stub(team.agents[name].card) for name in agents}))
+        kit = replace(
+            kept_by(None, team),
+            team=team.with_agents({name: Stub(team.agents[name].card) for name in agents}),
+        )
         for wording in WORDINGS:
             for number, ask in enumerate(asks):
                 now = calls_of(ask, wording, agents)
-                reply = await run_turn(ask.user, study_session(f"{setting}-{wording}-{number}"), kit)
-                ran = {event.body.agent for event in reply.events if isinstance(event.body, AgentStarted)}
-                rows += [EmittedCall(setting, wording, f"{number}", agent in ask.queries, agent in ran) for agent in now]
+                reply = await run_turn(
+                    ask.user, study_session(f"{setting}-{wording}-{number}"), kit
+                )
+                ran = {
+                    event.body.agent
+                    for event in reply.events
+                    if isinstance(event.body, AgentStarted)
+                }
+                rows += [
+                    EmittedCall(setting, wording, f"{number}", agent in ask.queries, agent in ran)
+                    for agent in now
+                ]
         kit.store.close()
     return rows
 

@@ -36,25 +36,31 @@ class LeakMatrix:
 
     def rows(self) -> list[list[int]]:
         """Returns the raw counts: one row a reader, one column an owner."""
-        return [[self.raw.get((reader, owner), 0) for owner in self.agents] for reader in self.agents]
+        return [
+            [self.raw.get((reader, owner), 0) for owner in self.agents] for reader in self.agents
+        ]
 
     def __str__(self) -> str:
         width = max(map(len, self.agents), default=0) + 2
         head = "saw the mark of".ljust(width) + "".join(owner.rjust(width) for owner in self.agents)
         rows = [
-            reader.ljust(max(width, 15)) + "".join(str(self.raw.get((reader, owner), 0)).rjust(width) for owner in self.agents)
+            reader.ljust(max(width, 15))
+            + "".join(str(self.raw.get((reader, owner), 0)).rjust(width) for owner in self.agents)
             for reader in self.agents
         ]
         return "\n".join([head, *rows, f"off the diagonal: {self.leaks}"])
 
 
 class LeakMeter:
-    """Listens at the models of a team. `plant()` before the turns, `team` in the kit that runs them, `matrix()` after."""
+    """Listens at the models of a team. `plant()` before the turns, `team` in the kit that runs
+    them, `matrix()` after."""
 
     def __init__(self, team: Team):
         self.agents = tuple(card.id for card in team.orchestrator.sub_cards.values())
         self.threads: dict[str, list[Sequence[BaseMessage]]] = {agent: [] for agent in self.agents}
-        self.team = team.with_agents({name: self._with_listener(name, team.agents[name]) for name in self.agents})
+        self.team = team.with_agents(
+            {name: self._with_listener(name, team.agents[name]) for name in self.agents}
+        )
 
     def mark(self, agent: str) -> str:
         """Returns a word that stands nowhere else."""
@@ -88,14 +94,20 @@ class LeakMeter:
                 texts = [str(message.content) for thread in threads for message in thread]
                 mark = self.mark(owner)
                 raw[reader, owner] = sum(mark in _PRIOR_CONTEXT.sub("", text) for text in texts)
-                on_purpose[reader, owner] = sum(mark in line for text in texts for line in _PRIOR_CONTEXT.findall(text))
+                on_purpose[reader, owner] = sum(
+                    mark in line for text in texts for line in _PRIOR_CONTEXT.findall(text)
+                )
         return LeakMatrix(self.agents, raw, on_purpose)
 
     def _lines(self, turn_id: str, agent: str) -> list[Message]:
         mark = self.mark(agent)
         lines = [("user", f"a question with {mark}"), ("assistant", f"an answer with {mark}")]
         readers = ("", agent)
-        return [Message.model_validate({"turn_id": turn_id, "role": r, "text": t, "agent": a}) for a in readers for r, t in lines]
+        return [
+            Message.model_validate({"turn_id": turn_id, "role": r, "text": t, "agent": a})
+            for a in readers
+            for r, t in lines
+        ]
 
     def _with_listener(self, name: str, agent: Agent) -> Agent:
         if not isinstance(agent, LLMAgent):

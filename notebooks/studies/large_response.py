@@ -59,14 +59,20 @@ class MeteredModel(OfflineModel):
         """Bytes of the messages of each call."""
         return self._sizes
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         self._sizes.append(sum(map(_size, messages)))
         async for chunk in super()._astream(messages, *args, **kwargs):
             yield chunk
 
 
 def _size(message: BaseMessage) -> int:
-    calls = json.dumps([call["args"] for call in message.tool_calls]) if isinstance(message, AIMessage) else ""
+    calls = (
+        json.dumps([call["args"] for call in message.tool_calls])
+        if isinstance(message, AIMessage)
+        else ""
+    )
     return text_size(f"{message.text}{calls}")
 
 
@@ -85,9 +91,15 @@ async def play_menu() -> MenuRun:
         run = await run_task(kit, TASK, "menu")
         seconds = time.perf_counter() - began
     await client.aclose()
-    scripts = [event.duration_ms or 0 for event in run.events if event.event_type == "python_script.executed"]
+    scripts = [
+        event.duration_ms or 0
+        for event in run.events
+        if event.event_type == "python_script.executed"
+    ]
     readings = [
-        Reading(agent, call, size / KIB) for agent, model in models.items() for call, size in enumerate(model.sizes, start=1)
+        Reading(agent, call, size / KIB)
+        for agent, model in models.items()
+        for call, size in enumerate(model.sizes, start=1)
     ]
     kib = text_size(canonical_text(whole)) / KIB
     return MenuRun(run, readings, whole["items"], kib, seconds, sum(scripts) / 1000)

@@ -1,4 +1,5 @@
-"""A loopback stub of the Opik REST API: keeps what the real SDK sends, for tests and a figure to look at. It is not a server."""
+"""A loopback stub of the Opik REST API: keeps what the real SDK sends, for tests and a figure to
+look at. It is not a server."""
 
 import gzip
 import json
@@ -10,8 +11,9 @@ from typing import Any, cast
 
 
 class OpikStub(ThreadingHTTPServer):
-    """What arrived, as the last write left it: `traces`, `spans`, `experiments` and `links` (their items) by id, `datasets` by
-    name, `items` by data set and id, `scores` by trace and name; `calls` as (method, path, headers).
+    """What arrived, as the last write left it: `traces`, `spans`, `experiments` and `links` (their
+    items) by id, `datasets` by name, `items` by data set and id, `scores` by trace and name;
+    `calls` as (method, path, headers).
 
     With `refuses` it takes turns and nothing else.
 
@@ -84,7 +86,9 @@ class OpikStub(ThreadingHTTPServer):
             case _:
                 return 404, {"errors": ["the stub does not know this call, or what it names"]}
 
-    def experiment(self, method: str, rest: list[str], body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def experiment(
+        self, method: str, rest: list[str], body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
         """Experiments and their items."""
         match [method, *rest]:
             case ["POST"] if body["id"] not in self.experiments:
@@ -139,7 +143,9 @@ class _Handler(BaseHTTPRequestHandler):
 def opik_stub() -> Generator[OpikStub]:
     """The stub on a free port, until the end of the block."""
     stub = OpikStub()
-    thread = threading.Thread(target=stub.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True)
+    thread = threading.Thread(
+        target=stub.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
+    )
     thread.start()
     try:
         yield stub

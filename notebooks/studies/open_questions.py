@@ -50,7 +50,10 @@ async def carried() -> dict[str, tuple[Estimate, float]]:
     for row in rows:
         ways.setdefault(row.way, []).append(row)
     return {
-        way: (wilson(sum(row.in_view for row in part), len(part)), sum(row.tokens for row in part) / len(part))
+        way: (
+            wilson(sum(row.in_view for row in part), len(part)),
+            sum(row.tokens for row in part) / len(part),
+        )
         for way, part in ways.items()
     }
 
@@ -59,7 +62,10 @@ async def timeouts() -> dict[str, Wait]:
     """Plays each way twice: every sub-agent works, and `rewards` hangs. For a virtual clock."""
     result: dict[str, Wait] = {}
     for way, limits in TIMEOUTS.items():
-        healthy, hung = await _play(limits, SECONDS), await _play(limits, {**SECONDS, "rewards": 600.0})
+        healthy, hung = (
+            await _play(limits, SECONDS),
+            await _play(limits, {**SECONDS, "rewards": 600.0}),
+        )
         answers = sum(isinstance(outcome, Answer) for outcome in healthy.outcomes)
         result[way] = Wait(answers=answers, hanging=hung.events[-1].at)
     return result
@@ -67,27 +73,42 @@ async def timeouts() -> dict[str, Wait]:
 
 async def progress() -> list[Replay]:
     """Replays one turn of three sub-agents that report at different rates under each policy. For a virtual clock."""
-    cards = [card.model_copy(update={"tools": (f"pulse_{card.id}",)}) for card in plain_cards(STATUSES)]
+    cards = [
+        card.model_copy(update={"tools": (f"pulse_{card.id}",)}) for card in plain_cards(STATUSES)
+    ]
     tools = {f"pulse_{name}": _pulse(name, pauses) for name, pauses in STATUSES.items()}
-    models = {name: ScriptedModel(Line(calls=[(f"pulse_{name}", {})]), Line(f"{name} done.")) for name in STATUSES}
+    models = {
+        name: ScriptedModel(Line(calls=[(f"pulse_{name}", {})]), Line(f"{name} done."))
+        for name in STATUSES
+    }
     names = [f"step_{name}" for name in STATUSES]
-    team = bind(study_deck(cards, statuses=names), {"orchestrator": ScriptedModel(_lead), **models}, tools)
+    team = bind(
+        study_deck(cards, statuses=names), {"orchestrator": ScriptedModel(_lead), **models}, tools
+    )
     reply = await run_turn("go", study_session("progress"), kept_by(None, team))
     return compare(reply.events, {})
 
 
 async def without_calls() -> dict[str, Usage]:
-    """What a turn of the offline stand-in spends: small talk, answered without a call, and a message that nobody is for."""
+    """What a turn of the offline stand-in spends: small talk, answered without a call, and a
+    message that nobody is for."""
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         plays = {"small talk, no call": "hello", "fits nobody, the default is asked": FITS_NOBODY}
-        return {name: (await kit.ask(message, kit.session(name))).usage for name, message in plays.items()}
+        return {
+            name: (await kit.ask(message, kit.session(name))).usage
+            for name, message in plays.items()
+        }
 
 
 async def _play(limits: Mapping[str, float], seconds: Mapping[str, float]) -> Reply:
     cards = [
-        card.model_copy(update={"policy": Policy(time_budget_ms=int(1000 * limits[card.id]))}) for card in plain_cards(SECONDS)
+        card.model_copy(update={"policy": Policy(time_budget_ms=int(1000 * limits[card.id]))})
+        for card in plain_cards(SECONDS)
     ]
-    models = {name: ScriptedModel(Line(f"{name} answers.", delay=delay)) for name, delay in seconds.items()}
+    models = {
+        name: ScriptedModel(Line(f"{name} answers.", delay=delay))
+        for name, delay in seconds.items()
+    }
     return await run_turn("go", study_session("timeouts"), kept_by(None, _team(cards, models)))
 
 
@@ -97,7 +118,10 @@ def _team(cards: Sequence[AgentCard], models: Mapping[str, BaseChatModel]) -> Te
 
 def _lead(messages: list[BaseMessage]) -> Line:
     results = [str(message.content) for message in messages if isinstance(message, ToolMessage)]
-    asked = [(f"ask_{name}", {"query": f"about {name}", "intent_count": len(SECONDS)}) for name in SECONDS]
+    asked = [
+        (f"ask_{name}", {"query": f"about {name}", "intent_count": len(SECONDS)})
+        for name in SECONDS
+    ]
     return Line(" ".join(results)) if results else Line("Let me look.", calls=asked)
 
 
@@ -112,18 +136,30 @@ def _pulse(name: str, pauses: Sequence[float]) -> StructuredTool:
 
 
 def tables(
-    carry: Mapping[str, Any], waits: Mapping[str, Wait], replays: Sequence[Replay], spent: Mapping[str, Usage]
+    carry: Mapping[str, Any],
+    waits: Mapping[str, Wait],
+    replays: Sequence[Replay],
+    spent: Mapping[str, Usage],
 ) -> list[str]:
     """Formats the four measurements as tables in Markdown, in the order of the questions."""
     return [
-        _table("way | facts in view | tokens shown", [f"{w} | {s} | {t:,.0f}" for w, (s, t) in carry.items()]),
+        _table(
+            "way | facts in view | tokens shown",
+            [f"{w} | {s} | {t:,.0f}" for w, (s, t) in carry.items()],
+        ),
         _table(
             "time-out | answers, all at work | turn, rewards hangs",
-            [f"{way} | {wait.answers} of {len(SECONDS)} | {wait.hanging:.1f} s" for way, wait in waits.items()],
+            [
+                f"{way} | {wait.answers} of {len(SECONDS)} | {wait.hanging:.1f} s"
+                for way, wait in waits.items()
+            ],
         ),
         _table(
             "policy | lines | first useful | longest silence",
-            [f"{r.policy} | {r.lines} | {r.first_useful or 0:.2f} s | {max(r.silence.values()):.2f} s" for r in replays],
+            [
+                f"{r.policy} | {r.lines} | {r.first_useful or 0:.2f} s | {max(r.silence.values()):.2f} s"
+                for r in replays
+            ],
         ),
         _table(
             "turn | model calls",
@@ -133,4 +169,6 @@ def tables(
 
 
 def _table(head: str, rows: Sequence[str]) -> str:
-    return "\n".join([f"| {head} |", "|" + "---|" * (head.count("|") + 1), *(f"| {row} |" for row in rows)])
+    return "\n".join(
+        [f"| {head} |", "|" + "---|" * (head.count("|") + 1), *(f"| {row} |" for row in rows)]
+    )

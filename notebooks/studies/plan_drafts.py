@@ -1,4 +1,5 @@
-"""Drafts of plans that a seed spoils: tasks with a plan that holds, and a simulated planner who hands in others before it."""
+"""Drafts of plans that a seed spoils: tasks with a plan that holds, and a simulated planner who
+hands in others before it."""
 
 import asyncio
 import json
@@ -28,7 +29,8 @@ FAULTS: tuple[DraftFault, ...] = get_args(DraftFault)
 KINDS = {
     "rank": "Rank the active {food} outlets in {city} by how they did in the last 8 weeks",
     "streets": "For the two best active {food} outlets in {city}: the street of each",
-    "desserts": "For the two best active {food} outlets in {city}: the street of each, and the desserts on the menu of each",
+    "desserts": "For the two best active {food} outlets in {city}: the street of each, and the "
+    "desserts on the menu of each",
 }
 """Type of task -> its words."""
 
@@ -55,7 +57,10 @@ async def _read_tasks(cities: Sequence[str]) -> list[Task]:
             text = KINDS[kind].format(city=city, food=food)
             run = await run_task(kit, text, text)
             fields = {"task", "skills", "return_spec", "input_from_step"}
-            steps = tuple({"step": step.step_index, **step.model_dump(include=fields)} for step in run.plan.steps)
+            steps = tuple(
+                {"step": step.step_index, **step.model_dump(include=fields)}
+                for step in run.plan.steps
+            )
             assert run.plan.status == "complete" and not run.plan.replan_count
             tasks.append(Task(kind, text, steps, run.outputs))
     return tasks
@@ -66,25 +71,39 @@ def stand_in() -> ScriptedModel:
 
     def turn(messages: list[BaseMessage]) -> Line:
         move = executor_turn(messages)
-        return Line(move, delay=MODEL_SECONDS) if isinstance(move, str) else Line(calls=move, delay=MODEL_SECONDS)
+        return (
+            Line(move, delay=MODEL_SECONDS)
+            if isinstance(move, str)
+            else Line(calls=move, delay=MODEL_SECONDS)
+        )
 
     return ScriptedModel(turn)
 
 
-def spoiled(steps: Sequence[Mapping[str, Any]], fault: DraftFault, which: float) -> list[dict[str, Any]]:
+def spoiled(
+    steps: Sequence[Mapping[str, Any]], fault: DraftFault, which: float
+) -> list[dict[str, Any]]:
     """The steps with a fault in one of them; `which` is an even draw from 0 to 1 that says in which."""
     draft = [dict(step) for step in steps]
     if fault == "eleven steps":
         last = draft[-1]
-        return [*draft, *({**last, "step": number} for number in range(last["step"] + 1, MOST_STEPS + 2))]
-    takers = [step for step in draft if step["input_from_step"]] if fault == "circular input" else draft
+        return [
+            *draft,
+            *({**last, "step": number} for number in range(last["step"] + 1, MOST_STEPS + 2)),
+        ]
+    takers = (
+        [step for step in draft if step["input_from_step"]] if fault == "circular input" else draft
+    )
     step = (takers or draft)[int(which * len(takers or draft))]
     match fault:
         case "unknown skill":
             step["skills"] = (f"{step['skills'][0]}_plus",)
         case "unmet return_spec":
             spec = step["return_spec"]
-            step["return_spec"] = {**spec, "shape": {**spec["shape"], "forecast": "array<{week: integer, orders: integer}>"}}
+            step["return_spec"] = {
+                **spec,
+                "shape": {**spec["shape"], "forecast": "array<{week: integer, orders: integer}>"},
+            }
         case _:
             step["input_from_step"] = step["step"]
     return draft
@@ -113,7 +132,9 @@ class SimulatedPlanner:
         return ScriptedModel(self._turn)
 
     def _turn(self, messages: list[BaseMessage]) -> Line:
-        asked_at = max(at for at, message in enumerate(messages) if isinstance(message, HumanMessage))
+        asked_at = max(
+            at for at, message in enumerate(messages) if isinstance(message, HumanMessage)
+        )
         results = [message for message in messages[asked_at:] if isinstance(message, ToolMessage)]
         if not results:
             names = sorted({skill for step in self._task.steps for skill in step["skills"]})
@@ -121,10 +142,15 @@ class SimulatedPlanner:
         if "is taken" in str(results[-1].content):
             return Line("Handed in.", delay=MODEL_SECONDS)
         brief = json.loads(str(messages[asked_at].content).partition("\n\n")[2])
-        return Line(calls=[(SUBMIT, {"steps": self._draft(brief["first_step"])})], delay=MODEL_SECONDS)
+        return Line(
+            calls=[(SUBMIT, {"steps": self._draft(brief["first_step"])})], delay=MODEL_SECONDS
+        )
 
     def _draft(self, first: int) -> list[dict[str, Any]]:
         steps = [step for step in self._task.steps if step["step"] >= first]
-        fault, which = self.fault(self._case, self._drafts), draws(self._seed, self._case, f"place {self._drafts}").which
+        fault, which = (
+            self.fault(self._case, self._drafts),
+            draws(self._seed, self._case, f"place {self._drafts}").which,
+        )
         self._drafts += 1
         return spoiled(steps, fault, which) if fault and steps else [dict(step) for step in steps]

@@ -1,4 +1,5 @@
-"""What studies of plans run them on: a planner and an executor, a store in memory, the outlets' skills in this process."""
+"""What studies of plans run them on: a planner and an executor, a store in memory, the outlets'
+skills in this process."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
@@ -25,7 +26,17 @@ from kit.runtime.turn import run_turn
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import FIND, LOAD, SkillFault, SkillManifest, SkillResult, Skills, SkillSummary, canonical_text, text_size
+from kit.tools.skill import (
+    FIND,
+    LOAD,
+    SkillFault,
+    SkillManifest,
+    SkillResult,
+    Skills,
+    SkillSummary,
+    canonical_text,
+    text_size,
+)
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from kit.tools.tool import Toolbox
@@ -61,7 +72,9 @@ class _Lookups(SkillService):
 
     _results: dict[str, Any] = {}
 
-    def call(self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+    def call(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> Any:
         question = f"{scope.tenant} {name} {canonical_text(dict(arguments))}"
         if question not in self._results:
             self._results[question] = super().call(scope, name, arguments, key)
@@ -69,7 +82,8 @@ class _Lookups(SkillService):
 
 
 class OutletSkills:
-    """The skills of one tenant, called without a protocol between; what goes wrong is the fault that a client makes of it."""
+    """The skills of one tenant, called without a protocol between; what goes wrong is the fault
+    that a client makes of it."""
 
     def __init__(self, faults: Mapping[str, Sequence[Fault]] | None = None):
         """`faults`: skill -> what goes wrong at its first calls, in their order."""
@@ -81,22 +95,36 @@ class OutletSkills:
 
     async def load(self, name: str) -> SkillManifest | SkillFault:
         result = self._service.call(ACME, LOAD, {"skill_name": name})
-        return SkillManifest.model_validate(result) if isinstance(result, dict) else _refusal(name, result)
+        return (
+            SkillManifest.model_validate(result)
+            if isinstance(result, dict)
+            else _refusal(name, result)
+        )
 
     @asynccontextmanager
     async def step(self, allowed: Collection[str]) -> AsyncGenerator["OutletSkills"]:
         yield self
 
-    async def call(self, skill: str, arguments: Mapping[str, Any], idempotency_key: str) -> SkillResult | SkillFault:
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
         size = text_size(canonical_text(dict(arguments)))
         try:
             async with asyncio.timeout(SKILL_SECONDS):
                 result = await self._service.serve(ACME, skill, arguments, idempotency_key)
         except TimeoutError:
             ms = round(SKILL_SECONDS * 1000)
-            return SkillFault(skill=skill, reason="timeout", detail="no answer", input_size_bytes=size, duration_ms=ms)
+            return SkillFault(
+                skill=skill,
+                reason="timeout",
+                detail="no answer",
+                input_size_bytes=size,
+                duration_ms=ms,
+            )
         except SkillFailed as error:
-            return SkillFault(skill=skill, reason="failed", detail=str(error), input_size_bytes=size)
+            return SkillFault(
+                skill=skill, reason="failed", detail=str(error), input_size_bytes=size
+            )
         if not isinstance(result, dict):
             return _refusal(skill, result)
         text = canonical_text(result)
@@ -114,12 +142,16 @@ def _manifests() -> Any:
 
 
 def plan_kit(
-    folder: Path, skills: Skills, planner: BaseChatModel, executor: BaseChatModel, tools: Mapping[str, Any] | None = None
+    folder: Path,
+    skills: Skills,
+    planner: BaseChatModel,
+    executor: BaseChatModel,
+    tools: Mapping[str, Any] | None = None,
 ) -> RoutingKit:
     """A kit that plans with one model and executes with another; its lead says "Done.".
 
-    `folder`: for the files of tasks. `tools`: tool id -> a function of the services that makes another in its place. Times are
-    those of the running loop.
+    `folder`: for the files of tasks. `tools`: tool id -> a function of the services that makes
+    another in its place. Times are those of the running loop.
     """
     store = SqliteStore(":memory:")
     documents = store.open_documents()
@@ -127,16 +159,27 @@ def plan_kit(
     def clock() -> float:
         return asyncio.get_running_loop().time()
 
-    services = PlanServices(documents, skills, TempFiles(folder), TaskMemory(documents, clock), clock, LEASE)
-    own: Toolbox = {**plan_tools(services), **{name: make(services) for name, make in (tools or {}).items()}}
+    services = PlanServices(
+        documents, skills, TempFiles(folder), TaskMemory(documents, clock), clock, LEASE
+    )
+    own: Toolbox = {
+        **plan_tools(services),
+        **{name: make(services) for name, make in (tools or {}).items()},
+    }
     roles = {"planner": PLANNER_TOOLS, "executor": EXECUTOR_TOOLS}
     cards = [
-        AgentCard(id=role, description=f"The {role} of plans.", model="offline", tools=ids, policy=ROLE)
+        AgentCard(
+            id=role, description=f"The {role} of plans.", model="offline", tools=ids, policy=ROLE
+        )
         for role, ids in roles.items()
     ]
     settings = PlanSettings(planner="planner", executor="executor", budget=BUDGET)
     deck = study_deck(cards, planning=settings, guards=False)
-    models = {"orchestrator": ScriptedModel(lambda _: Line("Done.")), "planner": planner, "executor": executor}
+    models = {
+        "orchestrator": ScriptedModel(lambda _: Line("Done.")),
+        "planner": planner,
+        "executor": executor,
+    }
     team = PLAN_EXECUTE.team(deck, lambda deck: bind(deck, models, own))
     return RoutingKit(team, store, pattern=PLAN_EXECUTE)
 

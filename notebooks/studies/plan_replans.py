@@ -31,7 +31,11 @@ async def _play_script(task: Task, faults: Mapping[str, Sequence[Fault]]) -> Pla
     planner = SimulatedPlanner(0.0, 0.0)
     planner.begin(task, "script")
     with tempfile.TemporaryDirectory() as folder:
-        return await run_task(plan_kit(Path(folder), OutletSkills(faults), planner.model(), stand_in()), task.text, "script")
+        return await run_task(
+            plan_kit(Path(folder), OutletSkills(faults), planner.model(), stand_in()),
+            task.text,
+            "script",
+        )
 
 
 def spans_of(run: PlanRun) -> Iterator[Span]:
@@ -48,6 +52,11 @@ def spans_of(run: PlanRun) -> Iterator[Span]:
             case (step, "started") if step.startswith("step_"):
                 starts[step] = at
             case (step, "complete" | "failed") if step.startswith("step_"):
-                yield Span(step.replace("_", " "), starts.pop(step), at, "complete" if what == "complete" else "failed")
+                yield Span(
+                    step.replace("_", " "),
+                    starts.pop(step),
+                    at,
+                    "complete" if what == "complete" else "failed",
+                )
             case _:
                 pass

@@ -1,4 +1,5 @@
-"""Plans of drawn tasks, run in virtual time and in two processes; what a shard of them does depends on its seed alone."""
+"""Plans of drawn tasks, run in virtual time and in two processes; what a shard of them does depends
+on its seed alone."""
 
 import asyncio
 import tempfile
@@ -39,7 +40,10 @@ class DrawnRun(NamedTuple):
     @property
     def right(self) -> bool:
         """Complete, and each step of the task's own plan left what it should."""
-        return self.run.plan.status == "complete" and self.run.outputs.items() >= self.task.outputs.items()
+        return (
+            self.run.plan.status == "complete"
+            and self.run.outputs.items() >= self.task.outputs.items()
+        )
 
 
 class DraftRun(NamedTuple):
@@ -63,7 +67,9 @@ class DraftRun(NamedTuple):
     """Complete, and not right: nobody is told."""
 
 
-async def play_plans(tasks: Sequence[Task], count: int = 500, spoiled: float = 0.1) -> list[DrawnRun]:
+async def play_plans(
+    tasks: Sequence[Task], count: int = 500, spoiled: float = 0.1
+) -> list[DrawnRun]:
     """Plays `count` plans of drawn tasks over skills whose calls go wrong as CALL_FAULTS says.
 
     `spoiled`: how often a draft has a fault; all drafts are verified.
@@ -72,7 +78,8 @@ async def play_plans(tasks: Sequence[Task], count: int = 500, spoiled: float = 0
 
 
 async def play_drafts(tasks: Sequence[Task], count: int = 80, again: float = 0.2) -> list[DraftRun]:
-    """Plays `count` plans whose first draft has a fault, each of them verified and taken as it is; skills do what they should.
+    """Plays `count` plans whose first draft has a fault, each of them verified and taken as it is;
+    skills do what they should.
 
     `again`: how often a later draft has a fault, whatever it was written for.
     """
@@ -87,7 +94,9 @@ def health_of(runs: Sequence[DrawnRun]) -> PlanHealth:
 
 async def _in_shards(play: Any, count: int) -> list[Any]:
     """Plays shards of cases in two processes, and returns what they gave in the order of the cases."""
-    shards = [range(count * shard // SHARDS, count * (shard + 1) // SHARDS) for shard in range(SHARDS)]
+    shards = [
+        range(count * shard // SHARDS, count * (shard + 1) // SHARDS) for shard in range(SHARDS)
+    ]
 
     def work() -> list[Any]:
         with ProcessPoolExecutor(2, get_context("spawn")) as pool:
@@ -99,7 +108,9 @@ async def _in_shards(play: Any, count: int) -> list[Any]:
 def _plans(tasks: Sequence[Task], spoiled: float, cases: range) -> list[DrawnRun]:
     rng = Random(f"{SEED} calls {cases.start}")
     kinds, chances = [*CALL_FAULTS, "none"], [*CALL_FAULTS.values(), 1 - sum(CALL_FAULTS.values())]
-    skills = OutletSkills({skill: rng.choices(kinds, chances, k=50 * len(cases)) for skill in sorted(LOOKUPS)})  # type: ignore[arg-type]
+    skills = OutletSkills(
+        {skill: rng.choices(kinds, chances, k=50 * len(cases)) for skill in sorted(LOOKUPS)}
+    )  # type: ignore[arg-type]
     return run_virtual(_play(tasks, cases, skills, SimulatedPlanner(spoiled, spoiled), "verified"))
 
 
@@ -107,17 +118,23 @@ def _drafts(tasks: Sequence[Task], again: float, cases: range) -> list[DraftRun]
     planner = SimulatedPlanner(1.0, again)
     ways: tuple[Way, ...] = ("verified", "taken as it is")
     return [
-        _draft_run(way, one, planner) for way in ways for one in run_virtual(_play(tasks, cases, OutletSkills(), planner, way))
+        _draft_run(way, one, planner)
+        for way in ways
+        for one in run_virtual(_play(tasks, cases, OutletSkills(), planner, way))
     ]
 
 
-async def _play(tasks: Sequence[Task], cases: range, skills: OutletSkills, planner: SimulatedPlanner, way: Way) -> list[DrawnRun]:
+async def _play(
+    tasks: Sequence[Task], cases: range, skills: OutletSkills, planner: SimulatedPlanner, way: Way
+) -> list[DrawnRun]:
     runs: list[DrawnRun] = []
     with tempfile.TemporaryDirectory() as folder:
         tools = {} if way == "verified" else {SUBMIT: submit_as_it_is}
         kit = plan_kit(Path(folder), skills, planner.model(), stand_in(), tools)
         for case in cases:
-            [task] = Random(f"{SEED} task {case}").choices(tasks, [1 / len(task.steps) for task in tasks])
+            [task] = Random(f"{SEED} task {case}").choices(
+                tasks, [1 / len(task.steps) for task in tasks]
+            )
             planner.begin(task, str(case))
             runs.append(DrawnRun(case, task, await run_task(kit, task.text, f"case {case}")))
     return runs
@@ -130,23 +147,36 @@ def submit_as_it_is(services: PlanServices) -> PlanTool:
         scope = planner_scope()
         assert scope is not None
         scope.result = Draft(steps=tuple(DraftStep.model_validate(step) for step in steps))
-        for name in {skill for step in scope.result.steps for skill in step.skills} - scope.manifests.keys():
+        for name in {
+            skill for step in scope.result.steps for skill in step.skills
+        } - scope.manifests.keys():
             scope.manifests[name] = _imagined(name).model_dump(mode="json")
         return result("The plan is taken.")
 
-    return plan_tool(services, SUBMIT, "Hand in the plan.", {"steps": {"type": "array"}}, ("steps",), submit)
+    return plan_tool(
+        services, SUBMIT, "Hand in the plan.", {"steps": {"type": "array"}}, ("steps",), submit
+    )
 
 
 def _imagined(name: str) -> SkillManifest:
     some = {"type": "object"}
     words: Any = {"description": name, "capabilities": (), "limitations": (), "endpoint": name}
-    return SkillManifest(id=name, input_schema=some, output_schema=some, execution_mode="sync", idempotent=True, **words)
+    return SkillManifest(
+        id=name,
+        input_schema=some,
+        output_schema=some,
+        execution_mode="sync",
+        idempotent=True,
+        **words,
+    )
 
 
 def _draft_run(way: Way, one: DrawnRun, planner: SimulatedPlanner) -> DraftRun:
     kinds = [event.event_type for event in one.run.events]
     steps = sum(kind.startswith("step_") and kind.endswith(".started") for kind in kinds)
-    useful = sum(one.run.outputs.get(number) == output for number, output in one.task.outputs.items())
+    useful = sum(
+        one.run.outputs.get(number) == output for number, output in one.task.outputs.items()
+    )
     fault, plan = planner.fault(str(one.case), 0), one.run.plan
     assert fault is not None and plan.completed_at is not None
     return DraftRun(

@@ -44,8 +44,8 @@ class PublishedFigure(Value):
     target: float | None = None
     prompt: Literal["plain", "strict-gating"] = "plain"
     counts: Literal["exact", "whole", "reported", "ms"] = "exact"
-    """What of our rows is the same thing: every sub-agent and no other; the first reply lacks no call; a lacking call was
-    reported; milliseconds of routing."""
+    """What of our rows is the same thing: every sub-agent and no other; the first reply lacks no
+    call; a lacking call was reported; milliseconds of routing."""
 
     @property
     def rate(self) -> float:
@@ -106,22 +106,42 @@ def evidence_rows(evidence: Evidence, ours: Mapping[str, str] | None = None) -> 
     own, figures = ours or {}, {figure.id: figure for figure in evidence.figures}
     rows = [_of_figure(figure, own.get(figure.id)) for figure in evidence.figures]
     for claim in evidence.claims:
-        both = f"{own[claim.first]}; {own[claim.second]}" if {claim.first, claim.second} <= set(own) else None
+        both = (
+            f"{own[claim.first]}; {own[claim.second]}"
+            if {claim.first, claim.second} <= set(own)
+            else None
+        )
         rows.append(_of_claim(claim, figures[claim.first], figures[claim.second], both))
     return rows
 
 
 def _of_figure(figure: PublishedFigure, ours: str | None) -> EvidenceRow:
-    head = {"says": figure.says, "source": figure.source, "ours": ours or EMPTY.format(figure.needs)}
+    head = {
+        "says": figure.says,
+        "source": figure.source,
+        "ours": ours or EMPTY.format(figure.needs),
+    }
     if figure.ms is not None and figure.of is not None:
         return EvidenceRow(**head, **_of_mean(figure.ms, figure.of))
     goal = figure.target or LEVEL
     if figure.share is None:
         sample = items_for_target(figure.rate, goal) or 0
-        missing = f"{sample:,} queries, if the rate is as said" if sample else "none: the rate is the target"
-        return EvidenceRow(**head, interval="none: no sample is given", settles="nothing", missing=missing)
+        missing = (
+            f"{sample:,} queries, if the rate is as said"
+            if sample
+            else "none: the rate is the target"
+        )
+        return EvidenceRow(
+            **head, interval="none: no sample is given", settles="nothing", missing=missing
+        )
     power = target(wilson(*figure.share), goal)
-    more = "nothing: it is settled" if power.more == 0 else f"{power.more:,} more, all like these" if power.more else "no sample"
+    more = (
+        "nothing: it is settled"
+        if power.more == 0
+        else f"{power.more:,} more, all like these"
+        if power.more
+        else "no sample"
+    )
     interval = f"{power.proportion}: at least {int(100 * power.proportion.low)} %"
     return EvidenceRow(**head, interval=interval, settles=power.settles, missing=more)
 
@@ -131,10 +151,16 @@ def _of_mean(ms: float, of: int) -> dict[str, str]:
     half = z * cv / sqrt(of)
     interval = f"none given; {ms * (1 - half):,.0f} to {ms * (1 + half):,.0f} ms if the spread were half the mean"
     sample = f"{ceil((z * cv / 0.1) ** 2):,} turns for 10 % either way, with the spread published"
-    return {"interval": interval, "settles": f"an order of magnitude, from {of} turns", "missing": sample}
+    return {
+        "interval": interval,
+        "settles": f"an order of magnitude, from {of} turns",
+        "missing": sample,
+    }
 
 
-def _of_claim(claim: Claim, first: PublishedFigure, second: PublishedFigure, ours: str | None) -> EvidenceRow:
+def _of_claim(
+    claim: Claim, first: PublishedFigure, second: PublishedFigure, ours: str | None
+) -> EvidenceRow:
     head = {
         "says": claim.says,
         "source": _both(first.source, second.source),
@@ -148,7 +174,9 @@ def _of_claim(claim: Claim, first: PublishedFigure, second: PublishedFigure, our
         return EvidenceRow(
             **head,
             interval=str(difference),
-            settles="nothing: they are not told apart" if not difference.excludes(0.0) else "they differ",
+            settles="nothing: they are not told apart"
+            if not difference.excludes(0.0)
+            else "they differ",
             missing=f"{sample:,} queries for each, if one drops 1 call in 15 and the other none",
         )
     if second.share:
@@ -180,7 +208,8 @@ def _of_reports(drops: float, reports: Estimate) -> dict[str, str]:
     return {
         "interval": f"reported: {reports}",
         "settles": "that most were reported, with effort low; of effort none nothing is counted",
-        "missing": f"{sample} dropped calls, every one reported: about {sample / (1 - drops):,.0f} mixed queries at 1 drop in 15",
+        "missing": f"{sample} dropped calls, every one reported: about "
+        f"{sample / (1 - drops):,.0f} mixed queries at 1 drop in 15",
     }
 
 
@@ -191,7 +220,10 @@ def _both(first: str, second: str) -> str:
 def evidence_table(rows: Sequence[EvidenceRow], sources: Mapping[str, str]) -> str:
     """Formats the rows as a table in Markdown."""
     head = "| published | source | 95 % interval | settles | what would settle the rest | ours |"
-    lines = [f"| {r.says} | {r.source} | {r.interval} | {r.settles} | {r.missing} | *{r.ours}* |" for r in rows]
+    lines = [
+        f"| {r.says} | {r.source} | {r.interval} | {r.settles} | {r.missing} | *{r.ours}* |"
+        for r in rows
+    ]
     names = "; ".join(f"{key}: {name}" for key, name in sources.items())
     return "\n".join([head, "|---|---|---|---|---|---|", *lines, "", f"Sources. {names}."])
 
@@ -205,10 +237,13 @@ def latency_table(baselines: Sequence[LatencyBaseline]) -> str:
 
 
 async def route_stand_in() -> dict[int, Estimate]:
-    """Routes data/cases/mixed.jsonl by the offline stand-in; returns parts of a message -> share of those routed exactly."""
+    """Routes data/cases/mixed.jsonl by the offline stand-in; returns parts of a message -> share of
+    those routed exactly."""
     deck = load_deck(HOME / "cards" / "consumer")
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
-    cards = tuple(AgentCard(id=sub.id, description=sub.description, model=OFFLINE.key) for sub in subs)
+    cards = tuple(
+        AgentCard(id=sub.id, description=sub.description, model=OFFLINE.key) for sub in subs
+    )
     kit = RoutingKit(catalog_team(Catalog(cards, {card.id: card.id for card in cards})))
     right: dict[int, list[bool]] = defaultdict(list)
     for case in read_cases(HOME / "data" / "cases" / "mixed.jsonl"):
@@ -220,5 +255,13 @@ async def route_stand_in() -> dict[int, Estimate]:
 
 def stand_in_table(shares: Mapping[int, Estimate]) -> str:
     """Formats what the stand-in reaches as a table in Markdown."""
-    lines = [f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in shares.items()]
-    return "\n".join(["| parts of a message | every sub-agent called and no other | of 0.95 |", "|---|---|---|", *lines])
+    lines = [
+        f"| {parts} | {share} | {target(share, LEVEL).settles} |" for parts, share in shares.items()
+    ]
+    return "\n".join(
+        [
+            "| parts of a message | every sub-agent called and no other | of 0.95 |",
+            "|---|---|---|",
+            *lines,
+        ]
+    )

@@ -42,19 +42,26 @@ class RacingTurn(NamedTuple):
     calls: int
     """Model calls of the sub-agents, stopped ones too."""
     dollars: float
-    """Of these calls, at the assumed prices; a stopped one is billed for what it had written by then, as the kit counts it."""
+    """Of these calls, at the assumed prices; a stopped one is billed for what it had written by
+    then, as the kit counts it."""
     most: float
     """The same if a provider bills a stopped call as if it had come to its end."""
 
 
 SIMULATED = {
     "gpt-4.1-mini": PricedModel(
-        law=Law(latency=LogNormal.model_validate({"mean": 3.23, "sigma": 0.5}), tokens=LogNormal(median=60, sigma=0.4)),
+        law=Law(
+            latency=LogNormal.model_validate({"mean": 3.23, "sigma": 0.5}),
+            tokens=LogNormal(median=60, sigma=0.4),
+        ),
         price_in=0.4,
         price_out=1.6,
     ),
     "gpt-5.4-nano": PricedModel(
-        law=Law(latency=LogNormal.model_validate({"mean": 1.45, "sigma": 0.5}), tokens=LogNormal(median=60, sigma=0.4)),
+        law=Law(
+            latency=LogNormal.model_validate({"mean": 1.45, "sigma": 0.5}),
+            tokens=LogNormal(median=60, sigma=0.4),
+        ),
         price_in=0.2,
         price_out=1.25,
     ),
@@ -99,10 +106,12 @@ def play_races(
     messages: int = 400,
     seed: int = 7,
 ) -> list[RacingTurn]:
-    """Plays the same messages every way, in virtual time; blocks, so call it in a thread where a loop runs.
+    """Plays the same messages every way, in virtual time; blocks, so call it in a thread where a
+    loop runs.
 
-    `ways`: name -> models of the agents that answer: one is delegate, two or three race. The orchestrator's calls are the same in
-    all of them and in no bill. `reads`: tokens of a sub-agent's prompt.
+    `ways`: name -> models of the agents that answer: one is delegate, two or three race. The
+    orchestrator's calls are the same in all of them and in no bill. `reads`: tokens of a
+    sub-agent's prompt.
     """
 
     async def play() -> list[RacingTurn]:
@@ -119,13 +128,24 @@ def play_races(
 
 def _kit(laws: Sequence[Law], seed: int) -> RoutingKit:
     names = [AGENT, *(f"{TWIN}_{place}" for place in range(1, len(laws)))]
-    settings = {"topologies": {"chat": {AGENT: Topology(kind="race", members=tuple(names))}}} if len(names) > 1 else {}
-    cards = [AgentCard(id=name, description=f"Explains, as {name}.", model="offline") for name in names]
+    settings = (
+        {"topologies": {"chat": {AGENT: Topology(kind="race", members=tuple(names))}}}
+        if len(names) > 1
+        else {}
+    )
+    cards = [
+        AgentCard(id=name, description=f"Explains, as {name}.", model="offline") for name in names
+    ]
     root = AgentCard(id="orchestrator", description="Asks.", model="offline", sub_agents=(AGENT,))
     deck = Deck.of(
         [root, *cards],
         settings=DeckSettings.model_validate(
-            {"orchestrator": root.id, "required_blocks": (), "defaults": {"time_budget_ms": 600_000}, **settings}
+            {
+                "orchestrator": root.id,
+                "required_blocks": (),
+                "defaults": {"time_budget_ms": 600_000},
+                **settings,
+            }
         ),
     )
     models = {
@@ -135,9 +155,15 @@ def _kit(laws: Sequence[Law], seed: int) -> RoutingKit:
     return RoutingKit(with_topologies(bind(deck, models, {})))
 
 
-async def _one(way: str, message: int, kit: RoutingKit, models: Sequence[PricedModel], reads: int) -> RacingTurn:
-    with use_truth(Truth(case=f"message {message}", parts=(Part(agent=AGENT, query="explain this"),))):
-        turn = run_turn("explain this", study_session(f"{way}-{message}"), kit, history=(), in_play=())
+async def _one(
+    way: str, message: int, kit: RoutingKit, models: Sequence[PricedModel], reads: int
+) -> RacingTurn:
+    with use_truth(
+        Truth(case=f"message {message}", parts=(Part(agent=AGENT, query="explain this"),))
+    ):
+        turn = run_turn(
+            "explain this", study_session(f"{way}-{message}"), kit, history=(), in_play=()
+        )
     trace = (await turn).trace
     outer = next(span for span in trace.spans if span.kind == "agent" and span.name == AGENT)
     calls = [span for span in trace.spans if span.kind == "model" and span.agent != "orchestrator"]
@@ -176,7 +202,10 @@ def monthly_figures(runs: Sequence[RacingTurn], traffic: Traffic) -> list[Monthl
     for way in dict.fromkeys(run.way for run in runs):
         mine = [run for run in runs if run.way == way]
         seconds = [run.seconds for run in mine]
-        dollars, most = (_scale(traffic.a_month, mean([getattr(run, name) for run in mine])) for name in ("dollars", "most"))
+        dollars, most = (
+            _scale(traffic.a_month, mean([getattr(run, name) for run in mine]))
+            for name in ("dollars", "most")
+        )
         flying = traffic.busiest_a_second * sum(run.seconds * run.calls for run in mine) / len(mine)
         p50, p95 = (quantile(seconds, share, bounded=True) for share in (0.5, 0.95))
         figures.append(MonthlyFigures(way, p50, p95, dollars, most, flying))
@@ -184,7 +213,8 @@ def monthly_figures(runs: Sequence[RacingTurn], traffic: Traffic) -> list[Monthl
 
 
 def cost_points(ways: Sequence[MonthlyFigures]) -> list[dict[str, float | str]]:
-    """Returns cost against latency, a row a way; a bill's whiskers reach from what the kit counts to what a provider may bill."""
+    """Returns cost against latency, a row a way; a bill's whiskers reach from what the kit counts
+    to what a provider may bill."""
     return [
         {"name": way.way, "x": way.dollars.value, "x_low": way.dollars.low, "x_high": way.most.high}
         | {"y": way.p95.value, "y_low": way.p95.low, "y_high": way.p95.high}
@@ -193,4 +223,6 @@ def cost_points(ways: Sequence[MonthlyFigures]) -> list[dict[str, float | str]]:
 
 
 def _scale(factor: float, one: Estimate) -> Estimate:
-    return one.model_copy(update={name: factor * getattr(one, name) for name in ("value", "low", "high")})
+    return one.model_copy(
+        update={name: factor * getattr(one, name) for name in ("value", "low", "high")}
+    )

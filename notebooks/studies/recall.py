@@ -1,7 +1,9 @@
-"""What of an earlier turn the agent a conversation has moved on to still knows, hop by hop, and at what price.
+"""What of an earlier turn the agent a conversation has moved on to still knows, hop by hop, and at
+what price.
 
-The dialogues are simulated: a shopper settles on an offer with the first agent, then takes it to four others in turn. The
-orchestrator and the sub-agents are scripted; the helper model that writes prior_context is whichever is given.
+The dialogues are simulated: a shopper settles on an offer with the first agent, then takes it to
+four others in turn. The orchestrator and the sub-agents are scripted; the helper model that writes
+prior_context is whichever is given.
 """
 
 import asyncio
@@ -24,7 +26,14 @@ from studies.study_deck import ORCHESTRATOR, plain_cards, study_deck, study_sess
 
 Way = Literal["own history", "prior_context", "everything"]
 PATH = ("shop", "rewards", "support", "restaurants", "retailer_context")
-_TITLES = ("Harbor Roast", "Tavola Penne", "Brightroast Beans", "Nonna Pizza", "Ember Granola", "Slicetown Calzone")
+_TITLES = (
+    "Harbor Roast",
+    "Tavola Penne",
+    "Brightroast Beans",
+    "Nonna Pizza",
+    "Ember Granola",
+    "Slicetown Calzone",
+)
 _STORES = ("Fernfield Foods", "Harvest Market", "Pantry & Vine", "Daily Larder", "Corner Basket")
 _GOALS = ("for the wedding", "for a long journey", "as a present", "before the holidays")
 _LATER = (
@@ -34,7 +43,16 @@ _LATER = (
     ("until when is the store open", "{a} closes at nine; the branch on {b} Street at ten."),
 )
 """What is asked at each hop, and an answer that names things of its own."""
-_NAMES = ("Union Square", "Copper Lane", "Mill House", "Bluebird Cafe", "Station Gate", "Old Harbor", "Velvet Room", "North Pier")
+_NAMES = (
+    "Union Square",
+    "Copper Lane",
+    "Mill House",
+    "Bluebird Cafe",
+    "Station Gate",
+    "Old Harbor",
+    "Velvet Room",
+    "North Pier",
+)
 
 
 class Recall(NamedTuple):
@@ -54,12 +72,17 @@ class Recall(NamedTuple):
     """Lines of other agents' turns in it, as they were said."""
 
 
-async def measure(dialogues: int = 20, seed: int = 7, helper: BaseChatModel | None = None) -> list[Recall]:
+async def measure(
+    dialogues: int = 20, seed: int = 7, helper: BaseChatModel | None = None
+) -> list[Recall]:
     """Plays the same dialogues in three ways; `helper` defaults to the offline stand-in.
 
-    own history: no prior_context is written. everything: each sub-agent is shown the whole conversation (history_leaks.py).
+    own history: no prior_context is written. everything: each sub-agent is shown the whole
+    conversation (history_leaks.py).
     """
-    return await asyncio.to_thread(run_virtual, _measure(dialogues, seed, helper or OfflineModel().paced(0)))
+    return await asyncio.to_thread(
+        run_virtual, _measure(dialogues, seed, helper or OfflineModel().paced(0))
+    )
 
 
 async def _measure(dialogues: int, seed: int, helper: BaseChatModel) -> list[Recall]:
@@ -70,7 +93,9 @@ async def _measure(dialogues: int, seed: int, helper: BaseChatModel) -> list[Rec
     return rows
 
 
-async def _dialogue(way: Way, number: int, rng: random.Random, helper: BaseChatModel) -> list[Recall]:
+async def _dialogue(
+    way: Way, number: int, rng: random.Random, helper: BaseChatModel
+) -> list[Recall]:
     facts = {
         "offer": rng.choice(_TITLES),
         "id": f"of-{rng.randrange(1000, 9999)}",
@@ -85,9 +110,15 @@ async def _dialogue(way: Way, number: int, rng: random.Random, helper: BaseChatM
         await run_turn(f"{agent}: {question}", study_session(f"recall-{number}"), kit)
         thread = models[agent].seen[-1]
         prompt = "\n".join(str(message.content) for message in thread)
-        size, foreign = tokens(prompt), len(thread) - 2  # asked once, it owns nothing between the system prompt and the request
+        size, foreign = (
+            tokens(prompt),
+            len(thread) - 2,
+        )  # asked once, it owns nothing between the system prompt and the request
         if hop:
-            rows += [Recall(way, number, hop, agent, fact, words in prompt, size, foreign) for fact, words in facts.items()]
+            rows += [
+                Recall(way, number, hop, agent, fact, words in prompt, size, foreign)
+                for fact, words in facts.items()
+            ]
     kit.store.close()
     return rows
 
@@ -110,7 +141,9 @@ def _saying(reply: str) -> ScriptedModel:
 def _lead(messages: list[BaseMessage]) -> Line:
     """Asks the agent a message is addressed to, and passes on what it says."""
     last = max(place for place, message in enumerate(messages) if isinstance(message, HumanMessage))
-    results = [str(message.content) for message in messages[last:] if isinstance(message, ToolMessage)]
+    results = [
+        str(message.content) for message in messages[last:] if isinstance(message, ToolMessage)
+    ]
     if results:
         return Line(" ".join(results))
     agent, _, question = str(messages[last].content).partition(": ")
@@ -118,7 +151,11 @@ def _lead(messages: list[BaseMessage]) -> Line:
 
 
 def _team(way: Way, models: Mapping[str, ScriptedModel], helper: BaseChatModel) -> Team:
-    team = bind(study_deck(plain_cards(models)), {**models, ORCHESTRATOR: ScriptedModel(_lead), "helper": helper}, {})
+    team = bind(
+        study_deck(plain_cards(models)),
+        {**models, ORCHESTRATOR: ScriptedModel(_lead), "helper": helper},
+        {},
+    )
     if way != "prior_context":
         team = Team(team.deck, team.agents, team.root)
     return with_full_history(team) if way == "everything" else team

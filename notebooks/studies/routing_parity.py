@@ -35,7 +35,8 @@ class Scenario(Value):
 
     case: Case
     script: tuple[ScriptedReply, ...] = ()
-    """Replies for a scripted model, the retry's included; empty: it calls whom it should, single requests in words of its own."""
+    """Replies for a scripted model, the retry's included; empty: it calls whom it should, single
+    requests in words of its own."""
 
     @property
     def id(self) -> str:
@@ -70,16 +71,21 @@ class Verdict(Value):
     @property
     def right(self) -> bool:
         """The right sub-agents in the right words; the punctuation a message is cut at may stay on either side."""
-        actual, expected = ([(agent, words(query)) for agent, query in calls] for calls in (self.calls, self.scenario.calls))
+        actual, expected = (
+            [(agent, words(query)) for agent, query in calls]
+            for calls in (self.calls, self.scenario.calls)
+        )
         return actual == expected
 
 
 def read_scenarios(path: Path, agents: Collection[str]) -> tuple[Scenario, ...]:
-    """Reads a case file whose lines may hold a script, among these sub-agents. Raises DataError, as `read_cases` does."""
+    """Reads a case file whose lines may hold a script, among these sub-agents. Raises DataError, as
+    `read_cases` does."""
     cases = tuple(read_cases(path, agents))
     rows = [read_json(line) for line in read_text(path).splitlines() if line.strip()]
     return tuple(
-        Scenario.model_validate({"case": case, "script": row.get("script", ())}) for case, row in zip(cases, rows, strict=True)
+        Scenario.model_validate({"case": case, "script": row.get("script", ())})
+        for case, row in zip(cases, rows, strict=True)
     )
 
 
@@ -94,18 +100,26 @@ def report(verdicts: Sequence[Verdict], title: str) -> str:
     total = Counter(verdict.scenario.category for verdict in verdicts)
     agents = Counter(verdict.scenario.category for verdict in verdicts if verdict.agents_right)
     whole = Counter(verdict.scenario.category for verdict in verdicts if verdict.right)
-    rows = [f"{name:18} {agents[name]:3} of {n:3} agents {whole[name]:3} with words" for name, n in total.items()]
-    rows.append(f"{'all':18} {agents.total():3} of {total.total():3} agents {whole.total():3} with words")
+    rows = [
+        f"{name:18} {agents[name]:3} of {n:3} agents {whole[name]:3} with words"
+        for name, n in total.items()
+    ]
+    rows.append(
+        f"{'all':18} {agents.total():3} of {total.total():3} agents {whole.total():3} with words"
+    )
     return "\n".join([title, *rows, *_misses(verdicts)])
 
 
 def _misses(verdicts: Iterable[Verdict]) -> list[str]:
     return [
-        f"  {verdict.scenario.id}: {verdict.scenario.user!r} expected {list(verdict.scenario.calls)} called {list(verdict.calls)}"
+        f"  {verdict.scenario.id}: {verdict.scenario.user!r} expected "
+        f"{list(verdict.scenario.calls)} called {list(verdict.calls)}"
         for verdict in verdicts
         if not verdict.right
     ]
 
 
 def _calls(queries: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
-    return tuple(sorted((agent, line) for agent, query in queries.items() for line in query.split("\n")))
+    return tuple(
+        sorted((agent, line) for agent, query in queries.items() for line in query.split("\n"))
+    )

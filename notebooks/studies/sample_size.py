@@ -22,10 +22,20 @@ class Target(Value):
     @property
     def settles(self) -> str:
         """What the interval says about the figure, in a few words."""
-        return f"does not settle {self.target:g}" if self.verdict == "open" else f"excludes {self.target:g}, it is {self.verdict}"
+        return (
+            f"does not settle {self.target:g}"
+            if self.verdict == "open"
+            else f"excludes {self.target:g}, it is {self.verdict}"
+        )
 
     def __str__(self) -> str:
-        more = "" if self.more == 0 else "; no sample would part the two" if self.more is None else _MORE.format(self.more)
+        more = (
+            ""
+            if self.more == 0
+            else "; no sample would part the two"
+            if self.more is None
+            else _MORE.format(self.more)
+        )
         return f"{self.proportion}, {self.settles}{more}"
 
 
@@ -44,12 +54,15 @@ def target(proportion: Estimate, figure: float) -> Target:
 
 
 def items_for_target(rate: float, figure: float) -> int | None:
-    """Independent items until Wilson's interval of a true `rate` excludes `figure`, this often (Fleiss, Levin, Paik 2003, 2.2).
+    """Independent items until Wilson's interval of a true `rate` excludes `figure`, this often
+    (Fleiss, Levin, Paik 2003, 2.2).
 
     None where the two are the same. Raises DataError for a figure that is no share between 0 and 1.
     """
     if not 0 < figure < 1 or not 0 <= rate <= 1:
-        raise DataError(f"a rate of {rate:g} cannot be held against {figure:g}: both are shares, the target neither 0 nor 1")
+        raise DataError(
+            f"a rate of {rate:g} cannot be held against {figure:g}: both are shares, the target neither 0 nor 1"
+        )
     if rate == figure:
         return None
     sure, lucky = normal_reach(), NormalDist().inv_cdf(POWER)
@@ -65,5 +78,7 @@ def items_for_shares(first: float, second: float) -> int | None:
     if first == second:
         return None
     sure, lucky, middle = normal_reach(), NormalDist().inv_cdf(POWER), (first + second) / 2
-    spread = sure * sqrt(2 * middle * (1 - middle)) + lucky * sqrt(first * (1 - first) + second * (1 - second))
+    spread = sure * sqrt(2 * middle * (1 - middle)) + lucky * sqrt(
+        first * (1 - first) + second * (1 - second)
+    )
     return max(2, ceil((spread / (second - first)) ** 2))

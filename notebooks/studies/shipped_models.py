@@ -20,12 +20,18 @@ Rows = Sequence[Mapping[str, Any]]
 
 def read_reference(folder: Path = REFERENCE) -> list[dict[str, Any]]:
     """Reads the rows of every run that is kept: data/results/reference/<run>/results.jsonl."""
-    return [row for path in sorted(folder.glob("*/results.jsonl")) for row in read_results(path.parent)]
+    return [
+        row for path in sorted(folder.glob("*/results.jsonl")) for row in read_results(path.parent)
+    ]
 
 
 def measure_figures(figures: Iterable[PublishedFigure], rows: Rows) -> dict[str, str]:
-    """Returns figure id -> the same thing measured here, on messages for several sub-agents; of models that were run."""
-    cells = {figure.id: _measurement(figure.counts, _of(rows, figure.needs, figure.prompt)) for figure in figures}
+    """Returns figure id -> the same thing measured here, on messages for several sub-agents; of
+    models that were run."""
+    cells = {
+        figure.id: _measurement(figure.counts, _of(rows, figure.needs, figure.prompt))
+        for figure in figures
+    }
     return {name: cell for name, cell in cells.items() if cell}
 
 
@@ -34,19 +40,39 @@ def model_table(specs: Mapping[str, ModelSpec], rows: Rows) -> str:
     others = sorted({str(row["model"]) for row in rows} - set(SHIPPED_MODELS))
     ways = [(model, prompt) for model in SHIPPED_MODELS for prompt in PROMPTS]
     ways += [(model, prompt) for model in others for prompt in PROMPTS if _of(rows, model, prompt)]
-    head = "| model | prompt | published | ours: several sub-agents, every one and no other | ours: one | ours: routing, mean |"
+    head = (
+        "| model | prompt | published | ours: several sub-agents, every one and no other | "
+        "ours: one | ours: routing, mean |"
+    )
     return "\n".join(
-        [head, "|---|---|---|---|---|---|", *(_line(specs.get(model), model, prompt, rows) for model, prompt in ways)]
+        [
+            head,
+            "|---|---|---|---|---|---|",
+            *(_line(specs.get(model), model, prompt, rows) for model, prompt in ways),
+        ]
     )
 
 
 def _line(spec: ModelSpec | None, model: str, prompt: str, rows: Rows) -> str:
-    published = [_published_cell(figure) for figure in spec.published if figure.prompt == prompt] if spec is not None else []
+    published = (
+        [_published_cell(figure) for figure in spec.published if figure.prompt == prompt]
+        if spec is not None
+        else []
+    )
     mine = [row for row in rows if row["model"] == model and row["prompt"] == prompt]
-    cells = [_measurement("exact", _of(rows, model, prompt)), _measurement("exact", [row for row in mine if row["parts"] == 1])]
+    cells = [
+        _measurement("exact", _of(rows, model, prompt)),
+        _measurement("exact", [row for row in mine if row["parts"] == 1]),
+    ]
     is_model = mine and mine[0]["kind"] == "measured"
     cells.append(_measurement("ms", mine) if is_model else "not a model" if mine else "")
-    return "| " + " | ".join([model, prompt, "; ".join(published) or "nothing", *(cell or NEEDS for cell in cells)]) + " |"
+    return (
+        "| "
+        + " | ".join(
+            [model, prompt, "; ".join(published) or "nothing", *(cell or NEEDS for cell in cells)]
+        )
+        + " |"
+    )
 
 
 def _published_cell(figure: Published) -> str:
@@ -55,7 +81,11 @@ def _published_cell(figure: Published) -> str:
 
 
 def _of(rows: Rows, model: str, prompt: str) -> list[Mapping[str, Any]]:
-    return [row for row in rows if row["model"] == model and row["prompt"] == prompt and row["parts"] > 1]
+    return [
+        row
+        for row in rows
+        if row["model"] == model and row["prompt"] == prompt and row["parts"] > 1
+    ]
 
 
 def _measurement(counts: str, rows: Rows) -> str:
@@ -63,8 +93,12 @@ def _measurement(counts: str, rows: Rows) -> str:
     short = [row for row in rows if row["failsafe"] in ("caught", "retry failed", "unseen")]
     match counts:
         case "ms":
-            times = [1000 * row["routing_seconds"] for row in rows if row["routing_seconds"] is not None]
-            return _milliseconds(times, [str(row["case"]) for row in rows if row["routing_seconds"] is not None])
+            times = [
+                1000 * row["routing_seconds"] for row in rows if row["routing_seconds"] is not None
+            ]
+            return _milliseconds(
+                times, [str(row["case"]) for row in rows if row["routing_seconds"] is not None]
+            )
         case "whole":
             right, of = len(rows) - len(short), len(rows)
         case "reported":

@@ -26,15 +26,25 @@ def study_session(name: str) -> Session:
 
 def plain_cards(names: Iterable[str]) -> list[AgentCard]:
     """Returns a card without tools for each name."""
-    return [AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in names]
+    return [
+        AgentCard(id=name, description=f"Answers about {name}.", model="offline") for name in names
+    ]
 
 
 def study_deck(cards: Collection[AgentCard], cap: int = 8, **settings: Any) -> Deck:
-    """Returns a deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are more fields of deck.yaml."""
-    lead = AgentCard(id=ORCHESTRATOR, description="Asks.", model="offline", sub_agents=tuple(card.id for card in cards))
+    """Returns a deck whose orchestrator may ask these sub-agents, eight in one turn; `settings` are
+    more fields of deck.yaml."""
+    lead = AgentCard(
+        id=ORCHESTRATOR,
+        description="Asks.",
+        model="offline",
+        sub_agents=tuple(card.id for card in cards),
+    )
     return Deck.of(
         [lead, *cards],
-        settings=DeckSettings.model_validate({"orchestrator": lead.id, "required_blocks": (), "cap": cap, **settings}),
+        settings=DeckSettings.model_validate(
+            {"orchestrator": lead.id, "required_blocks": (), "cap": cap, **settings}
+        ),
         name="study",
     )
 
@@ -45,10 +55,22 @@ def kept_by(host: Host | None, team: Team) -> RoutingKit:
 
 
 def direct_context(team: Team, callees: Collection[str], cap: int = 8) -> RunContext:
-    """Returns the orchestrator's context on the running loop without a turn: for calling `dispatch` and `fan_out` directly."""
+    """Returns the orchestrator's context on the running loop without a turn: for calling `dispatch`
+    and `fan_out` directly."""
     log = TurnLog("direct", asyncio.get_running_loop().time)
     dynamic = DynamicContext(date="2026-11-01", user_id=BENCH_USER.user_id, locale="en-US")
     settings = DeckSettings(orchestrator=team.root, required_blocks=())
-    state = TurnState(log, team.agents, dynamic, "direct call", settings, SessionMemory(), Progress(log, settings), cap=cap)
+    state = TurnState(
+        log,
+        team.agents,
+        dynamic,
+        "direct call",
+        settings,
+        SessionMemory(),
+        Progress(log, settings),
+        cap=cap,
+    )
     inherited = InheritedContext(principal=BENCH_USER, episode_id="direct", locale="en-US")
-    return RunContext(state, inherited, Ledger(), log.new_span(), callees=frozenset(callees), path=team.root)
+    return RunContext(
+        state, inherited, Ledger(), log.new_span(), callees=frozenset(callees), path=team.root
+    )

@@ -17,16 +17,21 @@ def mean(values: Sequence[float]) -> Estimate:
     """A mean by Student's t; of a single value its interval is that value alone."""
     middle, n = fmean(values), len(values)
     half = student_reach(n - 1) * stdev(values) / n**0.5 if n > 1 else 0.0
-    return Estimate(value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items")
+    return Estimate(
+        value=middle, low=middle - half, high=middle + half, n=n, basis=f"mean of {n} items"
+    )
 
 
 def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
-    """The mean of `over` divided by that of `under`, item by item the same; whole items are drawn again for the interval.
+    """The mean of `over` divided by that of `under`, item by item the same; whole items are drawn
+    again for the interval.
 
     Raises DataError where the items do not pair, or `under` is nothing.
     """
     if not over or len(over) != len(under) or not sum(under):
-        raise DataError(f"{len(over)} values over {len(under)} make no ratio: measure both on the same items")
+        raise DataError(
+            f"{len(over)} values over {len(under)} make no ratio: measure both on the same items"
+        )
     resampled = redraw(np.column_stack([over, under]).astype(float), SEED, RESAMPLES)
     low, high = percentiles(resampled[:, 0] / resampled[:, 1], len(over))
     return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over))
@@ -35,15 +40,27 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
 def quantile(values: Sequence[float], share: float, *, bounded: bool = False) -> Estimate:
     """The value below which `share` of all draws lie, by nearest rank; of independent values.
 
-    The interval is that of order statistics (David and Nagaraja 2003, "Order Statistics"): it holds for every continuous law.
-    An end that so few values cannot show is infinite; `bounded`, it is the least or the greatest value, and the interval covers
-    less. Raises DataError for no value.
+    The interval is that of order statistics (David and Nagaraja 2003, "Order Statistics"): it holds
+    for every continuous law. An end that so few values cannot show is infinite; `bounded`, it is
+    the least or the greatest value, and the interval covers less. Raises DataError for no value.
     """
     if not values:
-        raise DataError("there is no value to take a percentile of: measure at least one item first")
+        raise DataError(
+            "there is no value to take a percentile of: measure at least one item first"
+        )
     ascending, total, tail = sorted(values), len(values), (1 - LEVEL) / 2
-    low = max((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) <= tail), default=0)
-    high = min((rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) >= 1 - tail), default=0)
+    low = max(
+        (rank for rank in range(1, total + 1) if binomial_share(rank - 1, total, share) <= tail),
+        default=0,
+    )
+    high = min(
+        (
+            rank
+            for rank in range(1, total + 1)
+            if binomial_share(rank - 1, total, share) >= 1 - tail
+        ),
+        default=0,
+    )
     least, greatest = (ascending[0], ascending[-1]) if bounded else (-inf, inf)
     return Estimate(
         value=percentile(ascending, share),

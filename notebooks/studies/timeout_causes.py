@@ -1,4 +1,5 @@
-"""Three ways to run out of time, and which remedy helps against which: one chosen without a diagnosis may change nothing."""
+"""Three ways to run out of time, and which remedy helps against which: one chosen without a
+diagnosis may change nothing."""
 
 import asyncio
 from collections.abc import Mapping
@@ -54,12 +55,18 @@ async def _play_faults() -> list[FaultyCall]:
             assert outcome.timing is not None
             result = "answer" if outcome.kind == "answer" else outcome.reason
             causes = tuple(diagnosis for _, diagnosis in diagnoses(trace))
-            rows.append(FaultyCall(cause, way, result, outcome.timing.ended - outcome.timing.started, causes))
+            rows.append(
+                FaultyCall(
+                    cause, way, result, outcome.timing.ended - outcome.timing.started, causes
+                )
+            )
     return rows
 
 
 def _team(cause: Cause, way: str) -> Team:
-    model: BaseChatModel = SimulatedModel(name=FIRST, law=Law(latency=LogNormal(median=FOREVER if cause == "model" else 1.0)))
+    model: BaseChatModel = SimulatedModel(
+        name=FIRST, law=Law(latency=LogNormal(median=FOREVER if cause == "model" else 1.0))
+    )
     if cause == "reasoning":
         model = ScriptedModel(lambda _: Line(calls=[("catalog", {})], delay=1.2), name=FIRST)
     tool = catalog(FOREVER) if cause == "tool" else catalog()

@@ -1,7 +1,9 @@
-"""What each remedy against time-outs buys and costs: calls of one sub-agent, as it is and with each remedy.
+"""What each remedy against time-outs buys and costs: calls of one sub-agent, as it is and with each
+remedy.
 
-The sub-agent is simulated: its models take the published times, its tool a fixed one, and how often a quick first look is
-enough is an assumption. The calls, budgets, races and hand-offs are the real ones.
+The sub-agent is simulated: its models take the published times, its tool a fixed one, and how often
+a quick first look is enough is an assumption. The calls, budgets, races and hand-offs are the real
+ones.
 """
 
 import asyncio
@@ -48,7 +50,8 @@ editor: {model: simulated-gpt-4.1-mini, policy: {time_budget_ms: 3000}, handoff:
 WAYS: Mapping[str, str] = {
     "as it is": "",
     "race": "deck: {topologies: {chat: {explainer: {kind: race, members: [explainer, quick]}}}}",
-    "fallback": "explainer: {fallback_model: simulated-gpt-5.4-nano, policy: {time_budget_ms: 8000, model_time_ms: 3000}}",
+    "fallback": "explainer: {fallback_model: simulated-gpt-5.4-nano, policy: {time_budget_ms: "
+    "8000, model_time_ms: 3000}}",
     "pipeline": "deck: {topologies: {chat: {explainer: {kind: pipeline, members: [quick, editor], bar: 0.6}}}}",
     "more time": "explainer: {policy: {time_budget_ms: 12000}}",
 }
@@ -100,11 +103,26 @@ def deck_of(way: str) -> Deck:
     change: dict[str, Any] = yaml.safe_load(WAYS[way]) or {}
     cards = [AgentCard(id="lead", description="Asks.", model="offline", sub_agents=("explainer",))]
     for name, fields in yaml.safe_load(CARDS).items():
-        own: dict[str, Any] = {"id": name, "description": f"The {name} of recommendations.", **fields, **change.get(name, {})}
+        own: dict[str, Any] = {
+            "id": name,
+            "description": f"The {name} of recommendations.",
+            **fields,
+            **change.get(name, {}),
+        }
         handoff: dict[str, Any] = own.get("handoff", {})
-        cards.append(AgentCard.model_validate({**own, "handoff": {"output_schema": _SHAPE, **handoff}}))
-    settings = DeckSettings.model_validate({"orchestrator": "lead", "required_blocks": (), **change.get("deck", {})})
-    return Deck.of(cards, settings=settings, models=_models().values(), name=f"remedies, {way}", known=["catalog"])
+        cards.append(
+            AgentCard.model_validate({**own, "handoff": {"output_schema": _SHAPE, **handoff}})
+        )
+    settings = DeckSettings.model_validate(
+        {"orchestrator": "lead", "required_blocks": (), **change.get("deck", {})}
+    )
+    return Deck.of(
+        cards,
+        settings=settings,
+        models=_models().values(),
+        name=f"remedies, {way}",
+        known=["catalog"],
+    )
 
 
 async def play_calls(ways: Iterable[str] = WAYS, count: int = 300) -> list[Call]:
@@ -124,7 +142,11 @@ def summarise(rows: Iterable[Call]) -> list[RemedySummary]:
 def _summary(way: str, part: list[Call], first: list[int]) -> RemedySummary:
     seconds, tokens, n = [row.seconds for row in part], [row.tokens for row in part], len(part)
     p50, p95 = (quantile(seconds, at) for at in (0.5, 0.95))
-    counts = (sum(row.in_time for row in part), sum(row.own for row in part), sum(row.caveat for row in part))
+    counts = (
+        sum(row.in_time for row in part),
+        sum(row.own for row in part),
+        sum(row.caveat for row in part),
+    )
     in_time, own, caveat = (share(count, n) for count in counts)
     return RemedySummary(way, in_time, p50, p95, mean(tokens), ratio(tokens, first), own, caveat)
 
@@ -140,7 +162,11 @@ async def _play_calls(ways: Iterable[str], count: int) -> list[Call]:
 async def call(team: Team, case: int) -> tuple[Outcome, Trace]:
     """Calls the sub-agent once, on the running loop; returns the outcome and its spans."""
     ctx = direct_context(team, ["explainer"])
-    with use_truth(Truth(case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),))):
+    with use_truth(
+        Truth(
+            case=f"{SEED}/{case}", parts=(Part(agent="explainer", query=REQUEST, tool="catalog"),)
+        )
+    ):
         outcome = await dispatch(AgentCall(call_id="1", agent="explainer", query=REQUEST), ctx)
     return outcome, trace_of(ctx.turn.log.events)
 
@@ -176,7 +202,9 @@ def catalog(seconds: float = TOOL_SECONDS) -> BaseTool:
         text = f"Simulated: {REQUEST}." if fits else "Simulated: nothing of the kind."
         return text, ToolResult(text=text)
 
-    return structured("catalog", "Simulated: looks for titles.", {"query": {"type": "string"}}, (), look)
+    return structured(
+        "catalog", "Simulated: looks for titles.", {"query": {"type": "string"}}, (), look
+    )
 
 
 @lru_cache(maxsize=1)

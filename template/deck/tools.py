@@ -16,7 +16,11 @@ def find_laptop(owner: str) -> str:
 
 def find_printer(floor: int = 1) -> str:
     """Names the printer on a floor."""
-    return f"The printer on floor {floor} is {PRINTERS[floor]}." if floor in PRINTERS else f"Floor {floor} has no printer."
+    return (
+        f"The printer on floor {floor} is {PRINTERS[floor]}."
+        if floor in PRINTERS
+        else f"Floor {floor} has no printer."
+    )
 
 
 def find_room(weekday: Weekday = "Monday", people: int = 2) -> str:

@@ -55,17 +55,25 @@ def test_a_tool_nobody_registered_is_named_with_its_nearest() -> None:
 
 @pytest.mark.req("PC1-FR-2")
 def test_a_model_key_nobody_registered_is_named_with_its_nearest() -> None:
-    with pytest.raises(BindError, match=r"'orchestrator' is to speak with 'ofline'.*did you mean 'offline'\?"):
+    with pytest.raises(
+        BindError, match=r"'orchestrator' is to speak with 'ofline'.*did you mean 'offline'\?"
+    ):
         bind(small_deck(["a"]), "ofline", {})
 
 
 @pytest.mark.req("PC1-NFR-6")
-def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_routes_by_schema() -> None:
+def test_an_orchestrator_model_without_concurrent_calls_is_refused_unless_it_routes_by_schema() -> (
+    None
+):
     def deck(routing: str) -> Deck:
         one = ModelSpec(key="one", provider="offline", concurrent_tool_calls=False, routing=routing)  # type: ignore[arg-type]
         lead = AgentCard(id="orchestrator", description="Routes.", model="one", sub_agents=("a",))
         cards = [lead, AgentCard(id="a", description="d", model="one")]
-        return Deck.of(cards, settings=DeckSettings(orchestrator="orchestrator", required_blocks=()), models=[one])
+        return Deck.of(
+            cards,
+            settings=DeckSettings(orchestrator="orchestrator", required_blocks=()),
+            models=[one],
+        )
 
     with pytest.raises(BindError, match="one tool call at a time"):
         bind(deck("native"))
@@ -78,8 +86,19 @@ def test_the_orchestrators_tools_are_its_own_plus_one_ask_per_sub_agent() -> Non
 
     deck = load_deck(HOME / "cards" / "consumer")
     team = bind(deck, "offline", toolbox(_nobody, _nobody))  # type: ignore[arg-type]
-    subs = ["shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context"]
-    assert sorted(names(team, "orchestrator")) == sorted(["llm_feedback", *(f"ask_{sub}" for sub in subs)])
+    subs = [
+        "shop",
+        "support",
+        "rewards",
+        "ereceipts",
+        "play",
+        "offer_details",
+        "restaurants",
+        "retailer_context",
+    ]
+    assert sorted(names(team, "orchestrator")) == sorted(
+        ["llm_feedback", *(f"ask_{sub}" for sub in subs)]
+    )
 
 
 async def _nobody(*_: Any) -> Any:
@@ -90,7 +109,13 @@ async def _nobody(*_: Any) -> Any:
 async def test_llm_feedback_stores_what_the_thumbs_store() -> None:
     from kit.tools.feedback import feedback_tool
 
-    lead = AgentCard(id="orchestrator", description="R.", model="offline", tools=("llm_feedback",), sub_agents=("a",))
+    lead = AgentCard(
+        id="orchestrator",
+        description="R.",
+        model="offline",
+        tools=("llm_feedback",),
+        sub_agents=("a",),
+    )
     say = Line(calls=[("llm_feedback", {"verdict": "bad", "note": "wrong store"})])
     kit = small_kit(ScriptedModel(), {"a": answering("A")})
     model = ScriptedModel("First answer.", say, "Thanks for telling me.")
@@ -121,7 +146,13 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
         made.append(config)
         return lookup
 
-    card = AgentCard(id="a", description="d", model="offline", tools=("lookup",), tool_config={"lookup": {"limit": 1, "x": 1}})
+    card = AgentCard(
+        id="a",
+        description="d",
+        model="offline",
+        tools=("lookup",),
+        tool_config={"lookup": {"limit": 1, "x": 1}},
+    )
     lead = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("a",))
     for flag in (False, True):
         deck = Deck.of(
@@ -147,15 +178,23 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
         Line(calls=[("lookup", {"key": "k"}), ("explode", {"key": "k"}), ("forbidden", {})]),
         lambda seen: Line(" / ".join(str(m.content) for m in seen[-3:])),
     )
-    kit = small_kit([asks("a"), stitched], {"a": worker}, {"lookup": lookup, "explode": explode}, cards=[card])
+    kit = small_kit(
+        [asks("a"), stitched], {"a": worker}, {"lookup": lookup, "explode": explode}, cards=[card]
+    )
     reply = await run_turn("look it up", ALICE, kit)
-    assert reply.text.startswith("value of k / This data is unavailable right now. / You have no such tool.")
+    assert reply.text.startswith(
+        "value of k / This data is unavailable right now. / You have no such tool."
+    )
     errors = {s.name: s.error for s in reply.trace.spans if s.kind == "tool"}
-    assert "secret=/srv/x" in (errors["explode"] or "") and "not on the card" in (errors["forbidden"] or "")
+    assert "secret=/srv/x" in (errors["explode"] or "") and "not on the card" in (
+        errors["forbidden"] or ""
+    )
 
 
 async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
-    card = AgentCard(id="a", description="d", model="offline", tools=("lookup",), policy={"max_tool_calls": 3})  # type: ignore[arg-type]
+    card = AgentCard(
+        id="a", description="d", model="offline", tools=("lookup",), policy={"max_tool_calls": 3}
+    )  # type: ignore[arg-type]
     endless = ScriptedModel(lambda _: Line(calls=[("lookup", {"key": "k"})]))
     kit = small_kit([asks("a"), stitched], {"a": endless}, {"lookup": lookup}, cards=[card])
     reply = await run_turn("look it up", ALICE, kit)

@@ -23,7 +23,16 @@ from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS
 
 CARDS = Path(__file__).parents[2] / "cards"
-VERTICALS = ("shop", "support", "rewards", "ereceipts", "play", "offer_details", "restaurants", "retailer_context")
+VERTICALS = (
+    "shop",
+    "support",
+    "rewards",
+    "ereceipts",
+    "play",
+    "offer_details",
+    "restaurants",
+    "retailer_context",
+)
 REQUIRED = ("persona-fetch-assistant", "format-conversational", "safety-base")
 
 
@@ -64,7 +73,11 @@ def test_eight_verticals_ship_each_with_tools_and_blocks_of_its_own(deck: Deck):
     tools = [tool for name in VERTICALS for tool in deck.cards[name].tools]
     assert len(tools) == len(set(tools)) >= 2 * len(VERTICALS)
     for name in VERTICALS:
-        owned = [block.category for block in plan_prompt(deck.cards[name], deck).blocks if block.owner == name]
+        owned = [
+            block.category
+            for block in plan_prompt(deck.cards[name], deck).blocks
+            if block.owner == name
+        ]
         assert owned == ["persona", "instructions", "capabilities"]
 
 
@@ -73,7 +86,10 @@ def test_every_sub_agent_of_the_orchestrator_resolves_to_a_card(deck: Deck, card
     root = deck.cards["orchestrator"]
     assert tuple(card.id for card in deck.active_sub_agents(root)) == VERTICALS
     edit(cards / "consumer" / "orchestrator.yaml", "- rewards\n", "- reward\n")
-    with pytest.raises(DeckError, match=r"orchestrator\.yaml:\d+: unknown sub-agent 'reward': did you mean 'rewards'"):
+    with pytest.raises(
+        DeckError,
+        match=r"orchestrator\.yaml:\d+: unknown sub-agent 'reward': did you mean 'rewards'",
+    ):
         load_deck(cards / "consumer")
 
 
@@ -86,18 +102,36 @@ def test_every_routing_description_takes_200_to_400_tokens(deck: Deck):
 @pytest.mark.parametrize(
     ("message", "asked"),
     [
-        ("my receipt didn't scan, how many points do I have, and find coffee deals", ["support", "rewards", "shop"]),
+        (
+            "my receipt didn't scan, how many points do I have, and find coffee deals",
+            ["support", "rewards", "shop"],
+        ),
         ("my receipt didn't scan", ["support"]),
         ("what was the total on my last e-receipt", ["ereceipts"]),
         ("when does the yogurt offer expire", ["offer_details"]),
         ("what level am I on in the farm game", ["play"]),
-        ("where can I get tacos tonight, and is the pharmacy open on Sunday?", ["restaurants", "retailer_context"]),
+        (
+            "where can I get tacos tonight, and is the pharmacy open on Sunday?",
+            ["restaurants", "retailer_context"],
+        ),
     ],
 )
-def test_the_descriptions_alone_tell_the_verticals_apart(deck: Deck, message: str, asked: list[str]):
-    schema = {"type": "object", "properties": {"query": {"type": "string"}, "intent_count": {"type": "integer"}}}
+def test_the_descriptions_alone_tell_the_verticals_apart(
+    deck: Deck, message: str, asked: list[str]
+):
+    schema = {
+        "type": "object",
+        "properties": {"query": {"type": "string"}, "intent_count": {"type": "integer"}},
+    }
     tools = [
-        {"type": "function", "function": {"name": sub.tool_name, "description": sub.description, "parameters": schema}}
+        {
+            "type": "function",
+            "function": {
+                "name": sub.tool_name,
+                "description": sub.description,
+                "parameters": schema,
+            },
+        }
         for sub in deck.active_sub_agents(deck.cards["orchestrator"])
     ]
     prompt = plan_prompt(deck.cards["orchestrator"], deck).prefix
@@ -125,7 +159,9 @@ def test_a_vertical_can_neither_own_nor_shadow_a_platform_block(cards: Path):
         ("shop", "'shop' shadows the platform block 'safety-base'"),
         ("platform", "may not own a platform block"),
     ):
-        mine.write_text(f"---\nid: safety-base\ncategory: safety\nowner: {owner}\n---\nAnything goes.\n")
+        mine.write_text(
+            f"---\nid: safety-base\ncategory: safety\nowner: {owner}\n---\nAnything goes.\n"
+        )
         with pytest.raises(DeckError, match=refusal):
             load_deck(cards / "consumer")
 
@@ -133,7 +169,9 @@ def test_a_vertical_can_neither_own_nor_shadow_a_platform_block(cards: Path):
 @pytest.mark.req("PC1-S5.7c", "PC1-FR-12", "PC1-S9.1-2", "PC1-S9.5-2")
 def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
     (cards / "blocks" / "platform" / "safety-base.md").unlink()
-    with pytest.raises(DeckError, match=r"deck\.yaml:\d+: required block 'safety-base' is not in the registry"):
+    with pytest.raises(
+        DeckError, match=r"deck\.yaml:\d+: required block 'safety-base' is not in the registry"
+    ):
         load_deck(cards / "consumer")
 
 
@@ -146,7 +184,9 @@ def test_a_deck_whose_platform_block_is_gone_is_refused(cards: Path):
         ("platform/safety-base.md", {*VERTICALS, "orchestrator"}),
     ],
 )
-def test_an_edit_of_one_block_file_reaches_exactly_its_users(cards: Path, block: str, users: set[str]):
+def test_an_edit_of_one_block_file_reaches_exactly_its_users(
+    cards: Path, block: str, users: set[str]
+):
     before = prefixes(load_deck(cards / "consumer"))
     with (cards / "blocks" / block).open("a", encoding="utf-8") as file:
         file.write("Mention the weather.\n")
@@ -169,23 +209,41 @@ prompt_blocks: [persona-pharmacy, instructions-pharmacy, safety-financial]
 @pytest.mark.req("PC1-S5.9", "PC1-S4.3")
 def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(cards: Path):
     before = load_deck(cards / "consumer")
-    (cards / "consumer" / "pharmacy.yaml").write_text(NINTH.format(words="Compares what a prescription costs. " * 24))
+    (cards / "consumer" / "pharmacy.yaml").write_text(
+        NINTH.format(words="Compares what a prescription costs. " * 24)
+    )
     folder = cards / "blocks" / "pharmacy"
     folder.mkdir()
     for category in ("persona", "instructions"):
-        text = f"---\nid: {category}-pharmacy\ncategory: {category}\nowner: pharmacy\n---\nThe {category} of the pharmacy.\n"
+        text = (
+            f"---\nid: {category}-pharmacy\ncategory: {category}\nowner: pharmacy\n---\nThe "
+            f"{category} of the pharmacy.\n"
+        )
         (folder / f"{category}-pharmacy.md").write_text(text)
-    edit(cards / "consumer" / "orchestrator.yaml", "  - retailer_context\n", "  - retailer_context\n  - pharmacy\n")
+    edit(
+        cards / "consumer" / "orchestrator.yaml",
+        "  - retailer_context\n",
+        "  - retailer_context\n  - pharmacy\n",
+    )
 
     after = load_deck(
-        cards / "consumer", known=[*(tool for c in before.cards.values() for tool in c.tools), "find_prescription_prices"]
+        cards / "consumer",
+        known=[
+            *(tool for c in before.cards.values() for tool in c.tools),
+            "find_prescription_prices",
+        ],
     )
 
     assert after.warnings == ()
     newcomer = after.cards["pharmacy"]
     assert after.active_sub_agents(after.cards["orchestrator"])[-1] is newcomer
     prompt = plan_prompt(newcomer, after)
-    assert [block.id for block in prompt.blocks] == [*REQUIRED, "persona-pharmacy", "instructions-pharmacy", "safety-financial"]
+    assert [block.id for block in prompt.blocks] == [
+        *REQUIRED,
+        "persona-pharmacy",
+        "instructions-pharmacy",
+        "safety-financial",
+    ]
     assert "The persona of the pharmacy.\n\nThe instructions of the pharmacy." in prompt.prefix
     old = prefixes(before)
     assert {name: text for name, text in prefixes(after).items() if name != "pharmacy"} == old
@@ -195,7 +253,9 @@ def test_a_ninth_vertical_is_a_card_its_blocks_and_one_line(cards: Path):
 def test_a_vertical_of_the_consumer_deck_cannot_become_an_orchestrator(cards: Path):
     with (cards / "consumer" / "shop.yaml").open("a") as file:
         file.write("sub_agents: [offer_details]\n")
-    with pytest.raises(DeckError, match=r"shop\.yaml:\d+: card 'shop' declares sub_agents; only the orchestrator"):
+    with pytest.raises(
+        DeckError, match=r"shop\.yaml:\d+: card 'shop' declares sub_agents; only the orchestrator"
+    ):
         load_deck(cards / "consumer")
 
 
@@ -214,21 +274,35 @@ def test_the_shipped_layers_of_tool_configuration_take_effect():
         deck = load_deck(CARDS / "consumer", environment=environment, flags=flags)
         return deck.tool_config(deck.cards["shop"], "search_offers")["limit"]
 
-    assert (limit("default"), limit("production"), limit("production", wide_search=True)) == (5, 8, 12)
+    assert (limit("default"), limit("production"), limit("production", wide_search=True)) == (
+        5,
+        8,
+        12,
+    )
 
 
 @pytest.mark.req("PC1-S5.5")
 def test_two_shoppers_share_nearly_the_whole_prompt_of_the_orchestrator(deck: Deck):
     plan = plan_prompt(deck.cards["orchestrator"], deck)
-    one = DynamicContext(date="2026-03-01", user_id="u-000001", locale="en-US", location="Austin, TX")
-    other = DynamicContext(date="2026-03-02", user_id="u-999999", locale="es-MX", location="Reno, NV", in_play=("shop",))
+    one = DynamicContext(
+        date="2026-03-01", user_id="u-000001", locale="en-US", location="Austin, TX"
+    )
+    other = DynamicContext(
+        date="2026-03-02",
+        user_id="u-999999",
+        locale="es-MX",
+        location="Reno, NV",
+        in_play=("shop",),
+    )
     assert shared_prefix_ratio(plan.assemble(one), plan.assemble(other)) > 0.95
 
 
 @pytest.mark.req("SAT-17")
 def test_the_routing_block_carries_every_rule_of_the_source(deck: Deck):
     text = deck.blocks["instructions-routing"].text
-    found: list[tuple[str, str]] = re.findall(r"^<(\w+)>(.*?)</\1>", text.removeprefix("<routing>\n"), re.DOTALL | re.MULTILINE)
+    found: list[tuple[str, str]] = re.findall(
+        r"^<(\w+)>(.*?)</\1>", text.removeprefix("<routing>\n"), re.DOTALL | re.MULTILINE
+    )
     rules = {name: " ".join(rule.split()) for name, rule in found}
     assert text in plan_prompt(deck.cards["orchestrator"], deck).prefix
     for rule, words in {
@@ -239,7 +313,11 @@ def test_the_routing_block_carries_every_rule_of_the_source(deck: Deck):
         "images": ("receipt goes to ask_support", "product or a shelf goes to ask_shop"),
         "greetings": ("greetings, thanks, acknowledgements", "call nothing"),
         "preamble": ("Before you call tools", "one short sentence"),
-        "top_n": ("Never call more tools than the limit", "most relevant", "tell the shopper which parts"),
+        "top_n": (
+            "Never call more tools than the limit",
+            "most relevant",
+            "tell the shopper which parts",
+        ),
         "own_up": ("fail, come back incomplete, or be left out", "Say so in plain words"),
     }.items():
         for phrase in words:
@@ -254,7 +332,10 @@ def test_the_twelve_support_topics_are_the_same_in_card_and_routing_block(deck: 
         "missing_points ereceipts rejected_receipt rewards fetch_shop fetch_play fetch_card point_pass referrals "
         "profile_help goodrx social"
     )
-    taxonomy = re.findall(r"(\w+)\s\(", deck.blocks["instructions-routing"].text.split("<support_taxonomy>")[1].split("</")[0])
+    taxonomy = re.findall(
+        r"(\w+)\s\(",
+        deck.blocks["instructions-routing"].text.split("<support_taxonomy>")[1].split("</")[0],
+    )
     assert taxonomy == list(topics)
     assert fields["support_summary"].max_length == 299
 
@@ -262,7 +343,10 @@ def test_the_twelve_support_topics_are_the_same_in_card_and_routing_block(deck: 
 def test_every_status_has_words(deck: Deck):
     manga = load_deck(CARDS / "manga")
     own = ENGLISH.statuses.model_dump()
-    assert own.keys() == OWN.keys() and {*deck.settings.status_phrases, *manga.settings.status_phrases, *own} == STATUSES
+    assert (
+        own.keys() == OWN.keys()
+        and {*deck.settings.status_phrases, *manga.settings.status_phrases, *own} == STATUSES
+    )
 
 
 @pytest.mark.req("PC1-FR-1", "PC1-S5.2")
@@ -296,4 +380,6 @@ def test_no_model_that_ships_fails_to_orchestrate(deck: Deck):
 def test_no_block_or_card_names_a_user_or_a_place(deck: Deck):
     """Per-user values stay in the suffix; a template in a block would put them in the prefix."""
     for card in deck.cards.values():
-        assert not re.search(r"\{[a-z_]*(user|location|date|locale)[a-z_]*\}", plan_prompt(card, deck).prefix)
+        assert not re.search(
+            r"\{[a-z_]*(user|location|date|locale)[a-z_]*\}", plan_prompt(card, deck).prefix
+        )

@@ -1,4 +1,5 @@
-"""The composition design's own tests that no other file has (PC1 9.1, 9.2, 9.4): from card to agent, and whole dialogues."""
+"""The composition design's own tests that no other file has (PC1 9.1, 9.2, 9.4): from card to
+agent, and whole dialogues."""
 
 import re
 from collections import Counter
@@ -44,8 +45,15 @@ MIXED: Mapping[str, tuple[str, ...]] = {
     "find coffee deals and tell me how many points I have": ("shop", "rewards"),
     "my receipt didn't scan, and which games can I play for points?": ("support", "play"),
     "show me my latest e-receipts and find a pizza place nearby": ("ereceipts", "restaurants"),
-    "which offers end soon, and when does Harvest Market open?": ("offer_details", "retailer_context"),
-    "my receipt didn't scan, show me my latest e-receipts, and find coffee deals": ("support", "ereceipts", "shop"),
+    "which offers end soon, and when does Harvest Market open?": (
+        "offer_details",
+        "retailer_context",
+    ),
+    "my receipt didn't scan, show me my latest e-receipts, and find coffee deals": (
+        "support",
+        "ereceipts",
+        "shop",
+    ),
     "find a pizza place nearby, when does Harvest Market open, and which games can I play for points?": (
         "restaurants",
         "retailer_context",
@@ -55,11 +63,16 @@ MIXED: Mapping[str, tuple[str, ...]] = {
 
 
 def started(reply: Reply) -> dict[str, AgentStarted]:
-    return {event.body.agent: event.body for event in reply.events if isinstance(event.body, AgentStarted)}
+    return {
+        event.body.agent: event.body
+        for event in reply.events
+        if isinstance(event.body, AgentStarted)
+    }
 
 
 def lead_asking(*names: str, own: tuple[str, ...] = ()) -> ScriptedModel:
-    """An orchestrator that hands the whole message to each of these at once, calls its own tools, and joins what comes back."""
+    """An orchestrator that hands the whole message to each of these at once, calls its own tools,
+    and joins what comes back."""
 
     def say(messages: list[BaseMessage]) -> Line:
         if isinstance(messages[-1], ToolMessage):
@@ -90,7 +103,9 @@ async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implem
         return ConfiguredTool(make)
 
     models = {
-        name: ScriptedModel(Line(calls=[(tool_id, {}) for tool_id in tools]), lambda _: Line("Done."))
+        name: ScriptedModel(
+            Line(calls=[(tool_id, {}) for tool_id in tools]), lambda _: Line("Done.")
+        )
         for name, tools in listed.items()
     }
     subs = deck.cards["orchestrator"].sub_agents
@@ -104,7 +119,9 @@ async def test_each_tool_id_of_each_card_is_made_at_bind_and_runs_its_own_implem
     assert len(made) == before, "nothing is made for a turn"
     for name, tools in listed.items():
         results = [str(m.content) for m in models[name].seen[-1] if isinstance(m, ToolMessage)]
-        assert [text for text in results if text.endswith(" ran")] == [f"{tool_id} ran" for tool_id in tools], name
+        assert [text for text in results if text.endswith(" ran")] == [
+            f"{tool_id} ran" for tool_id in tools
+        ], name
 
 
 def block_texts() -> dict[str, str]:
@@ -114,7 +131,9 @@ def block_texts() -> dict[str, str]:
 
 
 @pytest.mark.req("PC1-S9.1-2", "PC1-S9.1-4", "PC1-S9.1-5")
-async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request() -> None:
+async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_blocks_and_last_the_request() -> (
+    None
+):
     deck, texts = load_deck(CARDS / "consumer"), block_texts()
     required = yaml.safe_load((CARDS / "consumer" / "deck.yaml").read_text())["required_blocks"]
     models = {card.id: answering("Done.") for card in deck.active()}
@@ -132,8 +151,15 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
         blocks = [texts[block] for block in named if deck.on(deck.blocks[block].flag)]
         if name == "orchestrator":
             blocks.append(f"{routing}\nWhen no tool fits: ask_shop")
-        limit = f"\nIn this turn the limit is another: call at most {len(subs)} tools." if name == "orchestrator" else ""
-        assert len(blocks) >= 6 and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]) + limit, name
+        limit = (
+            f"\nIn this turn the limit is another: call at most {len(subs)} tools."
+            if name == "orchestrator"
+            else ""
+        )
+        assert (
+            len(blocks) >= 6
+            and str(model.seen[0][0].content) == "\n\n".join([*blocks, request]) + limit
+        ), name
 
 
 # What can be discovered
@@ -141,22 +167,36 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
 
 @pytest.mark.req("PC1-S9.4-1")
 @pytest.mark.parametrize("listed", [("b",), ("c", "a"), ("a", "b", "c"), ()], ids=",".join)
-async def test_a_card_can_be_asked_exactly_when_sub_agents_lists_it(listed: tuple[str, ...]) -> None:
-    card = AgentCard(id="orchestrator", role="orchestrator", description="Routes.", model="offline", sub_agents=listed)
+async def test_a_card_can_be_asked_exactly_when_sub_agents_lists_it(
+    listed: tuple[str, ...],
+) -> None:
+    card = AgentCard(
+        id="orchestrator",
+        role="orchestrator",
+        description="Routes.",
+        model="offline",
+        sub_agents=listed,
+    )
     models = {name: answering(f"from {name}") for name in "abc"}
     kit = small_kit(lead_asking(*models), models, cards=[card])
     bound = kit.team.orchestrator.model.runnable
     seen = [schema["function"]["name"] for schema in getattr(bound, "kwargs", {}).get("tools", ())]
     assert seen == [f"ask_{name}" for name in listed]
     reply = await run_turn("one thing", ALICE, kit)
-    assert {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)} == set(listed)
-    refused = {e.body.name: e.body.because for e in reply.events if isinstance(e.body, AccessDenied)}
+    assert {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)} == set(
+        listed
+    )
+    refused = {
+        e.body.name: e.body.because for e in reply.events if isinstance(e.body, AccessDenied)
+    }
     assert refused == {f"ask_{name}": "not_on_card" for name in set(models) - set(listed)}
     assert {name for name, model in models.items() if model.seen} == set(listed)
 
 
 @pytest.mark.req("PC1-S9.4-2")
-def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_that_name(tmp_path: Path) -> None:
+def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_that_name(
+    tmp_path: Path,
+) -> None:
     async def nobody(*_: Any) -> Any:
         raise AssertionError("nothing is called at bind")
 
@@ -164,7 +204,9 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
     for card in deck.cards.values():
         for reference in card.tools:
             entry = box[reference]
-            made = entry if isinstance(entry, BaseTool) else entry(deck.tool_config(card, reference))
+            made = (
+                entry if isinstance(entry, BaseTool) else entry(deck.tool_config(card, reference))
+            )
             assert isinstance(made, BaseTool) and made.name == reference and made.description
     wrong = "id: a\ndescription: A.\nmodel: offline\ntools:\n  - {name: search_offers}\n"
     for name, text in {"deck.yaml": "orchestrator: a\n", "a.yaml": wrong}.items():
@@ -175,14 +217,18 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
 
 @pytest.mark.req("PC1-S9.4-2")
 @pytest.mark.parametrize("form", ["a tool", "a factory"])
-async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_same_reference(form: str) -> None:
+async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_same_reference(
+    form: str,
+) -> None:
     @tool
     def lookup(key: str) -> str:
         """Look a key up."""
         return f"value of {key}"
 
     card = AgentCard(id="a", description="A.", model="offline", tools=("lookup",))
-    worker = ScriptedModel(Line(calls=[("lookup", {"key": "k"})]), lambda seen: Line(str(seen[-1].content)))
+    worker = ScriptedModel(
+        Line(calls=[("lookup", {"key": "k"})]), lambda seen: Line(str(seen[-1].content))
+    )
     entry = lookup if form == "a tool" else ConfiguredTool(lambda _: lookup)
     kit = small_kit(lead_asking("a"), {"a": worker}, {"lookup": entry}, [card])
     assert (await run_turn("look it up", ALICE, kit)).text == "value of k"
@@ -195,13 +241,17 @@ async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_s
 async def test_single_and_mixed_questions_of_every_vertical_go_where_they_belong() -> None:
     verticals = set(load_deck(CARDS / "consumer").cards["orchestrator"].sub_agents)
     assert set(QUESTIONS) == verticals == {name for names in MIXED.values() for name in names}
-    expected = {question: (name,) for name, questions in QUESTIONS.items() for question in questions} | dict(MIXED)
+    expected = {
+        question: (name,) for name, questions in QUESTIONS.items() for question in questions
+    } | dict(MIXED)
     async with open_kit(EMBEDDED) as kit:
         for question, names in expected.items():
             reply = await kit.ask(question, kit.session(question))
             assert set(reply.routing.invoked) == set(names), question
             asked = {name: body.query for name, body in started(reply).items()}
-            assert all(query.strip(" ?.,") in question for query in asked.values()), "each in the user's own words"
+            assert all(query.strip(" ?.,") in question for query in asked.values()), (
+                "each in the user's own words"
+            )
             assert len(set(asked.values())) == len(names), "and each its own part"
             assert all(isinstance(outcome, Answer) for outcome in reply.outcomes), question
 
@@ -222,7 +272,9 @@ def told_of(name: str, tool_id: str, argument: str = "query") -> ScriptedModel:
 
 
 @pytest.mark.req("PC1-S9.2-5", "PC2-S9.2-6")
-async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others_named_is_understood() -> None:
+async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others_named_is_understood() -> (
+    None
+):
     models = {
         "*": "offline",
         "offer_details": told_of(OFFER, "get_offer_terms"),
@@ -246,15 +298,21 @@ async def test_over_a_dialogue_with_switches_routing_stays_right_and_what_others
             replies[message] = await kit.ask(message, session)
             assert replies[message].routing.invoked == names, message
     offers, points, terms, thanks, store, back, _, more, last = replies.values()
-    found = [c.payload["title"] for o in offers.outcomes if isinstance(o, Answer) for c in o.components]
+    found = [
+        c.payload["title"] for o in offers.outcomes if isinstance(o, Answer) for c in o.components
+    ]
     assert OFFER in found[0] and STORE in offers.text, "another agent named both"
     assert OFFER not in points.text, "and the turn in between did not"
     assert started(offers)["shop"].prior_context is None, "at first there is nothing to carry"
     assert OFFER in str(started(terms)["offer_details"].prior_context)
     assert re.search(rf"200 points on {OFFER} 12 oz .*Limit 5 per account", terms.text)
-    assert STORE in str(started(store)["retailer_context"].prior_context), "small talk in between is no switch"
+    assert STORE in str(started(store)["retailer_context"].prior_context), (
+        "small talk in between is no switch"
+    )
     assert store.text.startswith(f"{STORE} (") and " open " in store.text
-    assert all(body.prior_context for body in started(back).values()), "both come back from elsewhere"
+    assert all(body.prior_context for body in started(back).values()), (
+        "both come back from elsewhere"
+    )
     assert started(more)["restaurants"].prior_context is None, "no switch, nothing carried"
     assert "Ember Pizza" in str(started(last)["rewards"].prior_context)
     assert thanks.status == "ok" and not thanks.outcomes

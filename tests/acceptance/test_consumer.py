@@ -21,7 +21,13 @@ async def test_a_mixed_question_gets_its_one_true_answer_composed_from_three_age
         true = truth(load_world(EMBEDDED.data), session.principal, "coffee")
     assert set(reply.routing.invoked) == {"support", "rewards", "shop"}
     assert f"{true.points:,}" in reply.text
-    shown = {c.payload["id"] for o in reply.outcomes if o.kind == "answer" for c in o.components if c.type == "offer"}
+    shown = {
+        c.payload["id"]
+        for o in reply.outcomes
+        if o.kind == "answer"
+        for c in o.components
+        if c.type == "offer"
+    }
     assert shown and shown <= true.offer_ids
     assert re.search(r"scan", reply.text)
 

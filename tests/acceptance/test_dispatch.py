@@ -35,12 +35,16 @@ def kinds(reply: Reply) -> list[str]:
 
 
 def started(reply: Reply, agent: str) -> Event:
-    return next(e for e in reply.events if isinstance(e.body, AgentStarted) and e.body.agent == agent)
+    return next(
+        e for e in reply.events if isinstance(e.body, AgentStarted) and e.body.agent == agent
+    )
 
 
 @pytest.mark.req("PC2-AC-1", "PC2-FR-1", "PC2-FR-2", "PC1-FR-4", "PC2-S9.1-1")
 def test_orchestrator_sees_exactly_one_ask_tool_per_sub_agent_with_the_cards_description() -> None:
-    kit = small_kit([], {"shop": answering("a"), "rewards": answering("b"), "support": answering("c")})
+    kit = small_kit(
+        [], {"shop": answering("a"), "rewards": answering("b"), "support": answering("c")}
+    )
     seen = {tool["name"]: tool["description"] for tool in tools_seen(kit)}
     assert seen == {
         "ask_shop": "Answers questions about shop.",
@@ -64,10 +68,17 @@ def test_an_agent_not_bound_is_never_found_at_run_time() -> None:
 
 @pytest.mark.req("PC2-AC-2", "PC2-FR-3", "PC2-FR-4", "PC1-FR-3", "PC1-S9.2-2", "PC2-S9.2-1")
 async def test_single_intent_is_one_call_one_agent_one_result_one_composition() -> None:
-    kit = small_kit([asks("shop"), Line("Composed by the orchestrator.")], {"shop": answering("raw words of shop")})
+    kit = small_kit(
+        [asks("shop"), Line("Composed by the orchestrator.")],
+        {"shop": answering("raw words of shop")},
+    )
     reply = await run_turn("find coffee", ALICE, kit)
     models = [e.body for e in reply.events if isinstance(e.body, ModelStarted)]
-    assert [(m.agent, m.purpose) for m in models] == [("orchestrator", "decide"), ("shop", "work"), ("orchestrator", "compose")]
+    assert [(m.agent, m.purpose) for m in models] == [
+        ("orchestrator", "decide"),
+        ("shop", "work"),
+        ("orchestrator", "compose"),
+    ]
     tree = [(depth, span.kind, span.agent) for depth, span in reply.trace.rows()]
     assert tree == [
         (0, "turn", ""),
@@ -85,7 +96,10 @@ async def test_single_intent_is_one_call_one_agent_one_result_one_composition() 
 
 @pytest.mark.req("PC2-AC-3", "PC2-FR-6", "PC1-S9.2-3", "PC2-S9.2-2")
 async def test_two_intents_overlap_and_the_turn_waits_for_the_slowest_only() -> None:
-    kit = small_kit([asks("shop", "rewards"), stitched], {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)})
+    kit = small_kit(
+        [asks("shop", "rewards"), stitched],
+        {"shop": answering("A", 0.2), "rewards": answering("B", 3.0)},
+    )
     reply = await run_turn("coffee and points", ALICE, kit)
     shop, rewards = (o.timing for o in reply.outcomes)
     assert shop and rewards and shop.started == rewards.started
@@ -100,14 +114,18 @@ async def test_eight_agents_of_200_ms_take_exactly_200_ms_of_virtual_time() -> N
     reply = await run_turn("everything", ALICE, kit)
     spans = [s for s in reply.trace.spans if s.kind == "agent"]
     assert len(spans) == 8
-    assert max(s.ended or 9 for s in spans) - min(s.started for s in spans) == pytest.approx(0.2, abs=1e-9)
+    assert max(s.ended or 9 for s in spans) - min(s.started for s in spans) == pytest.approx(
+        0.2, abs=1e-9
+    )
 
 
 @pytest.mark.req("PC2-FR-6")
 @pytest.mark.realtime
 async def test_eight_agents_of_200_ms_take_little_more_than_200_ms_of_real_time() -> None:
     ids = [f"a{i}" for i in range(8)]
-    kit = small_kit(ScriptedModel(*[asks(*ids), stitched] * 20), {i: answering(i, 0.2) for i in ids}, cap=8)
+    kit = small_kit(
+        ScriptedModel(*[asks(*ids), stitched] * 20), {i: answering(i, 0.2) for i in ids}, cap=8
+    )
     taken = [9.0]
     while min(taken) > 0.2 * 1.15 and len(taken) <= 20:  # a busy machine may need several tries
         number = len(taken)
@@ -167,7 +185,9 @@ async def test_a_raising_agent_cancels_no_sibling_and_leaks_no_word() -> None:
 
 
 async def test_an_agent_that_hangs_ends_at_its_own_budget_exactly() -> None:
-    card = AgentCard(id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=2000))
+    card = AgentCard(
+        id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=2000)
+    )
     models = {"slow": answering("too late", 12.0), "b": answering("B")}
     kit = small_kit([asks("slow", "b"), stitched], models, cards=[card])
     reply = await run_turn("two things", ALICE, kit)
@@ -179,7 +199,9 @@ async def test_an_agent_that_hangs_ends_at_its_own_budget_exactly() -> None:
 
 @pytest.mark.realtime
 async def test_an_agent_that_hangs_ends_at_its_own_budget_in_real_time() -> None:
-    card = AgentCard(id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=300))
+    card = AgentCard(
+        id="slow", description="Is slow.", model="offline", policy=Policy(time_budget_ms=300)
+    )
     kit = small_kit([asks("slow"), stitched], {"slow": answering("too late", 12.0)}, cards=[card])
     began = time.monotonic()
     await run_turn("one thing", ALICE, kit)
@@ -187,7 +209,11 @@ async def test_an_agent_that_hangs_ends_at_its_own_budget_in_real_time() -> None
 
 
 async def test_a_turn_past_its_deadline_answers_with_what_it_has() -> None:
-    kit = small_kit([asks("a"), Line("never said", delay=60)], {"a": answering("A is known")}, turn_budget_ms=5000)
+    kit = small_kit(
+        [asks("a"), Line("never said", delay=60)],
+        {"a": answering("A is known")},
+        turn_budget_ms=5000,
+    )
     reply = await run_turn("one thing", ALICE, kit)
     assert reply.status == "deadline"
     assert reply.text == "A is known"
@@ -203,7 +229,8 @@ async def test_a_failing_routing_call_still_ends_in_plain_words() -> None:
 
 async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
     kit = small_kit(
-        [asks("a", "b"), Line(error=ConnectionError("503"))], {"a": answering("A is known"), "b": failing(OSError("x"))}
+        [asks("a", "b"), Line(error=ConnectionError("503"))],
+        {"a": answering("A is known"), "b": failing(OSError("x"))},
     )
     reply = await run_turn("one thing", ALICE, kit)
     assert "A is known" in reply.text
@@ -211,7 +238,9 @@ async def test_a_failing_composing_call_uses_the_answers_in_hand() -> None:
 
 
 @pytest.mark.req("PC2-FR-1")
-async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and_the_refusal_is_counted() -> None:
+async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and_the_refusal_is_counted() -> (
+    None
+):
     async def reaching(call: AgentCall, ctx: RunContext) -> Outcome:
         below = ctx._replace(callees=frozenset({"shop"}))
         return await dispatch(AgentCall(call_id="c", agent="rewards", query="q"), below)
@@ -219,9 +248,17 @@ async def test_an_agent_that_is_bound_but_not_on_the_callers_card_is_refused_and
     rewards = answering("4,975 points")
     kit = small_kit([], {"shop": answering("Deals."), "rewards": rewards})
     reply = await run_turn("points", ALICE, kit, Pattern("reaching", reaching))
-    refused = [(e.body.what, e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)]
+    refused = [
+        (e.body.what, e.body.name, e.body.because)
+        for e in reply.events
+        if isinstance(e.body, AccessDenied)
+    ]
     assert refused == [("agent", "rewards", "not_on_card")] and rewards.seen == []
-    assert [getattr(e.body.outcome, "reason", None) for e in reply.events if isinstance(e.body, AgentEnded)] == ["not_allowed"]
+    assert [
+        getattr(e.body.outcome, "reason", None)
+        for e in reply.events
+        if isinstance(e.body, AgentEnded)
+    ] == ["not_allowed"]
 
 
 @pytest.mark.req("PC2-FR-5", "PC2-S9.1-3")
@@ -266,11 +303,21 @@ def test_every_ask_tool_takes_query_intent_count_prior_context_and_the_cards_fie
     from kit.core.card import Handoff, HandoffField
 
     field = HandoffField(type="string", description="Topic", enum=("a", "b"), max_length=299)
-    card = AgentCard(id="support", description="d", model="offline", handoff=Handoff(fields={"support_category": field}))
+    card = AgentCard(
+        id="support",
+        description="d",
+        model="offline",
+        handoff=Handoff(fields={"support_category": field}),
+    )
     kit = small_kit([], {"support": answering("")}, cards=[card])
     [tool] = tools_seen(kit)
     schema = tool["parameters"]
-    assert list(schema["properties"]) == ["query", "intent_count", "prior_context", "support_category"]  # type: ignore[index]
+    assert list(schema["properties"]) == [
+        "query",
+        "intent_count",
+        "prior_context",
+        "support_category",
+    ]  # type: ignore[index]
     assert schema["required"] == ["query", "intent_count"]  # type: ignore[index]
     assert schema["properties"]["support_category"]["enum"] == ["a", "b"]  # type: ignore[index]
 
@@ -294,8 +341,15 @@ async def test_every_turn_carries_one_routing_decision(message: str) -> None:
     assert decisions == [reply.routing]
     if message:
         assert reply.routing.invoked == ("a", "b")
-        assert (reply.routing.intent_count, reply.routing.reported_intents, reply.routing.cap_behavior) == (2, 3, "within")
-        assert [(o.agent, o.result) for o in reply.routing.outcomes] == [("a", "success"), ("b", "failure")]
+        assert (
+            reply.routing.intent_count,
+            reply.routing.reported_intents,
+            reply.routing.cap_behavior,
+        ) == (2, 3, "within")
+        assert [(o.agent, o.result) for o in reply.routing.outcomes] == [
+            ("a", "success"),
+            ("b", "failure"),
+        ]
 
 
 async def test_a_library_that_cancels_itself_is_a_failure_not_the_end_of_the_turn() -> None:

@@ -1,4 +1,5 @@
-"""The execution design's own tests that no other file has (PC2 9.1, 9.2, 9.4, 9.5): a turn from its message to its reply."""
+"""The execution design's own tests that no other file has (PC2 9.1, 9.2, 9.4, 9.5): a turn from its
+message to its reply."""
 
 import asyncio
 import re
@@ -71,8 +72,13 @@ class Watching:
 
 
 @asynccontextmanager
-async def watching(alter: Callable[[EnvelopeReply], EnvelopeReply] = lambda reply: reply) -> AsyncGenerator[Watching]:
-    async with client(context_app(world())) as context, client(support_app(world(), pace=0.0)) as support:
+async def watching(
+    alter: Callable[[EnvelopeReply], EnvelopeReply] = lambda reply: reply,
+) -> AsyncGenerator[Watching]:
+    async with (
+        client(context_app(world())) as context,
+        client(support_app(world(), pace=0.0)) as support,
+    ):
         asked, told = Watched(HttpEnrich(context), alter), WatchedSupport(HttpSupport(support))
         deck = replace(load_deck(EMBEDDED.deck), tools=DeckTools(toolbox(asked, told)))
         async with open_kit(EMBEDDED, deck=deck) as kit:
@@ -86,7 +92,14 @@ def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
 # One intent, end to end
 
 
-STEPS = ("turn_started", "model_started", "agent_started", "agent_ended", "model_started", "completed")
+STEPS = (
+    "turn_started",
+    "model_started",
+    "agent_started",
+    "agent_ended",
+    "model_started",
+    "completed",
+)
 
 
 @pytest.mark.req("PC2-S9.2-1", "PC1-S9.2-2")
@@ -94,33 +107,61 @@ async def test_one_question_goes_to_its_agent_and_comes_back_through_the_orchest
     async with open_kit(EMBEDDED) as kit:
         for name, question in EVERY_VERTICAL.items():
             reply = await kit.ask(question, kit.session(name))
-            steps = [(event.kind, getattr(event.body, "purpose", "")) for event in reply.events if event.kind in STEPS]
+            steps = [
+                (event.kind, getattr(event.body, "purpose", ""))
+                for event in reply.events
+                if event.kind in STEPS
+            ]
             assert [kind for kind, purpose in steps if purpose != "work"] == [*STEPS], name
-            assert [purpose for _, purpose in steps if purpose] == ["decide", "work", "work", "compose"], "a tool call between"
+            assert [purpose for _, purpose in steps if purpose] == [
+                "decide",
+                "work",
+                "work",
+                "compose",
+            ], "a tool call between"
             [call] = bodies(reply, AgentStarted)
             [outcome] = [ended.outcome for ended in bodies(reply, AgentEnded)]
             decided, composing = bodies(reply, ModelEnded)[0], bodies(reply, ModelStarted)[-1]
             assert [said.partition("(")[0] for said in decided.calls] == [f"ask_{name}"]
             assert (call.agent, call.query) == (name, question) and isinstance(outcome, Answer)
-            assert outcome.text[:200] in "\n".join(composing.input), "its answer is a tool result of the orchestrator"
+            assert outcome.text[:200] in "\n".join(composing.input), (
+                "its answer is a tool result of the orchestrator"
+            )
             [completed] = bodies(reply, Completed)
-            assert completed.text == reply.text and wording(outcome.text.split(". ")[0]) in wording(reply.text)
+            assert completed.text == reply.text and wording(outcome.text.split(". ")[0]) in wording(
+                reply.text
+            )
             answered = next(event.seq for event in reply.events if event.kind == "agent_ended")
-            said = [event for event in reply.events if isinstance(event.body, Text) and event.body.channel == "answer"]
-            assert said and all(event.seq > answered for event in said), "nothing of the answer is read before"
+            said = [
+                event
+                for event in reply.events
+                if isinstance(event.body, Text) and event.body.channel == "answer"
+            ]
+            assert said and all(event.seq > answered for event in said), (
+                "nothing of the answer is read before"
+            )
 
 
 # As long as the slowest
 
 
 @pytest.mark.req("PC2-NFR-2")
-@pytest.mark.parametrize("delays", [(0.2, 3.0), (1.7, 0.1, 1.6), (0.3, 2.5, 2.5, 0.4), (0.9,)], ids=str)
-async def test_a_fan_out_takes_its_slowest_agent_and_the_composition(delays: tuple[float, ...]) -> None:
+@pytest.mark.parametrize(
+    "delays", [(0.2, 3.0), (1.7, 0.1, 1.6), (0.3, 2.5, 2.5, 0.4), (0.9,)], ids=str
+)
+async def test_a_fan_out_takes_its_slowest_agent_and_the_composition(
+    delays: tuple[float, ...],
+) -> None:
     names = [f"a{n}" for n in range(len(delays))]
-    models = {name: answering(f"from {name}", delay) for name, delay in zip(names, delays, strict=True)}
+    models = {
+        name: answering(f"from {name}", delay) for name, delay in zip(names, delays, strict=True)
+    }
     models["broken"] = failing(OSError("x"), min(delays))
     called = asks(*names, "broken")
-    lead = [Line(called.text, calls=called.calls, delay=0.4), Line("All of it, but not broken.", delay=0.7)]
+    lead = [
+        Line(called.text, calls=called.calls, delay=0.4),
+        Line("All of it, but not broken.", delay=0.7),
+    ]
     reply = await run_turn("everything", ALICE, small_kit(lead, models, cap=8))
     assert len(reply.outcomes) == len(delays) + 1
     assert reply.events[-1].at == pytest.approx(0.4 + max(delays) + 0.7, abs=1e-9)
@@ -133,20 +174,36 @@ async def test_a_fan_out_takes_its_slowest_agent_and_the_composition(delays: tup
 async def test_the_principal_is_one_on_the_trace_from_the_session_to_every_request() -> None:
     async with watching() as seen:
         kit = seen.kit
-        sessions = [kit.session(f"{tenant}-{name}", tenant=tenant) for tenant in ("acme", "globex") for name in EVERY_VERTICAL]
+        sessions = [
+            kit.session(f"{tenant}-{name}", tenant=tenant)
+            for tenant in ("acme", "globex")
+            for name in EVERY_VERTICAL
+        ]
         questions = [*EVERY_VERTICAL.values()] * 2
-        replies = await asyncio.gather(*(kit.ask(q, s) for q, s in zip(questions, sessions, strict=True)))
-        sent = [(request.request_id.split("/"), request.principal) for request in seen.context.asked]
+        replies = await asyncio.gather(
+            *(kit.ask(q, s) for q, s in zip(questions, sessions, strict=True))
+        )
+        sent = [
+            (request.request_id.split("/"), request.principal) for request in seen.context.asked
+        ]
     for reply, session, agent in zip(replies, sessions, [*EVERY_VERTICAL] * 2, strict=True):
         who = session.principal
         [turn] = [span for span in reply.trace.spans if span.kind == "turn"]
         [worker] = [span for span in reply.trace.spans if span.kind == "agent"]
-        assert [body.principal for body in (*bodies(reply, TurnStarted), *bodies(reply, AgentStarted))] == [who, who]
+        assert [
+            body.principal for body in (*bodies(reply, TurnStarted), *bodies(reply, AgentStarted))
+        ] == [who, who]
         assert turn.attributes["principal"] == worker.attributes["principal"] == who.model_dump()
         assert (worker.name, worker.parent_id) == (agent, turn.id)
-        calls = {span.id for span in reply.trace.spans if span.kind == "tool" and span.parent_id == worker.id}
+        calls = {
+            span.id
+            for span in reply.trace.spans
+            if span.kind == "tool" and span.parent_id == worker.id
+        }
         envelopes = [event for event in reply.events if isinstance(event.body, Envelope)]
-        assert {event.span_id for event in envelopes} <= calls, "each under a tool call of this agent"
+        assert {event.span_id for event in envelopes} <= calls, (
+            "each under a tool call of this agent"
+        )
         assert all(e.body.principal == who and e.body.principal_verified for e in envelopes)  # type: ignore[union-attr]
         mine = [(ids[1], principal) for ids, principal in sent if ids[0] == reply.turn_id]
         assert mine == [(agent, who)] * len(envelopes) and bool(mine) == (agent != "support")
@@ -162,13 +219,17 @@ async def test_the_principal_is_one_on_the_trace_from_the_session_to_every_reque
 async def test_each_envelope_status_becomes_its_outcome_and_its_words(status: str) -> None:
     async with asking() as ask:
         for name, question in ENRICHED.items():
-            reply = await ask(*([] if status == "ok" else [f"{name}={status}_envelope"]), question=question)
+            reply = await ask(
+                *([] if status == "ok" else [f"{name}={status}_envelope"]), question=question
+            )
             assert {body.status for body in bodies(reply, Envelope)} == {status}
             [outcome] = reply.outcomes
             match outcome:
                 case Answer(caveat=caveat):
                     assert caveat == {"ok": None, "partial": CAVEAT}[status]
-                    assert wording(outcome.text.split(". ")[0]) in wording(reply.text), "what there is, is told"
+                    assert wording(outcome.text.split(". ")[0]) in wording(reply.text), (
+                        "what there is, is told"
+                    )
                     assert ("may be incomplete" in reply.text) == (status == "partial")
                     owned(reply)
                 case Failure(axis=axis, reason=reason):
@@ -181,14 +242,18 @@ def versioned(version: str) -> Callable[[EnvelopeReply], EnvelopeReply]:
     """The same reply in another version, which has a field of its own."""
 
     def alter(reply: EnvelopeReply) -> EnvelopeReply:
-        return reply.model_copy(update={"version": version, "payload": {**(reply.payload or {}), "added": [1]}})
+        return reply.model_copy(
+            update={"version": version, "payload": {**(reply.payload or {}), "added": [1]}}
+        )
 
     return alter
 
 
 @pytest.mark.req("PC2-S9.5-8", "PC2-S5.5")
 @pytest.mark.parametrize(("version", "understood"), [("1.9.3", True), ("2.0.0", False)])
-async def test_a_compatible_version_changes_nothing_and_another_is_counted_and_not_told(version: str, understood: bool) -> None:
+async def test_a_compatible_version_changes_nothing_and_another_is_counted_and_not_told(
+    version: str, understood: bool
+) -> None:
     async with watching() as plainly, watching(versioned(version)) as skewed:
         for name, question in ENRICHED.items():
             expected = await plainly.kit.ask(question, plainly.kit.session(name))
@@ -199,7 +264,9 @@ async def test_a_compatible_version_changes_nothing_and_another_is_counted_and_n
                 plain(reply)
                 owned(reply, name.split("_")[0])
         asked = len(skewed.context.asked)
-        assert asked >= len(ENRICHED) and metrics(skewed.kit.store).version_mismatch_total == (0 if understood else asked)
+        assert asked >= len(ENRICHED) and metrics(skewed.kit.store).version_mismatch_total == (
+            0 if understood else asked
+        )
 
 
 # Contracts with the neighbours
@@ -217,7 +284,9 @@ sub_agents: [shop, rewards, support, ereceipts]
 
 
 @pytest.mark.req("PC2-S9.4-1")
-async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alone_make_an_orchestrator() -> None:
+async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alone_make_an_orchestrator() -> (
+    None
+):
     shipped = load_deck(HOME / "cards" / "consumer")
 
     @tool
@@ -228,25 +297,36 @@ async def test_the_composition_designs_cards_run_as_they_are_and_sub_agents_alon
     told: list[list[str]] = []
     for lead_role, sub_role in (("orchestrator", "native"), ("native", "orchestrator")):
         card = AgentCard.model_validate(yaml.safe_load(PC1_ORCHESTRATOR.format(role=lead_role)))
-        subs = [shipped.cards[name].model_copy(update={"role": sub_role}) for name in card.sub_agents]
+        subs = [
+            shipped.cards[name].model_copy(update={"role": sub_role}) for name in card.sub_agents
+        ]
         models = {name: answering(f"from {name}") for name in card.sub_agents}
         lead = ScriptedModel(asks("rewards", "shop", query="points and deals"), stitched)
         deck = Deck.of(
             [card, *subs],
             shipped.blocks.values(),
-            DeckSettings(orchestrator="orchestrator", required_blocks=shipped.settings.required_blocks),
+            DeckSettings(
+                orchestrator="orchestrator", required_blocks=shipped.settings.required_blocks
+            ),
             [spec for spec in shipped.models.values() if spec.key != "offline"],
         )
         team = bind(deck, {**models, "orchestrator": lead}, dict.fromkeys(TOOL_IDS, stand_in))
         reply = await run_turn("points and deals", ALICE, SmallKit(team, SqliteStore(":memory:")))
-        assert reply.text == "from rewards | from shop" and reply.routing.invoked == ("rewards", "shop")
-        assert {type(agent) for agent in team.agents.values()} == {type(team.orchestrator)}, "one class runs them all"
+        assert reply.text == "from rewards | from shop" and reply.routing.invoked == (
+            "rewards",
+            "shop",
+        )
+        assert {type(agent) for agent in team.agents.values()} == {type(team.orchestrator)}, (
+            "one class runs them all"
+        )
         told.append([event.kind for event in reply.events])
     assert told[0] == told[1]
 
 
 @pytest.mark.req("PC2-S9.4-4")
-async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_names(tmp_path: Path) -> None:
+async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_names(
+    tmp_path: Path,
+) -> None:
     inherited: list[InheritedContext] = []
 
     @dataclass(frozen=True)
@@ -258,7 +338,11 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
             inherited.append(ctx.inherited)
             return Answer(call_id=call.call_id, agent=self.card.id, text=f"{self.card.id} knows")
 
-    jobs = ScriptedModel(lambda _: Line(calls=[("submit_prior_context", {"prior_context": "They looked at Brightroast."})]))
+    jobs = ScriptedModel(
+        lambda _: Line(
+            calls=[("submit_prior_context", {"prior_context": "They looked at Brightroast."})]
+        )
+    )
     lead = ScriptedModel(asks("shop"), stitched, asks("rewards"), stitched)
     deck = small_deck(["shop", "rewards"])
     team = bind(deck, {"orchestrator": lead, "helper": jobs, "*": answering("unused")}, {})
@@ -268,16 +352,28 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
     turns = [await run_turn(message, ALICE, kit) for message in ("coffee", "points for it")]
     kit.store.close()
     store = SqliteStore(path)
-    for reply, bundle, prior in zip(turns, inherited, (None, "They looked at Brightroast."), strict=True):
+    for reply, bundle, prior in zip(
+        turns, inherited, (None, "They looked at Brightroast."), strict=True
+    ):
         kept = store.session(bundle.episode_id)
         assert kept is not None
-        [crossed] = [e.body.prior_context for e in store.events(reply.turn_id) if isinstance(e.body, AgentStarted)]
+        [crossed] = [
+            e.body.prior_context
+            for e in store.events(reply.turn_id)
+            if isinstance(e.body, AgentStarted)
+        ]
         assert crossed == prior and bundle == InheritedContext(
-            principal=kept.principal, episode_id=kept.id, locale=kept.locale, location=kept.location, prior_context=crossed
+            principal=kept.principal,
+            episode_id=kept.id,
+            locale=kept.locale,
+            location=kept.location,
+            prior_context=crossed,
         )
         [agent] = reply.routing.invoked
         own = store.history(bundle.episode_id, agent)
-        assert [line.text for line in own] == [f"about {agent}", f"{agent} knows"], "the reference opens its own history"
+        assert [line.text for line in own] == [f"about {agent}", f"{agent} knows"], (
+            "the reference opens its own history"
+        )
     store.close()
 
 
@@ -288,21 +384,47 @@ async def test_a_sub_agent_is_registered_and_answered_like_any_other_tool() -> N
         """Look a key up."""
         return f"value of {key}"
 
-    lead = AgentCard(id="orchestrator", description="Routes.", model="offline", tools=("lookup",), sub_agents=("a", "Hotels_4"))
-    both = Line("Let me see.", calls=[*asks("a").calls, ("lookup", {"key": "k"}), *asks("Hotels_4").calls])
+    lead = AgentCard(
+        id="orchestrator",
+        description="Routes.",
+        model="offline",
+        tools=("lookup",),
+        sub_agents=("a", "Hotels_4"),
+    )
+    both = Line(
+        "Let me see.", calls=[*asks("a").calls, ("lookup", {"key": "k"}), *asks("Hotels_4").calls]
+    )
     model = ScriptedModel(both, stitched)
-    kit = small_kit(model, {"a": answering("from a"), "Hotels_4": answering("from hotels")}, {"lookup": lookup}, [lead])
+    kit = small_kit(
+        model,
+        {"a": answering("from a"), "Hotels_4": answering("from hotels")},
+        {"lookup": lookup},
+        [lead],
+    )
     registered: list[dict[str, Any]] = kit.team.orchestrator.model.runnable.kwargs["tools"]  # type: ignore[attr-defined]
-    assert [entry["function"]["name"] for entry in registered] == ["lookup", "ask_a", "ask_Hotels_4"]
+    assert [entry["function"]["name"] for entry in registered] == [
+        "lookup",
+        "ask_a",
+        "ask_Hotels_4",
+    ]
     plain_tool = registered[0]
     for entry in registered:
         assert entry == convert_to_openai_tool(entry) and entry.keys() == plain_tool.keys()
-        assert entry["function"].keys() == plain_tool["function"].keys() and entry["function"]["description"]
+        assert (
+            entry["function"].keys() == plain_tool["function"].keys()
+            and entry["function"]["description"]
+        )
         parameters = entry["function"]["parameters"]
         Draft202012Validator.check_schema(parameters)
-        assert parameters["type"] == "object" and set(parameters["required"]) <= set(parameters["properties"])
+        assert parameters["type"] == "object" and set(parameters["required"]) <= set(
+            parameters["properties"]
+        )
     reply = await run_turn("both of it", ALICE, kit)
     calls = [call["id"] for call in model.seen[1][-4].tool_calls]  # type: ignore[union-attr]
     results = {m.tool_call_id: str(m.content) for m in model.seen[1] if isinstance(m, ToolMessage)}
-    assert [results[call_id] for call_id in calls] == ["from a", "value of k", "from hotels"] and len(results) == 3
+    assert [results[call_id] for call_id in calls] == [
+        "from a",
+        "value of k",
+        "from hotels",
+    ] and len(results) == 3
     assert reply.status == "ok"

@@ -1,4 +1,5 @@
-"""The discovery deck: a seeded library, narrow contracts held by the runtime, four topologies end to end, no spoiler served."""
+"""The discovery deck: a seeded library, narrow contracts held by the runtime, four topologies end
+to end, no spoiler served."""
 
 import importlib.util
 import json
@@ -60,7 +61,11 @@ def secrets() -> set[str]:
 def test_the_script_writes_the_committed_library_byte_for_byte(tmp_path: Path) -> None:
     script().write(tmp_path)
     committed = ROOT / "data" / "manga"
-    assert [p.name for p in sorted(tmp_path.iterdir()) if p.read_bytes() != (committed / p.name).read_bytes()] == []
+    assert [
+        p.name
+        for p in sorted(tmp_path.iterdir())
+        if p.read_bytes() != (committed / p.name).read_bytes()
+    ] == []
     titles = library().titles
     assert len(titles) == 320 and len({title.title for title in titles.values()}) == 320
     assert all(link.id in titles for title in titles.values() for link in title.links)
@@ -73,7 +78,11 @@ def test_each_sub_agent_has_the_leaf_skills_of_its_contract_and_the_planner_none
     assert tools["explainer"] == {"catalog-search", "user-prefs-reco", "review-sentiment"}
     assert tools["comparator"] == {"catalog-search", "review-sentiment", "cross-title-link"}
     assert tools["arc_summarizer"] == {"support-policy", "review-sentiment"}
-    assert tools["planner"] == set() and deck().cards["planner"].sub_agents == ("explainer", "comparator", "arc_summarizer")
+    assert tools["planner"] == set() and deck().cards["planner"].sub_agents == (
+        "explainer",
+        "comparator",
+        "arc_summarizer",
+    )
 
 
 @pytest.mark.req("SO-14", "SO-23")
@@ -81,12 +90,24 @@ def test_the_explainers_contract_is_that_of_its_design() -> None:
     card = deck().cards["explainer"]
     policy, fields = deck().policy(card), card.handoff.fields
     assert (policy.tokens_in, policy.tokens_out, policy.time_budget_ms) == (4000, 1500, 3500)
-    assert (policy.max_tool_calls, policy.max_recursion_depth, card.handoff.max_query_tokens) == (5, 0, 500)
+    assert (policy.max_tool_calls, policy.max_recursion_depth, card.handoff.max_query_tokens) == (
+        5,
+        0,
+        500,
+    )
     ids, tastes = fields["candidate_title_ids"], fields["user_prefs_summary"]
-    assert ids == HandoffField(type="array", max_items=20, source="shown", description=ids.description)
+    assert ids == HandoffField(
+        type="array", max_items=20, source="shown", description=ids.description
+    )
     assert (tastes.max_tokens, tastes.pii, tastes.source) == (800, True, "conversation")
-    assert fields["user_locale"].source == "locale" and card.handoff.closed and card.fallback_model is not None
-    item = (card.handoff.output_schema or {})["properties"]["ranked_explanations"]["items"]["properties"]
+    assert (
+        fields["user_locale"].source == "locale"
+        and card.handoff.closed
+        and card.fallback_model is not None
+    )
+    item = (card.handoff.output_schema or {})["properties"]["ranked_explanations"]["items"][
+        "properties"
+    ]
     assert item["explanation"]["maxSentences"] == 2 and item["confidence"]["type"] == "number"
     assert card.eval is not None and card.eval.rubric == "explanation-quality-v3" in deck().rubrics
 
@@ -100,9 +121,15 @@ async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_plann
         "user_prefs_summary": "loves wolves " * 500,
         "conversation": "everything that was ever said",
     }
-    explained = {"ranked_explanations": [{"title_id": "mg-0001", "explanation": "Iron Wolf is grim.", "confidence": 0.9}]}
+    explained = {
+        "ranked_explanations": [
+            {"title_id": "mg-0001", "explanation": "Iron Wolf is grim.", "confidence": 0.9}
+        ]
+    }
     sub = answering(json.dumps(explained))
-    helper = ScriptedModel(Line(calls=[("submit_explainer_fields", {"user_prefs_summary": "hates romance " * 500})]))
+    helper = ScriptedModel(
+        Line(calls=[("submit_explainer_fields", {"user_prefs_summary": "hates romance " * 500})])
+    )
     lead = ScriptedModel("Noted.", Line(calls=[("ask_explainer", args)]), stitched, stitched)
     async with open_kit(SETTINGS, models={"planner": lead, "helper": helper, "*": sub}) as kit:
         session = kit.session("s")
@@ -112,16 +139,35 @@ async def test_limits_of_the_hand_off_are_held_by_the_runtime_whatever_the_plann
     assert call.fields == {"user_prefs_summary": "[personal]", "user_locale": "en-US"}
     system = str(sub.seen[0][0].content)
     assert system.count("hates romance ") == 3200 // 14 and len(call.query) <= 2000
-    assert [text for text in ("loves wolves", "mg-0001", "everything that was ever said") if text in str(sub.seen)] == []
+    assert [
+        text
+        for text in ("loves wolves", "mg-0001", "everything that was ever said")
+        if text in str(sub.seen)
+    ] == []
 
 
 @pytest.mark.req("SO-7", "SO-14")
 @pytest.mark.parametrize(
     ("message", "agent", "policy", "members"),
     [
-        ("recommend me a dark fantasy that is new", "explainer", "race", ("explainer~1", "explainer_quick")),
-        ("compare Iron Wolf and Signal Colony", "comparator", "ensemble", ("comparator~1", "comparator_reviews")),
-        ("what is Signal Colony about, without spoilers", "arc_summarizer", "pipeline", ("arc_summarizer~1", "spoiler_editor")),
+        (
+            "recommend me a dark fantasy that is new",
+            "explainer",
+            "race",
+            ("explainer~1", "explainer_quick"),
+        ),
+        (
+            "compare Iron Wolf and Signal Colony",
+            "comparator",
+            "ensemble",
+            ("comparator~1", "comparator_reviews"),
+        ),
+        (
+            "what is Signal Colony about, without spoilers",
+            "arc_summarizer",
+            "pipeline",
+            ("arc_summarizer~1", "spoiler_editor"),
+        ),
     ],
 )
 async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
@@ -129,10 +175,16 @@ async def test_the_topologies_run_end_to_end_on_the_offline_stand_in(
 ) -> None:
     reply = await asked(message)
     [chosen] = [event.body for event in reply.events if isinstance(event.body, AnswerChosen)]
-    assert (chosen.agent, chosen.policy, chosen.members) == (agent, policy, members) and chosen.winner is not None
+    assert (chosen.agent, chosen.policy, chosen.members) == (
+        agent,
+        policy,
+        members,
+    ) and chosen.winner is not None
     assert reply.status == "ok" and reply.routing.invoked == (agent,)
     assert [type(outcome) for outcome in reply.outcomes] == [Answer]
-    assert len(reply.text) > 60 and "{" not in reply.text and not re.search(r"\w_\w", reply.text), "sentences, not data"
+    assert len(reply.text) > 60 and "{" not in reply.text and not re.search(r"\w_\w", reply.text), (
+        "sentences, not data"
+    )
 
 
 @pytest.mark.req("SO-7", "SO-14")
@@ -144,7 +196,9 @@ async def test_in_a_batch_the_same_question_is_delegated_and_costs_one_agent() -
     assert [o.agent for o in batch.outcomes] == ["explainer"]
 
 
-@pytest.mark.parametrize("pattern", ["direct", "classifier_gateway", "monolith", "supervisor", "swarm"])
+@pytest.mark.parametrize(
+    "pattern", ["direct", "classifier_gateway", "monolith", "supervisor", "swarm"]
+)
 async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
     reply = await asked("recommend me a short finished mystery", pattern=pattern)
     assert reply.status == "ok" and "mystery" in reply.text.lower() and "{" not in reply.text
@@ -154,7 +208,11 @@ async def test_every_pattern_runs_over_this_deck_too(pattern: str) -> None:
 def test_what_an_arc_reveals_is_served_to_nobody() -> None:
     reader, kinds = Principal(tenant_id="acme", user_id="u-001"), list(ENRICHERS.values())
     served = json.dumps(
-        [kind.serve(library(), reader, Parameters(id=key)) for kind in kinds for key in list(library().titles)[::8]]
+        [
+            kind.serve(library(), reader, Parameters(id=key))
+            for kind in kinds
+            for key in list(library().titles)[::8]
+        ]
     )
     assert len(kinds) == 5 and '"gist"' in served
     assert [secret for secret in secrets() if secret in served] == []
@@ -162,7 +220,12 @@ def test_what_an_arc_reveals_is_served_to_nobody() -> None:
 
 @pytest.mark.req("SO-14")
 @pytest.mark.parametrize(
-    "message", ["what happens in the siege arc of Signal Colony", "sum up Iron Wolf", "how does Hollow Eclipse end?"]
+    "message",
+    [
+        "what happens in the siege arc of Signal Colony",
+        "sum up Iron Wolf",
+        "how does Hollow Eclipse end?",
+    ],
 )
 async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str) -> None:
     reply = await asked(message)
@@ -171,20 +234,27 @@ async def test_what_an_arc_reveals_is_in_no_event_of_a_turn(message: str) -> Non
 
 
 async def test_a_judge_and_an_editor_are_called_by_topologies_alone() -> None:
-    lead = ScriptedModel(Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that.")
+    lead = ScriptedModel(
+        Line(calls=[("ask_judge", {"query": "judge this", "intent_count": 1})]), "I can't do that."
+    )
     async with open_kit(SETTINGS, models={"planner": lead, "*": "offline"}) as kit:
         reply = await kit.ask("judge this", kit.session("s"))
     assert not reply.outcomes
-    assert [(e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)] == [
-        ("ask_judge", "not_on_card")
-    ]
+    assert [
+        (e.body.name, e.body.because) for e in reply.events if isinstance(e.body, AccessDenied)
+    ] == [("ask_judge", "not_on_card")]
 
 
 @pytest.mark.req("SO-14")
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_no_answer_names_a_title_by_its_id(pattern: str) -> None:
-    questions = ("Recommend me a mystery manga and compare it with Salt Clock", "What hangs together with Glass Tide?")
+    questions = (
+        "Recommend me a mystery manga and compare it with Salt Clock",
+        "What hangs together with Glass Tide?",
+    )
     async with open_kit(SETTINGS) as kit:
-        replies = [await kit.ask(question, kit.session(question[:4]), pattern) for question in questions]
+        replies = [
+            await kit.ask(question, kit.session(question[:4]), pattern) for question in questions
+        ]
     assert [re.findall(r"\bmg-\d+", reply.text) for reply in replies] == [[], []]
     assert all(reply.status == "ok" and len(reply.text) > 40 for reply in replies)

@@ -38,7 +38,12 @@ from studies.history_leaks import LeakMeter
 from tests.kits import ALICE, SmallKit, answering, asks, small_deck, small_kit, stitched
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
-PRIOR = [("submit_prior_context", {"prior_context": "The user looked at Harbor Roast (of-7) and wants points for it."})]
+PRIOR = [
+    (
+        "submit_prior_context",
+        {"prior_context": "The user looked at Harbor Roast (of-7) and wants points for it."},
+    )
+]
 
 
 def said(messages: list[BaseMessage]) -> str:
@@ -62,7 +67,10 @@ def routed(*names: str) -> ScriptedModel:
 
 def remembering(*names: str, **fields: Any) -> SmallKit:
     """A kit whose agents answer with their own name and the request's number."""
-    models = {name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {str(m[-1].content)[-12:]}")) for name in names}
+    models = {
+        name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {str(m[-1].content)[-12:]}"))
+        for name in names
+    }
     return small_kit(routed(*names), models, **fields)
 
 
@@ -77,28 +85,48 @@ async def broken(query: str, ctx: Any) -> str:
 
 def routing_calls(kit: SmallKit) -> list[list[BaseMessage]]:
     """Returns what the orchestrator's model saw when it routed."""
-    return [thread for thread in model_of(kit, "orchestrator").seen if thread[0].type == "system" and thread[-1].type == "human"]
+    return [
+        thread
+        for thread in model_of(kit, "orchestrator").seen
+        if thread[0].type == "system" and thread[-1].type == "human"
+    ]
 
 
 # Narration apart from components
 
 
 @pytest.mark.req("PC1-FR-10", "PC1-S5.6e")
-async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_page_or_history() -> None:
-    models = {"shop": ScriptedModel(lambda _: Line(f"I found one. {OFFER}", pieces=["I found one. <comp", OFFER[5:]]))}
-    kit = small_kit([asks("shop"), Line(f"Here it is: {OFFER}"), asks("shop"), Line("Same again.")], models)
+async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_page_or_history() -> (
+    None
+):
+    models = {
+        "shop": ScriptedModel(
+            lambda _: Line(f"I found one. {OFFER}", pieces=["I found one. <comp", OFFER[5:]])
+        )
+    }
+    kit = small_kit(
+        [asks("shop"), Line(f"Here it is: {OFFER}"), asks("shop"), Line("Same again.")], models
+    )
     first = await run_turn("find coffee", ALICE, kit)
     await run_turn("and again", ALICE, kit)
     lead = model_of(kit, "orchestrator")
-    everything = "\n".join(said(thread) for model in (lead, models["shop"]) for thread in model.seen)
+    everything = "\n".join(
+        said(thread) for model in (lead, models["shop"]) for thread in model.seen
+    )
     assert "<component" not in everything and "payload-only" not in everything
     assert first.text == "Here it is:"
     assert all("<" not in event.body.text for event in first.events if isinstance(event.body, Text))
     kept = [event.body for event in first.events if isinstance(event.body, Component)]
-    assert [(part.agent, part.payload["id"]) for part in kept] == [("shop", "of-7"), ("orchestrator", "of-7")]
+    assert [(part.agent, part.payload["id"]) for part in kept] == [
+        ("shop", "of-7"),
+        ("orchestrator", "of-7"),
+    ]
     stored = kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
     assert stored and not any("<component" in line.text for line in stored)
-    assert first.outcomes[0].kind == "answer" and first.outcomes[0].components[0].payload["secret"] == "payload-only"
+    assert (
+        first.outcomes[0].kind == "answer"
+        and first.outcomes[0].components[0].payload["secret"] == "payload-only"
+    )
 
 
 async def test_an_agent_that_is_no_model_is_parted_from_its_components_too() -> None:
@@ -108,11 +136,16 @@ async def test_an_agent_that_is_no_model_is_parted_from_its_components_too() -> 
     kit = remembering("shop")
     kit.team = kit.team.with_agents({"shop": ApiAgent(kit.team.agents["shop"].card, ask)})
     reply = await run_turn("@shop coffee", ALICE, kit)
-    assert reply.text == "One offer." and [e.body.agent for e in reply.events if isinstance(e.body, Component)] == ["shop"]
+    assert reply.text == "One offer." and [
+        e.body.agent for e in reply.events if isinstance(e.body, Component)
+    ] == ["shop"]
 
 
 texts = st.lists(
-    st.sampled_from(["a ", "<", "<b>", "1 < 2", "\n", OFFER, "<comp", "<component/>", "onent type=x>", "é"]), max_size=12
+    st.sampled_from(
+        ["a ", "<", "<b>", "1 < 2", "\n", OFFER, "<comp", "<component/>", "onent type=x>", "é"]
+    ),
+    max_size=12,
 )
 
 
@@ -140,11 +173,16 @@ whole_numbers = st.integers(-(2**63), 2**63 - 1)
 
 
 @given(
-    st.dictionaries(st.text("ab<c", max_size=5), whole_numbers | st.text("xyz", max_size=5), max_size=4), st.sampled_from("'\"")
+    st.dictionaries(
+        st.text("ab<c", max_size=5), whole_numbers | st.text("xyz", max_size=5), max_size=4
+    ),
+    st.sampled_from("'\""),
 )
 @settings(max_examples=60, deadline=None, derandomize=True)
 def test_a_payload_comes_out_as_it_was_written(payload: dict[str, Any], quote: str) -> None:
-    text, found = narration(f"Before <component type={quote}offer{quote}>{json.dumps(payload)}</component> after")
+    text, found = narration(
+        f"Before <component type={quote}offer{quote}>{json.dumps(payload)}</component> after"
+    )
     assert text == "Before  after" and found == (ComponentPayload(type="offer", payload=payload),)
 
 
@@ -166,14 +204,20 @@ class Found:
 
 
 def rendering() -> SmallKit:
-    chosen = {"component_ids": ["of-3", "of-1", "of-9"], "titles": ["Third"], "analytics_tags": ["cheapest"]}
+    chosen = {
+        "component_ids": ["of-3", "of-1", "of-9"],
+        "titles": ["Third"],
+        "analytics_tags": ["cheapest"],
+    }
     shop = ScriptedModel(
         Line(calls=[("lookup", {})]),
         Line(calls=[("render_offers", chosen)]),
         Line("Two fit."),
         lambda m: Line("The one you mean."),
     )
-    card = AgentCard(id="shop", description="Shop.", model="offline", tools=("lookup", "render_offers"))
+    card = AgentCard(
+        id="shop", description="Shop.", model="offline", tools=("lookup", "render_offers")
+    )
     tools = {"lookup": Found().tool(), "render_offers": render_tool(RENDERS[0])}
     second = asks("shop", query="the second offer you showed me")
     lead = ScriptedModel(asks("shop"), stitched, second, stitched, asks("shop"), stitched)
@@ -191,13 +235,22 @@ async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_an
     assert (agent, turn_id) == ("shop", reply.turn_id)
     told = json.loads(tool_input)
     assert told["component_ids"] == ["of-3", "of-1"] and told["titles"] == ["Third", "Offer 1"]
-    assert told["analytics_tags"] == ["cheapest"] and told["arguments"]["component_ids"] == ["of-3", "of-1", "of-9"]
+    assert told["analytics_tags"] == ["cheapest"] and told["arguments"]["component_ids"] == [
+        "of-3",
+        "of-1",
+        "of-9",
+    ]
     assert [part["payload"]["points"] for part in json.loads(data)] == [3, 1]
-    assert not any("of-" in line.text for line in kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop"))
+    assert not any(
+        "of-" in line.text
+        for line in kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
+    )
 
 
 @pytest.mark.req("PC1-S5.6d")
-async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_reference_and_only_then() -> None:
+async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_reference_and_only_then() -> (
+    None
+):
     kit = rendering()
     shop, lead = model_of(kit, "shop"), model_of(kit, "orchestrator")
     await run_turn("find coffee", ALICE, kit)
@@ -213,15 +266,25 @@ async def test_the_second_offer_you_showed_me_reaches_the_models_as_a_compact_re
 @pytest.mark.req("PC1-FR-7", "PC1-S5.6d")
 async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
     def showing(title: str) -> ScriptedModel:
-        return ScriptedModel(lambda _: Line(f'Here. <component type="offer">{{"id": "of-1", "title": "{title}"}}</component>'))
+        return ScriptedModel(
+            lambda _: Line(
+                f'Here. <component type="offer">{{"id": "of-1", "title": "{title}"}}</component>'
+            )
+        )
 
-    kit = small_kit(routed("ann", "bob"), {"ann": showing("Harbor Roast"), "bob": showing("Slow Tide")})
+    kit = small_kit(
+        routed("ann", "bob"), {"ann": showing("Harbor Roast"), "bob": showing("Slow Tide")}
+    )
     await run_turn("@ann @bob", ALICE, kit)
     await run_turn("@ann @bob tell me about the first one", ALICE, kit)
     prompts = {name: str(model_of(kit, name).seen[-1][0].content) for name in ("ann", "bob")}
     assert "Harbor Roast" in prompts["ann"] and "Slow Tide" not in prompts["ann"]
     assert "Slow Tide" in prompts["bob"] and "Harbor Roast" not in prompts["bob"]
-    [lead] = [thread for thread in model_of(kit, "orchestrator").seen if "first one" in str(thread[-1].content)]
+    [lead] = [
+        thread
+        for thread in model_of(kit, "orchestrator").seen
+        if "first one" in str(thread[-1].content)
+    ]
     assert "Harbor Roast" in str(lead[0].content) and "Slow Tide" in str(lead[0].content)
 
 
@@ -229,27 +292,52 @@ async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
 
 
 @pytest.mark.req("PC1-FR-7", "PC1-FR-9", "SAT-8", "PC1-S5.6a")
-@given(st.lists(st.lists(st.sampled_from(["ann", "bob", "cat"]), max_size=3, unique=True), min_size=1, max_size=7))
+@given(
+    st.lists(
+        st.lists(st.sampled_from(["ann", "bob", "cat"]), max_size=3, unique=True),
+        min_size=1,
+        max_size=7,
+    )
+)
 @settings(max_examples=25, deadline=None, derandomize=True)
-def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(turns: list[list[str]]) -> None:
+def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
+    turns: list[list[str]],
+) -> None:
     async def conversation() -> None:
         kit = remembering("ann", "bob", "cat")
         for number, called in enumerate(turns):
-            await run_turn(" ".join(f"@{name}#{number:02}" for name in called) or "hello", ALICE, kit)
+            await run_turn(
+                " ".join(f"@{name}#{number:02}" for name in called) or "hello", ALICE, kit
+            )
         for name in ("ann", "bob", "cat"):
             mine = [number for number, called in enumerate(turns) if name in called]
             for seen, thread in enumerate(model_of(kit, name).seen):
                 before = [m for m in thread[1:-1] if m.type == "ai"]
-                assert len(before) == seen and all(str(m.content).startswith(f"<{name}>") for m in before)
-                assert not any(f"<{other}>" in said(thread) for other in {"ann", "bob", "cat"} - {name})
+                assert len(before) == seen and all(
+                    str(m.content).startswith(f"<{name}>") for m in before
+                )
+                assert not any(
+                    f"<{other}>" in said(thread) for other in {"ann", "bob", "cat"} - {name}
+                )
             assert len(kit.store.history(ALICE.id, name)) == 2 * len(mine)
         assert len(kit.store.history(ALICE.id)) == 2 * len(turns)
-        assert [len(kit.store.events(turn.id)) > 5 for turn in kit.store.turns()] == [True] * len(turns)
+        assert [len(kit.store.events(turn.id)) > 5 for turn in kit.store.turns()] == [True] * len(
+            turns
+        )
 
     run_virtual(conversation())
 
 
-@given(st.lists(st.tuples(st.sampled_from(["acme", "globex"]), st.sampled_from(["u1", "u2"]), st.sampled_from("st")), max_size=8))
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["acme", "globex"]),
+            st.sampled_from(["u1", "u2"]),
+            st.sampled_from("st"),
+        ),
+        max_size=8,
+    )
+)
 @settings(max_examples=20, deadline=None, derandomize=True)
 def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]) -> None:
     async def conversation() -> None:
@@ -277,7 +365,9 @@ async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_
     first, second = run_turn("@ann mine", ALICE, kit), run_turn("@ann theirs", other, kit)
     results = await asyncio.gather(first, second, return_exceptions=True)
     assert isinstance(results[0], Reply) and isinstance(results[1], SessionError)
-    assert [line.text for line in kit.store.history(ALICE.id) if line.role == "user"] == ["@ann mine"]
+    assert [line.text for line in kit.store.history(ALICE.id) if line.role == "user"] == [
+        "@ann mine"
+    ]
 
 
 @pytest.mark.req("PC1-FR-7", "SAT-8")
@@ -299,7 +389,9 @@ async def test_a_reader_costs_one_query_a_turn() -> None:
     kit = remembering("ann", "bob")
     await run_turn("@ann", ALICE, kit)
     asked: list[str] = []
-    kit.store._db.set_trace_callback(lambda sql: asked.append(sql) if "FROM messages" in sql or "FROM sessions" in sql else None)
+    kit.store._db.set_trace_callback(
+        lambda sql: asked.append(sql) if "FROM messages" in sql or "FROM sessions" in sql else None
+    )
     await run_turn("@ann @bob", ALICE, kit)
     assert sum(sql.startswith("SELECT turn_id, role") for sql in asked) == 3
     assert sum("FROM sessions" in sql for sql in asked) == 1
@@ -323,10 +415,19 @@ async def hops(jobs: ScriptedModel, *messages: str, **fields: Any) -> tuple[Smal
 
 
 @pytest.mark.req("PC1-FR-8", "PC1-S5.6b", "SAT-8", "PC2-S9.2-6")
-async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before() -> None:
+async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_the_turns_before() -> (
+    None
+):
     jobs = helper()
-    kit, replies = await hops(jobs, "@shop find Harbor Roast", "@rewards my points", "hello", "@support it never counted")
-    started = {e.body.agent: e.body.prior_context for reply in replies for e in reply.events if isinstance(e.body, AgentStarted)}
+    kit, replies = await hops(
+        jobs, "@shop find Harbor Roast", "@rewards my points", "hello", "@support it never counted"
+    )
+    started = {
+        e.body.agent: e.body.prior_context
+        for reply in replies
+        for e in reply.events
+        if isinstance(e.body, AgentStarted)
+    }
     assert started["shop"] is None
     for agent in ("rewards", "support"):
         assert "Harbor Roast (of-7)" in str(started[agent])
@@ -339,15 +440,42 @@ async def test_on_every_hop_the_called_agent_learns_entities_ids_and_goals_of_th
 async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() -> None:
     jobs = helper()
     _, replies = await hops(
-        jobs, "@shop a", "@shop b", "thanks", "@shop c", "@rewards @support d", "@rewards e", "@rewards @shop f"
+        jobs,
+        "@shop a",
+        "@shop b",
+        "thanks",
+        "@shop c",
+        "@rewards @support d",
+        "@rewards e",
+        "@rewards @shop f",
     )
-    assert [sum(isinstance(e.body, ContextCarried) for e in reply.events) for reply in replies] == [0, 0, 0, 0, 1, 1, 1]
+    assert [sum(isinstance(e.body, ContextCarried) for e in reply.events) for reply in replies] == [
+        0,
+        0,
+        0,
+        0,
+        1,
+        1,
+        1,
+    ]
     assert len(jobs.seen) == 3
-    assert [e.body.agents for e in replies[5].events if isinstance(e.body, ContextCarried)] == [("rewards",)]
-    assert [e.body.agents for e in replies[6].events if isinstance(e.body, ContextCarried)] == [("shop",)]
-    started = {e.body.agent: e.body.prior_context for e in replies[6].events if isinstance(e.body, AgentStarted)}
+    assert [e.body.agents for e in replies[5].events if isinstance(e.body, ContextCarried)] == [
+        ("rewards",)
+    ]
+    assert [e.body.agents for e in replies[6].events if isinstance(e.body, ContextCarried)] == [
+        ("shop",)
+    ]
+    started = {
+        e.body.agent: e.body.prior_context
+        for e in replies[6].events
+        if isinstance(e.body, AgentStarted)
+    }
     assert started["rewards"] is None and started["shop"] is not None
-    spent = [e.body for e in replies[4].events if isinstance(e.body, ModelStarted) and e.body.purpose == "job"]
+    spent = [
+        e.body
+        for e in replies[4].events
+        if isinstance(e.body, ModelStarted) and e.body.purpose == "job"
+    ]
     assert len(spent) == 1 and replies[4].usage.model_calls == 5
 
 
@@ -355,7 +483,12 @@ async def test_the_helper_is_asked_on_a_switch_only_and_at_most_once_a_turn() ->
 async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_part_of() -> None:
     jobs = helper()
     kit, replies = await hops(jobs, "@shop @rewards a", "@shop b", "@shop c")
-    assert [e.body.agents for reply in replies for e in reply.events if isinstance(e.body, ContextCarried)] == [("shop",)]
+    assert [
+        e.body.agents
+        for reply in replies
+        for e in reply.events
+        if isinstance(e.body, ContextCarried)
+    ] == [("shop",)]
     assert "<rewards>" in said(jobs.seen[0])
     assert "Harbor Roast (of-7)" in str(model_of(kit, "shop").seen[1][0].content)
 
@@ -363,7 +496,9 @@ async def test_an_agent_learns_what_another_said_in_the_turn_that_both_had_a_par
 @pytest.mark.req("PC1-NFR-7", "PC1-FR-8")
 async def test_an_agent_that_did_not_switch_does_not_wait_for_the_helper() -> None:
     _, replies = await hops(helper(delay=2.0), "@shop a", "@shop @rewards b")
-    ended = {e.body.outcome.agent: e.at for e in replies[1].events if isinstance(e.body, AgentEnded)}
+    ended = {
+        e.body.outcome.agent: e.at for e in replies[1].events if isinstance(e.body, AgentEnded)
+    }
     assert ended == {"shop": 0.0, "rewards": 2.0}
     assert [outcome.agent for outcome in replies[1].outcomes] == ["shop", "rewards"]
 
@@ -377,17 +512,28 @@ async def test_what_a_model_wrote_as_prior_context_is_cut_like_the_helpers() -> 
 
 
 @pytest.mark.req("PC1-R-3")
-async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_use(tmp_path: Path) -> None:
-    models = {name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {m[-1].content}")) for name in ("shop", "play")}
+async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_use(
+    tmp_path: Path,
+) -> None:
+    models = {
+        name: ScriptedModel(lambda m, name=name: Line(f"<{name}> {m[-1].content}"))
+        for name in ("shop", "play")
+    }
     models |= {"orchestrator": routed("shop", "play"), "helper": helper()}
     settings = Settings(store=str(tmp_path / "kit.db"))
-    for agents, message in ((["shop"], "@shop find Harbor Roast"), (["shop", "play"], "@play a game about it")):
+    for agents, message in (
+        (["shop"], "@shop find Harbor Roast"),
+        (["shop", "play"], "@play a game about it"),
+    ):
         bound = {name: models[name] for name in (*agents, "orchestrator", "helper")}
         async with open_kit(settings, models=bound, tools={}, deck=small_deck(agents)) as kit:
             reply = await kit.ask(message, kit.session("old"))
     assert reply.text == "<play> @play a game about it"
     [thread] = models["play"].seen
-    assert "Harbor Roast (of-7)" in str(thread[0].content) and [m.type for m in thread] == ["system", "human"]
+    assert "Harbor Roast (of-7)" in str(thread[0].content) and [m.type for m in thread] == [
+        "system",
+        "human",
+    ]
 
 
 # After a failure
@@ -395,20 +541,35 @@ async def test_a_session_older_than_an_agent_reaches_it_with_a_context_it_can_us
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-7")
 async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_no_other() -> None:
-    rewards = ScriptedModel(lambda m: Line("5 points.") if len(m) > 2 else Line(error=ConnectionError("503")))
+    rewards = ScriptedModel(
+        lambda m: Line("5 points.") if len(m) > 2 else Line(error=ConnectionError("503"))
+    )
 
     def lead(messages: list[BaseMessage]) -> Line:
         if messages[-1].type == "tool":
             return stitched(messages)
-        return asks("rewards", query="Please try again") if "again" in str(messages[-1].content) else asks("shop", "rewards")
+        return (
+            asks("rewards", query="Please try again")
+            if "again" in str(messages[-1].content)
+            else asks("shop", "rewards")
+        )
 
     kit = small_kit(ScriptedModel(lead), {"shop": answering("coffee"), "rewards": rewards})
     first = await run_turn("coffee and points", ALICE, kit)
     again = await run_turn("Please try again", ALICE, kit)
-    assert [outcome.kind for outcome in first.outcomes] == ["answer", "failure"] and again.text == "5 points."
-    assert [str(m.content) for m in rewards.seen[1][1:]] == ["about rewards", UNANSWERED, "Please try again"]
+    assert [outcome.kind for outcome in first.outcomes] == [
+        "answer",
+        "failure",
+    ] and again.text == "5 points."
+    assert [str(m.content) for m in rewards.seen[1][1:]] == [
+        "about rewards",
+        UNANSWERED,
+        "Please try again",
+    ]
     assert "Still without an answer: ask_rewards" in str(routing_calls(kit)[-1][0].content)
-    assert UNANSWERED not in "".join(line.text for reader in ("", "shop") for line in kit.store.history(ALICE.id, reader))
+    assert UNANSWERED not in "".join(
+        line.text for reader in ("", "shop") for line in kit.store.history(ALICE.id, reader)
+    )
     await run_turn("Please try again", ALICE, kit)
     assert "Still without" not in str(routing_calls(kit)[-1][0].content)
 
@@ -423,28 +584,45 @@ async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_d
         first = Line("Let me look.", calls=[*call, call[0]])
         return asks("cat", query="go on") if messages[-1].content == "go on" else first
 
-    kit = small_kit(ScriptedModel(lead), {name: answering(name) for name in ("ann", "bob", "cat")}, cap=2)
+    kit = small_kit(
+        ScriptedModel(lead), {name: answering(name) for name in ("ann", "bob", "cat")}, cap=2
+    )
     await run_turn("three things", ALICE, kit)
     await run_turn("go on", ALICE, kit)
-    assert [str(m.content) for m in model_of(kit, "cat").seen[0][1:]] == ["about cat", UNANSWERED, "go on"]
+    assert [str(m.content) for m in model_of(kit, "cat").seen[0][1:]] == [
+        "about cat",
+        UNANSWERED,
+        "go on",
+    ]
     assert [line.text for line in kit.store.history(ALICE.id, "ann")] == ["about ann", "ann"]
 
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-8")
-async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_failed_elsewhere() -> None:
+async def test_after_a_failure_an_agent_is_told_again_what_it_was_told_and_what_failed_elsewhere() -> (
+    None
+):
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     working = kit.team.agents["rewards"]
     kit.team = kit.team.with_agents({"rewards": ApiAgent(working.card, broken)})
     await run_turn("@rewards b", ALICE, kit)
     kit.team = kit.team.with_agents({"rewards": working})
-    replies = [await run_turn(message, ALICE, kit) for message in ("@rewards again", "@rewards c", "@shop d")]
-    assert [sum(isinstance(e.body, ContextCarried) for e in reply.events) for reply in replies] == [1, 0, 1]
+    replies = [
+        await run_turn(message, ALICE, kit)
+        for message in ("@rewards again", "@rewards c", "@shop d")
+    ]
+    assert [sum(isinstance(e.body, ContextCarried) for e in reply.events) for reply in replies] == [
+        1,
+        0,
+        1,
+    ]
     assert "Harbor Roast (of-7)" in str(model_of(kit, "rewards").seen[0][0].content)
 
 
 @pytest.mark.req("PC1-FR-7b")
-async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_called_next() -> None:
+async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_called_next() -> (
+    None
+):
     jobs = helper()
     kit, _ = await hops(jobs, "@shop a")
     lead = model_of(kit, "orchestrator")
@@ -454,7 +632,9 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
     reply = await run_turn("@shop try again", ALICE, kit)
     assert failed.status == "failed" and not failed.outcomes
     assert any("find tea" in said(thread) for thread in jobs.seen)
-    assert [e.body.prior_context for e in reply.events if isinstance(e.body, AgentStarted)] == [PRIOR[0][1]["prior_context"]]
+    assert [e.body.prior_context for e in reply.events if isinstance(e.body, AgentStarted)] == [
+        PRIOR[0][1]["prior_context"]
+    ]
 
 
 @pytest.mark.req("PC1-FR-7b")
@@ -468,8 +648,12 @@ async def test_what_failed_before_anybody_was_called_reaches_the_agent_that_is_c
     ],
 )
 @pytest.mark.parametrize("again", ["Please try again", "go on", "Inténtalo de nuevo, por favor"])
-async def test_the_shipped_deck_answers_once_the_fault_is_gone(question: str, fault: str, words: str, again: str) -> None:
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01"), faults=True) as kit:
+async def test_the_shipped_deck_answers_once_the_fault_is_gone(
+    question: str, fault: str, words: str, again: str
+) -> None:
+    async with open_kit(
+        Settings(store=":memory:", pace=0.0, today="2026-11-01"), faults=True
+    ) as kit:
         session = kit.session("s")
         first = await kit.ask(question, session, faults=[fault])
         still = await kit.ask(again, session, faults=[fault])
@@ -489,14 +673,26 @@ async def test_what_the_orchestrator_wrote_stands_and_costs_no_call() -> None:
 
     lead = ScriptedModel(Line("Let me see.", calls=[call]), "done")
     names = ("shop", "rewards", "support")
-    kit.team = bind(kit.team.deck, {**{n: model_of(kit, n) for n in names}, "orchestrator": lead, "helper": jobs}, {})
+    kit.team = bind(
+        kit.team.deck,
+        {**{n: model_of(kit, n) for n in names}, "orchestrator": lead, "helper": jobs},
+        {},
+    )
     await run_turn("b", ALICE, kit)
-    assert jobs.seen == [] and "It is about of-7." in str(model_of(kit, "rewards").seen[0][0].content)
+    assert jobs.seen == [] and "It is about of-7." in str(
+        model_of(kit, "rewards").seen[0][0].content
+    )
 
 
-@pytest.mark.parametrize("fault", [{"error": RuntimeError("503")}, {"delay": 60.0}, {"text": "   "}])
-async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_context(fault: dict[str, Any]) -> None:
-    kit, replies = await hops(helper(**{"text": " ", **fault}), "@shop a", "@rewards b", helper_ms=500)
+@pytest.mark.parametrize(
+    "fault", [{"error": RuntimeError("503")}, {"delay": 60.0}, {"text": "   "}]
+)
+async def test_a_helper_that_fails_hangs_or_says_nothing_costs_only_the_prior_context(
+    fault: dict[str, Any],
+) -> None:
+    kit, replies = await hops(
+        helper(**{"text": " ", **fault}), "@shop a", "@rewards b", helper_ms=500
+    )
     assert replies[1].status == "ok" and replies[1].text.startswith("<rewards>")
     assert [e.body.text for e in replies[1].events if isinstance(e.body, ContextCarried)] == [None]
     assert "From earlier" not in str(model_of(kit, "rewards").seen[0][0].content)
@@ -524,9 +720,14 @@ async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened() -
     async def ask(question: str, ctx: RunContext) -> str:
         return f"{ctx.inherited.principal.user_id} asked {question!r}."
 
-    models = {"orchestrator": ScriptedModel(asks("support"), stitched), "support": answering("The model.")}
+    models = {
+        "orchestrator": ScriptedModel(asks("support"), stitched),
+        "support": answering("The model."),
+    }
     opened: dict[str, Any] = {"models": models, "tools": {}, "deck": small_deck(["support"])}
-    async with open_kit(Settings(store=":memory:", user="bob"), services={"support": ask}, **opened) as kit:
+    async with open_kit(
+        Settings(store=":memory:", user="bob"), services={"support": ask}, **opened
+    ) as kit:
         reply = await kit.ask("where is my order", kit.session("s"))
         assert reply.text == "bob asked 'about support'." and reply.outcomes[0].usage == Usage()
         assert kit.stages.team(PATTERNS["monolith"]).agents["support"].card.id == "support"
@@ -540,7 +741,13 @@ async def test_a_service_is_put_in_a_sub_agents_place_when_the_kit_is_opened() -
 
 def summing() -> ScriptedModel:
     def line(messages: list[BaseMessage]) -> Line:
-        numbers = sorted({word for word in said(messages[:-1]).replace("\n", " ").split() if word.startswith("fact-")})
+        numbers = sorted(
+            {
+                word
+                for word in said(messages[:-1]).replace("\n", " ").split()
+                if word.startswith("fact-")
+            }
+        )
         return Line(calls=[("submit_summary", {"summary": " ".join(numbers)})])
 
     return ScriptedModel(line)
@@ -548,7 +755,9 @@ def summing() -> ScriptedModel:
 
 @pytest.mark.req("PC1-FR-11", "PC1-S5.6c", "PC1-NFR-5", "PC1-FR-9")
 @pytest.mark.parametrize(("after", "keep"), [(4, 2), (6, 1)])
-async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leaves_the_store(after: int, keep: int) -> None:
+async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leaves_the_store(
+    after: int, keep: int
+) -> None:
     turns = [f"@shop fact-{n:02}" for n in range(14)]
     kit, replies = await hops(summing(), *turns, compact_after=after, compact_keep=keep)
     lead = model_of(kit, "orchestrator")
@@ -567,19 +776,29 @@ async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leave
 
 @pytest.mark.parametrize("fault", [{"error": RuntimeError("503")}, {"delay": 60.0}])
 async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[str, Any]) -> None:
-    kit, replies = await hops(helper("x", **fault), *[f"@shop {n}" for n in range(5)], compact_after=3, compact_keep=1)
+    kit, replies = await hops(
+        helper("x", **fault), *[f"@shop {n}" for n in range(5)], compact_after=3, compact_keep=1
+    )
     assert [reply.status for reply in replies] == ["ok"] * 5
     assert kit.store.note(ALICE.id, "summary") is None
-    answered = next(e.at for e in replies[4].events if isinstance(e.body, Text) and e.body.channel == "answer")
+    answered = next(
+        e.at for e in replies[4].events if isinstance(e.body, Text) and e.body.channel == "answer"
+    )
     assert answered == 0.0 and replies[4].events[-1].at <= 1.0
-    assert len([m for m in model_of(kit, "orchestrator").seen[-2] if isinstance(m, HumanMessage)]) == 5
+    assert (
+        len([m for m in model_of(kit, "orchestrator").seen[-2] if isinstance(m, HumanMessage)]) == 5
+    )
 
 
 @pytest.mark.req("PC1-FR-11")
 async def test_what_a_helper_that_was_down_left_behind_is_summed_up_once_it_is_back() -> None:
     from kit.runtime.team import bind
 
-    kit, _ = await hops(helper(error=RuntimeError("503")), *[f"@shop fact-{n:02}" for n in range(30)], compact_after=3)
+    kit, _ = await hops(
+        helper(error=RuntimeError("503")),
+        *[f"@shop fact-{n:02}" for n in range(30)],
+        compact_after=3,
+    )
     models = {name: model_of(kit, name) for name in ("shop", "rewards", "support", "orchestrator")}
     kit.team = bind(kit.team.deck, {**models, "helper": summing()}, {})
     for n in range(30, 36):
@@ -595,12 +814,16 @@ async def test_a_turn_stopped_while_old_turns_are_summed_up_leaves_no_task() -> 
     turn.cancel()
     reply = await turn
     assert reply.status == "ok" and reply.text == "<shop> @shop last"
-    assert len(asyncio.all_tasks()) == 1 and all(span.status != "running" for span in reply.trace.spans)
+    assert len(asyncio.all_tasks()) == 1 and all(
+        span.status != "running" for span in reply.trace.spans
+    )
 
 
 async def test_a_threshold_in_tokens_comes_first_where_turns_are_long() -> None:
     fields = {"compact_after": 16, "compact_tokens": 300, "compact_keep": 1}
-    kit, _ = await hops(summing(), *[f"@shop fact-{n} " + "long " * 100 for n in range(4)], **fields)
+    kit, _ = await hops(
+        summing(), *[f"@shop fact-{n} " + "long " * 100 for n in range(4)], **fields
+    )
     assert kit.store.note(ALICE.id, "summary") is not None
 
 
@@ -618,26 +841,41 @@ async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() 
 
     target = Principal(tenant_id="globex", user_id="u-9")
     card = AgentCard(id="shop", description="Shop.", model="offline", tools=("look",))
-    shop = ScriptedModel(lambda m: Line("Done.") if m[-1].type == "tool" else Line(calls=[("look", {})]))
+    shop = ScriptedModel(
+        lambda m: Line("Done.") if m[-1].type == "tool" else Line(calls=[("look", {})])
+    )
     tools = {"look": structured("look", "Looks.", {}, (), call)}
     models = {"orchestrator": ScriptedModel(asks("shop"), stitched), "shop": shop}
-    async with open_kit(Settings(store=":memory:"), models=models, tools=tools, deck=small_deck(["shop"], [card])) as kit:
+    async with open_kit(
+        Settings(store=":memory:"), models=models, tools=tools, deck=small_deck(["shop"], [card])
+    ) as kit:
         reply = await kit.run_scheduled("weekly digest", target, job="digest")
         [turn] = kit.store.turns()
         stored = kit.store.session(turn.session_id)
     assert [context.inherited.principal for context in seen] == [target] and reply.status == "ok"
-    assert (turn.tenant_id, turn.user_id) == ("globex", "u-9") and turn.session_id.startswith("job:digest:")
+    assert (turn.tenant_id, turn.user_id) == ("globex", "u-9") and turn.session_id.startswith(
+        "job:digest:"
+    )
     assert stored is not None and stored.principal == target
 
 
 async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_had_ended() -> None:
-    slow = ScriptedModel(lambda m: Line(f"<ann> {str(m[-1].content)[-3:]}", delay=1.0 if "one" in str(m[-1].content) else 0.1))
+    slow = ScriptedModel(
+        lambda m: Line(
+            f"<ann> {str(m[-1].content)[-3:]}", delay=1.0 if "one" in str(m[-1].content) else 0.1
+        )
+    )
     kit = small_kit(routed("ann"), {"ann": slow})
     first, second = run_turn("@ann one", ALICE, kit), run_turn("@ann two", ALICE, kit)
     replies = await asyncio.gather(first, second)
     assert [reply.status for reply in replies] == ["ok", "ok"]
     assert [len(thread) for thread in slow.seen] == [2, 2]
-    assert [line.text for line in kit.store.history(ALICE.id, "ann")] == ["@ann two", "<ann> two", "@ann one", "<ann> one"]
+    assert [line.text for line in kit.store.history(ALICE.id, "ann")] == [
+        "@ann two",
+        "<ann> two",
+        "@ann one",
+        "<ann> one",
+    ]
     assert len(kit.store.history(ALICE.id)) == 4 and len(kit.store.turns()) == 2
     await run_turn("@ann three", ALICE, kit)
     assert len(slow.seen[-1]) == 6
@@ -646,7 +884,10 @@ async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_
 
 @pytest.mark.req("PC1-NFR-5")
 async def test_over_long_episodes_a_threshold_saves_tokens_and_keeps_what_a_window_loses() -> None:
-    measured = {(e.turns, e.after): e for e in await compaction.measure(lengths=(5, 40), thresholds=(None, 8))}
+    measured = {
+        (e.turns, e.after): e
+        for e in await compaction.measure(lengths=(5, 40), thresholds=(None, 8))
+    }
     assert measured[5, 8] == replace(measured[5, None], after=8)
     without, with_summary = measured[40, None], measured[40, 8]
     assert with_summary.summaries >= 4 and without.summaries == 0

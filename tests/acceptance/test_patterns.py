@@ -27,9 +27,13 @@ from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, sm
 TWO = "find coffee deals and check my points"
 
 
-def talking(*pieces: str, delay: float = 0.0, pace: float = 0.0, error: BaseException | None = None) -> ScriptedModel:
+def talking(
+    *pieces: str, delay: float = 0.0, pace: float = 0.0, error: BaseException | None = None
+) -> ScriptedModel:
     """A sub-agent that says these pieces, `pace` apart."""
-    return ScriptedModel(lambda _: Line("".join(pieces), pieces=pieces, delay=delay, pace=pace, error=error))
+    return ScriptedModel(
+        lambda _: Line("".join(pieces), pieces=pieces, delay=delay, pace=pace, error=error)
+    )
 
 
 async def ask(kit: SmallKit, pattern: str, message: str = TWO) -> Reply:
@@ -38,7 +42,11 @@ async def ask(kit: SmallKit, pattern: str, message: str = TWO) -> Reply:
 
 def words(reply: Reply) -> list[tuple[float, str]]:
     """What the page was sent as the answer, and when."""
-    return [(round(e.at, 4), e.body.text) for e in reply.events if isinstance(e.body, Text) and e.body.channel == "answer"]
+    return [
+        (round(e.at, 4), e.body.text)
+        for e in reply.events
+        if isinstance(e.body, Text) and e.body.channel == "answer"
+    ]
 
 
 def pieces_of(name: str, count: int) -> list[str]:
@@ -50,7 +58,9 @@ def pieces_of(name: str, count: int) -> list[str]:
 
 @pytest.mark.req("SAT-7", "SAT-23")
 @pytest.mark.parametrize("first", ["shop", "rewards"])
-async def test_direct_the_first_to_produce_is_live_and_the_other_follows_whole_in_either_order(first: str) -> None:
+async def test_direct_the_first_to_produce_is_live_and_the_other_follows_whole_in_either_order(
+    first: str,
+) -> None:
     second = "rewards" if first == "shop" else "shop"
     models = {
         first: talking(*pieces_of(first, 4), delay=1.0, pace=0.1),
@@ -62,14 +72,23 @@ async def test_direct_the_first_to_produce_is_live_and_the_other_follows_whole_i
     assert reply.text == f"{one}\n\n{other}" == transcript(reply.events).answer.strip()
     assert reply.events[-1].at < 1.6, "both ran at the same time"
     live = [at for at, text in words(reply) if first in text]
-    assert live == pytest.approx([1.0, 1.1, 1.2, 1.3], abs=0.031), "spoken as it comes, within the gathering window"
-    assert min(at for at, text in words(reply) if second in text) >= 1.4, "and the other only when it has ended"
+    assert live == pytest.approx([1.0, 1.1, 1.2, 1.3], abs=0.031), (
+        "spoken as it comes, within the gathering window"
+    )
+    assert min(at for at, text in words(reply) if second in text) >= 1.4, (
+        "and the other only when it has ended"
+    )
 
 
 @pytest.mark.req("SAT-23")
 @pytest.mark.parametrize(("flush_ms", "taken"), [(15, 0.15), (0, 0.0), (100, 1.0)])
-async def test_direct_what_waited_is_flushed_in_order_with_a_pause_after_each_piece(flush_ms: int, taken: float) -> None:
-    models = {"shop": talking("done ", delay=0.5), "rewards": talking(*pieces_of("r", 10), delay=0.5)}
+async def test_direct_what_waited_is_flushed_in_order_with_a_pause_after_each_piece(
+    flush_ms: int, taken: float
+) -> None:
+    models = {
+        "shop": talking("done ", delay=0.5),
+        "rewards": talking(*pieces_of("r", 10), delay=0.5),
+    }
     settings: dict[str, Any] = {} if flush_ms == 15 else {"flush_ms": flush_ms}
     kit = small_kit([asks("shop", "rewards")], models, **settings)
     reply = await ask(kit, "direct")
@@ -87,10 +106,22 @@ async def test_direct_the_slot_passes_on_the_next_flushes_then_speaks_live() -> 
     kit = small_kit([asks("a", "b", "c")], models)
     reply = await ask(kit, "direct")
     spoken = {text.strip(): at for at, text in words(reply) if text.strip()}
-    assert "".join(text for _, text in words(reply)).split() == ["a0", "c0", "c1", "c2", "b0", "b1", "b2"]
-    assert spoken["c0"] == pytest.approx(0.2, abs=0.02) and spoken["c1"] == pytest.approx(0.4, abs=0.04), "live: it was its turn"
+    assert "".join(text for _, text in words(reply)).split() == [
+        "a0",
+        "c0",
+        "c1",
+        "c2",
+        "b0",
+        "b1",
+        "b2",
+    ]
+    assert spoken["c0"] == pytest.approx(0.2, abs=0.02) and spoken["c1"] == pytest.approx(
+        0.4, abs=0.04
+    ), "live: it was its turn"
     assert 0.8 <= spoken["b0"] <= 0.82, "waited since 0.3, flushed when c had ended"
-    assert spoken["b1"] == pytest.approx(1.3, abs=0.04) and spoken["b2"] == pytest.approx(2.3, abs=0.04), "and live after that"
+    assert spoken["b1"] == pytest.approx(1.3, abs=0.04) and spoken["b2"] == pytest.approx(
+        2.3, abs=0.04
+    ), "and live after that"
 
 
 class Bursting(ScriptedModel):
@@ -99,7 +130,9 @@ class Bursting(ScriptedModel):
     def __init__(self, pieces: list[str]):
         super().__init__(lambda _: Line("".join(pieces), pieces=pieces))
 
-    async def _astream(self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any) -> AsyncIterator[Any]:
+    async def _astream(
+        self, messages: Any, stop: Any = None, run_manager: Any = None, **kwargs: Any
+    ) -> AsyncIterator[Any]:
         line = self._next(messages)
         for place, piece in enumerate(line.pieces or ()):
             await asyncio.sleep((0.3, 1.0, 0.0)[min(place, 2)])
@@ -114,7 +147,9 @@ async def test_direct_pauses_are_for_what_waited_and_never_for_what_is_live() ->
     reply = await ask(kit, "direct")
     spoken = {text.split()[0]: at for at, text in words(reply) if text.strip()}
     assert spoken["b0"] == pytest.approx(0.8, abs=0.02), "waited, then paused for 0.4 s"
-    assert reply.text.split() == ["a0", "b0", "b1", "b2", "b3"] and reply.events[-1].at == pytest.approx(1.3, abs=0.04)
+    assert reply.text.split() == ["a0", "b0", "b1", "b2", "b3"] and reply.events[
+        -1
+    ].at == pytest.approx(1.3, abs=0.04)
 
 
 @pytest.mark.req("SAT-7")
@@ -122,26 +157,52 @@ async def test_direct_the_separator_is_an_event_of_the_log_and_nothing_a_reader_
     kit = small_kit([asks("a", "b")], {"a": talking("A one."), "b": talking("B one.", delay=1)})
     reply = await ask(kit, "direct")
     assert [e.body.agent for e in reply.events if isinstance(e.body, Separator)] == ["b"]
-    assert "separator" not in reply.text.lower() and transcript(reply.events).answer == reply.text == "A one.\n\nB one."
+    assert (
+        "separator" not in reply.text.lower()
+        and transcript(reply.events).answer == reply.text == "A one.\n\nB one."
+    )
 
 
 @pytest.mark.req("SAT-7")
 async def test_direct_an_owed_acknowledgement_is_appended_to_what_was_said() -> None:
-    models = {"a": talking("All is well."), "rewards": failing(OSError("x"), 1), "c": answering("C.")}
+    models = {
+        "a": talking("All is well."),
+        "rewards": failing(OSError("x"), 1),
+        "c": answering("C."),
+    }
     kit = small_kit([asks("a", "rewards", "c")], models, cap=2)
     reply = await ask(kit, "direct")
-    assert reply.text.startswith("All is well.") and "rewards" in reply.text and "c for now" in reply.text
-    assert not any(isinstance(e.body, TextReplaced) for e in reply.events), "appended: nothing that was said is said again"
+    assert (
+        reply.text.startswith("All is well.")
+        and "rewards" in reply.text
+        and "c for now" in reply.text
+    )
+    assert not any(isinstance(e.body, TextReplaced) for e in reply.events), (
+        "appended: nothing that was said is said again"
+    )
     assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["appended"]  # type: ignore[union-attr]
     assert transcript(reply.events).answer == reply.text
 
 
 async def test_direct_half_an_answer_of_an_agent_that_fails_is_taken_back() -> None:
-    breaking = ScriptedModel(lambda _: Line("You have 900 points and", pieces=["You have ", "900 points ", "and"], pace=3.0))
-    card = AgentCard.model_validate(
-        {"id": "rewards", "description": "Points.", "model": "offline", "policy": {"time_budget_ms": 4000}}
+    breaking = ScriptedModel(
+        lambda _: Line(
+            "You have 900 points and", pieces=["You have ", "900 points ", "and"], pace=3.0
+        )
     )
-    kit = small_kit([asks("rewards", "shop")], {"rewards": breaking, "shop": talking("Deals here.", delay=1)}, cards=[card])
+    card = AgentCard.model_validate(
+        {
+            "id": "rewards",
+            "description": "Points.",
+            "model": "offline",
+            "policy": {"time_budget_ms": 4000},
+        }
+    )
+    kit = small_kit(
+        [asks("rewards", "shop")],
+        {"rewards": breaking, "shop": talking("Deals here.", delay=1)},
+        cards=[card],
+    )
     reply = await ask(kit, "direct")
     assert any("900" in text for _, text in words(reply)), "it was live before it failed"
     assert "900" not in reply.text == transcript(reply.events).answer
@@ -152,8 +213,15 @@ async def test_direct_words_before_a_tool_call_are_no_answer() -> None:
     async def look(**_: Any) -> str:
         return "4,975 points"
 
-    tool = StructuredTool(name="look", description="Looks.", args_schema={"type": "object", "properties": {}}, coroutine=look)
-    model = ScriptedModel(Line("Let me look that up.", calls=[("look", {})]), Line("You have 4,975 points."))
+    tool = StructuredTool(
+        name="look",
+        description="Looks.",
+        args_schema={"type": "object", "properties": {}},
+        coroutine=look,
+    )
+    model = ScriptedModel(
+        Line("Let me look that up.", calls=[("look", {})]), Line("You have 4,975 points.")
+    )
     card = AgentCard(id="rewards", description="Points.", model="offline", tools=("look",))
     kit = small_kit([asks("rewards")], {"rewards": model}, {"look": tool}, cards=[card])
     reply = await ask(kit, "direct")
@@ -184,31 +252,45 @@ def rest(query: str) -> Line:
 
 
 @pytest.mark.req("SAT-20")
-async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_and_no_preamble() -> None:
+async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_and_no_preamble() -> (
+    None
+):
     lead = ScriptedModel(route("rewards", query="check my points"))
     models = {"shop": answering("S"), "rewards": answering("You have 4,975 points.")}
     kit = small_kit(lead, models, support_agent="shop", guards=GUARDS)
     reply = await ask(kit, "classifier_gateway", "check my points please now")
     forced = kit.team.jobs["submit_route"].runnable.kwargs  # type: ignore[attr-defined]
     assert forced["tool_choice"] == "submit_route"
-    assert forced["tools"][0]["function"]["parameters"]["properties"]["labels"]["items"]["enum"] == ["shop", "rewards"]
+    assert forced["tools"][0]["function"]["parameters"]["properties"]["labels"]["items"][
+        "enum"
+    ] == ["shop", "rewards"]
     assert "Answers questions about rewards." in str(lead.seen[0][0].content)
     assert reply.preamble == transcript(reply.events).lead == ""
     assert reply.text == "You have 4,975 points." and reply.routing.invoked == ("rewards",)
-    assert next(e.body.query for e in reply.events if e.kind == "agent_started") == "check my points please now"  # type: ignore[union-attr]
+    assert (
+        next(e.body.query for e in reply.events if e.kind == "agent_started")
+        == "check my points please now"
+    )  # type: ignore[union-attr]
 
 
 @pytest.mark.req("SAT-20")
-async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one_after_the_other() -> None:
+async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one_after_the_other() -> (
+    None
+):
     support, shop = answering("Write to the team.", 2.0), answering("Coffee is on offer.", 1.0)
     lead = ScriptedModel(
-        route("shop", "support", query="my receipt is missing"), Line(calls=rest("find coffee").calls, delay=0.5)
+        route("shop", "support", query="my receipt is missing"),
+        Line(calls=rest("find coffee").calls, delay=0.5),
     )
     kit = small_kit(lead, {"shop": shop, "support": support}, support_agent="support")
-    reply = await ask(kit, "classifier_gateway", "find coffee and my receipt is missing since monday")
+    reply = await ask(
+        kit, "classifier_gateway", "find coffee and my receipt is missing since monday"
+    )
     spans = {s.name: (s.started, s.ended) for s in reply.trace.spans if s.kind == "agent"}
     assert reply.routing.invoked == ("support", "shop")
-    assert spans["support"] == pytest.approx((0.0, 2.0)) and spans["shop"] == pytest.approx((2.5, 3.5))
+    assert spans["support"] == pytest.approx((0.0, 2.0)) and spans["shop"] == pytest.approx(
+        (2.5, 3.5)
+    )
     queries = {e.body.agent: e.body.query for e in reply.events if e.kind == "agent_started"}  # type: ignore[union-attr]
     assert queries == {"support": "my receipt is missing", "shop": "find coffee"}
     assert reply.text == "Write to the team.\n\nCoffee is on offer."
@@ -217,9 +299,17 @@ async def test_gateway_mixed_is_support_then_a_rewritten_query_then_shopping_one
 
 async def test_gateway_a_rewriting_that_fails_or_wanders_off_leaves_the_users_own_words() -> None:
     whole = "find coffee and my receipt is missing since monday"
-    for line, own in ((Line(error=OSError("gone")), whole), (rest("weather in Leeds"), "find coffee")):
+    for line, own in (
+        (Line(error=OSError("gone")), whole),
+        (rest("weather in Leeds"), "find coffee"),
+    ):
         lead = ScriptedModel(route("support", "shop", query="my receipt is missing"), line)
-        kit = small_kit(lead, {"shop": answering("S"), "support": answering("H")}, support_agent="support", guards=GUARDS)
+        kit = small_kit(
+            lead,
+            {"shop": answering("S"), "support": answering("H")},
+            support_agent="support",
+            guards=GUARDS,
+        )
         reply = await ask(kit, "classifier_gateway", whole)
         queries = {e.body.agent: e.body.query for e in reply.events if e.kind == "agent_started"}  # type: ignore[union-attr]
         assert queries["shop"] == own
@@ -236,7 +326,8 @@ async def test_gateway_has_no_fastpath_what_fits_no_label_goes_to_the_default(me
 
 async def test_gateway_goes_on_after_a_failure_and_owns_up_to_it() -> None:
     kit = small_kit(
-        [route("support", "shop"), rest("coffee deals")], {"support": failing(OSError("x")), "shop": answering("Deals.")}
+        [route("support", "shop"), rest("coffee deals")],
+        {"support": failing(OSError("x")), "shop": answering("Deals.")},
     )
     reply = await ask(kit, "classifier_gateway", "help and coffee deals")
     assert reply.text.startswith("Deals.") and "answer about support" in reply.text
@@ -251,42 +342,88 @@ def lookup(name: str, text: str) -> StructuredTool:
             raise OSError("secret=/srv/db")
         return text
 
-    return StructuredTool(name=name, description=name, args_schema={"type": "object", "properties": {}}, coroutine=look)
+    return StructuredTool(
+        name=name,
+        description=name,
+        args_schema={"type": "object", "properties": {}},
+        coroutine=look,
+    )
 
 
 def monolithic(
-    lead: ScriptedModel, deals: str = "Coffee is 20 percent off.", points: str = "You have 4,975 points.", tool: str = "points"
+    lead: ScriptedModel,
+    deals: str = "Coffee is 20 percent off.",
+    points: str = "You have 4,975 points.",
+    tool: str = "points",
 ) -> SmallKit:
     cards = [
-        AgentCard(id="shop", description="Deals.", model="offline", tools=("deals",), prompt_blocks=("shop-block",)),
-        AgentCard(id="rewards", description="Points.", model="offline", tools=(tool,), prompt_blocks=("rewards-block",)),
+        AgentCard(
+            id="shop",
+            description="Deals.",
+            model="offline",
+            tools=("deals",),
+            prompt_blocks=("shop-block",),
+        ),
+        AgentCard(
+            id="rewards",
+            description="Points.",
+            model="offline",
+            tools=(tool,),
+            prompt_blocks=("rewards-block",),
+        ),
     ]
-    blocks = [Block(id=f"{i}-block", category="instructions", owner=i, text=f"About {i}.") for i in ("shop", "rewards")]
-    root = AgentCard(id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards"))
-    deck = Deck.of([root, *cards], blocks, DeckSettings(orchestrator="orchestrator", required_blocks=()))
+    blocks = [
+        Block(id=f"{i}-block", category="instructions", owner=i, text=f"About {i}.")
+        for i in ("shop", "rewards")
+    ]
+    root = AgentCard(
+        id="orchestrator", description="R.", model="offline", sub_agents=("shop", "rewards")
+    )
+    deck = Deck.of(
+        [root, *cards], blocks, DeckSettings(orchestrator="orchestrator", required_blocks=())
+    )
     tools = {"deals": lookup("deals", deals), tool: lookup(tool_name(tool), points)}
-    return SmallKit(PATTERNS["monolith"].team(deck, lambda deck: bind(deck, {"*": lead}, tools)), SqliteStore(":memory:"))
+    return SmallKit(
+        PATTERNS["monolith"].team(deck, lambda deck: bind(deck, {"*": lead}, tools)),
+        SqliteStore(":memory:"),
+    )
 
 
-async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> None:
+async def test_monolith_is_one_agent_with_every_tool_and_every_prompt_and_dispatches_nobody() -> (
+    None
+):
     said = "Coffee is 20 percent off; you have 4,975 points."
     lead = ScriptedModel(Line("Let me see.", calls=[("deals", {}), ("points", {})]), said)
     reply = await ask(monolithic(lead), "monolith")
-    assert "About shop." in str(lead.seen[0][0].content) and "About rewards." in str(lead.seen[0][0].content)
+    assert "About shop." in str(lead.seen[0][0].content) and "About rewards." in str(
+        lead.seen[0][0].content
+    )
     kinds = [event.kind for event in reply.events]
     assert kinds.count("tool_started") == 2 and "agent_started" not in kinds
     assert reply.text == said
-    assert (reply.routing.invoked, reply.routing.intent_count) == (("shop", "rewards"), 2), "told by whose tools were called"
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer"), ("rewards", "answer")]
+    assert (reply.routing.invoked, reply.routing.intent_count) == (("shop", "rewards"), 2), (
+        "told by whose tools were called"
+    )
+    assert [(o.agent, o.kind) for o in reply.outcomes] == [
+        ("shop", "answer"),
+        ("rewards", "answer"),
+    ]
 
 
 @pytest.mark.parametrize("tool", ["points", "till.points"])
-async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why(tool: str) -> None:
+async def test_monolith_owns_up_to_a_part_whose_tools_failed_and_leaks_nothing_of_why(
+    tool: str,
+) -> None:
     said = "Coffee is 20 percent off."
     lead = ScriptedModel(Line(calls=[("deals", {}), (tool_name(tool), {})]), said, said)
     reply = await ask(monolithic(lead, points="fails", tool=tool), "monolith")
-    assert reply.text == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
-    assert [(o.agent, o.reason) for o in reply.outcomes if isinstance(o, Failure)] == [("rewards", "exception")]
+    assert (
+        reply.text
+        == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
+    )
+    assert [(o.agent, o.reason) for o in reply.outcomes if isinstance(o, Failure)] == [
+        ("rewards", "exception")
+    ]
     assert any(event.kind == "acknowledged" for event in reply.events)
 
 
@@ -314,7 +451,9 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> N
     assert reply.text == "S | R" and reply.routing.rounds == 2
     assert "one tool at a time" in str(lead.seen[0][0].content)
     shown = [m for m in lead.seen[1] if m.type == "ai"]
-    assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], "what was not asked was not called"  # type: ignore[attr-defined]
+    assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], (
+        "what was not asked was not called"
+    )  # type: ignore[attr-defined]
     assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == ["rewards"]
 
 
@@ -326,22 +465,37 @@ async def test_supervisor_may_change_its_mind_after_a_result() -> None:
 
 
 async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
-    lead = ScriptedModel(lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time"))
+    lead = ScriptedModel(
+        lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time")
+    )
     reply = await ask(small_kit(lead, {"shop": answering("S, 4,975 of them")}, cap=3), "supervisor")
-    assert [o.agent for o in reply.outcomes] == ["shop"] * 3 and reply.routing.cap_behavior == "over"
+    assert [o.agent for o in reply.outcomes] == [
+        "shop"
+    ] * 3 and reply.routing.cap_behavior == "over"
     assert "4,975" in reply.text and reply.status == "ok"
 
 
 async def test_supervisor_owns_up_to_what_failed() -> None:
-    lead = ScriptedModel(asks("shop"), asks("rewards", text=""), "Deals, and your points are fine.", "Deals.")
-    reply = await ask(small_kit(lead, {"shop": answering("Deals."), "rewards": failing(OSError("x"))}), "supervisor")
+    lead = ScriptedModel(
+        asks("shop"), asks("rewards", text=""), "Deals, and your points are fine.", "Deals."
+    )
+    reply = await ask(
+        small_kit(lead, {"shop": answering("Deals."), "rewards": failing(OSError("x"))}),
+        "supervisor",
+    )
     assert "Deals." in reply.text and "answer about rewards" in reply.text
 
 
-@pytest.mark.parametrize(("count", "query"), [(1, "find coffee deals and check my points"), (2, "coffee")])
-async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own_words(count: int, query: str) -> None:
+@pytest.mark.parametrize(
+    ("count", "query"), [(1, "find coffee deals and check my points"), (2, "coffee")]
+)
+async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own_words(
+    count: int, query: str
+) -> None:
     shop = answering("S")
-    kit = small_kit([asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS)
+    kit = small_kit(
+        [asks("shop", query="coffee", intents=count), stitched], {"shop": shop}, guards=GUARDS
+    )
     await ask(kit, "supervisor")
     assert shop.seen[0][-1].content == query
 
@@ -349,11 +503,19 @@ async def test_supervisor_a_single_intent_travels_verbatim_and_a_part_in_its_own
 # swarm
 
 
-def swarming(models: Mapping[str, ScriptedModel], tools: Mapping[str, Any] | None = None, **settings: Any) -> SmallKit:
-    cards = [AgentCard(id=i, description=f"All about {i}.", model="offline", tools=tuple(tools or ())) for i in models]
+def swarming(
+    models: Mapping[str, ScriptedModel], tools: Mapping[str, Any] | None = None, **settings: Any
+) -> SmallKit:
+    cards = [
+        AgentCard(id=i, description=f"All about {i}.", model="offline", tools=tuple(tools or ()))
+        for i in models
+    ]
     deck = small_deck(list(models), cards, **settings)
     speaking = {**models, "orchestrator": ScriptedModel()}
-    return SmallKit(PATTERNS["swarm"].team(deck, lambda deck: bind(deck, speaking, tools or {})), SqliteStore(":memory:"))
+    return SmallKit(
+        PATTERNS["swarm"].team(deck, lambda deck: bind(deck, speaking, tools or {})),
+        SqliteStore(":memory:"),
+    )
 
 
 def over(agent: str, text: str = "") -> Line:
@@ -361,28 +523,57 @@ def over(agent: str, text: str = "") -> Line:
 
 
 async def test_swarm_an_agent_answers_its_part_and_hands_the_conversation_to_the_next() -> None:
-    shop, rewards = ScriptedModel(over("rewards", "Coffee is 20 percent off.")), ScriptedModel("You have 4,975 points.")
-    reply = await ask(swarming({"shop": shop, "rewards": rewards, "support": ScriptedModel()}), "swarm")
-    assert reply.text == "Coffee is 20 percent off.\n\nYou have 4,975 points." == transcript(reply.events).answer
-    assert reply.routing.invoked == ("shop", "rewards") and reply.usage.model_calls == 2, "nobody routes, nobody composes"
+    shop, rewards = (
+        ScriptedModel(over("rewards", "Coffee is 20 percent off.")),
+        ScriptedModel("You have 4,975 points."),
+    )
+    reply = await ask(
+        swarming({"shop": shop, "rewards": rewards, "support": ScriptedModel()}), "swarm"
+    )
+    assert (
+        reply.text
+        == "Coffee is 20 percent off.\n\nYou have 4,975 points."
+        == transcript(reply.events).answer
+    )
+    assert reply.routing.invoked == ("shop", "rewards") and reply.usage.model_calls == 2, (
+        "nobody routes, nobody composes"
+    )
     first = reply.outcomes[0]
-    assert isinstance(first, Answer) and first.hands_to is not None and first.hands_to.agent == "rewards"
+    assert (
+        isinstance(first, Answer)
+        and first.hands_to is not None
+        and first.hands_to.agent == "rewards"
+    )
     assert rewards.seen[0][-1].content == TWO, "the message travels whole"
     assert "Answered already by shop: Coffee is 20 percent off." in str(rewards.seen[0][0].content)
 
 
 async def test_swarm_of_several_peers_named_at_once_the_first_gets_the_conversation() -> None:
     both = Line("Coffee is 20 percent off.", calls=[*over("support").calls, *over("rewards").calls])
-    models = {"shop": ScriptedModel(both), "rewards": ScriptedModel(), "support": ScriptedModel("Write to the team.")}
+    models = {
+        "shop": ScriptedModel(both),
+        "rewards": ScriptedModel(),
+        "support": ScriptedModel("Write to the team."),
+    }
     reply = await ask(swarming(models), "swarm")
-    assert reply.text == "Coffee is 20 percent off.\n\nWrite to the team." and reply.routing.invoked == ("shop", "support")
+    assert (
+        reply.text == "Coffee is 20 percent off.\n\nWrite to the team."
+        and reply.routing.invoked == ("shop", "support")
+    )
 
 
-async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer() -> None:
-    kit = swarming({"shop": ScriptedModel(over("rewards")), "rewards": ScriptedModel("You have 4,975 points.")})
+async def test_swarm_who_has_no_part_hands_on_without_a_word_and_is_not_counted_as_an_answer() -> (
+    None
+):
+    kit = swarming(
+        {"shop": ScriptedModel(over("rewards")), "rewards": ScriptedModel("You have 4,975 points.")}
+    )
     reply = await ask(kit, "swarm")
     assert reply.text == "You have 4,975 points." and reply.routing.invoked == ("rewards",)
-    assert [(o.agent, o.result) for o in reply.routing.outcomes] == [("shop", "handed_on"), ("rewards", "success")]
+    assert [(o.agent, o.result) for o in reply.routing.outcomes] == [
+        ("shop", "handed_on"),
+        ("rewards", "success"),
+    ]
 
 
 async def test_swarm_goes_on_with_whoever_spoke_last() -> None:
@@ -391,30 +582,51 @@ async def test_swarm_goes_on_with_whoever_spoke_last() -> None:
     await ask(kit, "swarm", "check my points")
     reply = await ask(kit, "swarm", "and what is pending?")
     assert reply.routing.invoked == ("rewards",)
-    assert [m.content for m in rewards.seen[1][1:-1]] == ["check my points", "You have 4,975 points."], "one conversation for all"
+    assert [m.content for m in rewards.seen[1][1:-1]] == [
+        "check my points",
+        "You have 4,975 points.",
+    ], "one conversation for all"
 
 
 async def test_swarm_nobody_gets_the_conversation_back_and_the_cap_counts_hands() -> None:
-    kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel(over("a", "B is 222."))})
+    kit = swarming(
+        {"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel(over("a", "B is 222."))}
+    )
     reply = await ask(kit, "swarm")
     assert reply.text == "A is 111.\n\nB is 222."
     assert [e.body.guard for e in reply.events if isinstance(e.body, GuardActed)] == ["no_return"]
     kit = swarming({"a": ScriptedModel(over("b", "A is 111.")), "b": ScriptedModel()}, cap=1)
     reply = await ask(kit, "swarm")
-    assert reply.text.startswith("A is 111.") and "left out b" in reply.text and reply.routing.cap_behavior == "over"
+    assert (
+        reply.text.startswith("A is 111.")
+        and "left out b" in reply.text
+        and reply.routing.cap_behavior == "over"
+    )
 
 
 async def test_swarm_own_tools_come_first_and_the_hand_over_waits_for_the_answer() -> None:
     both = Line(calls=[("points", {}), *over("rewards").calls])
     shop = ScriptedModel(both, "By my tool: 4,975.")
-    kit = swarming({"shop": shop, "rewards": ScriptedModel("Done.")}, {"points": lookup("points", "4,975")})
+    kit = swarming(
+        {"shop": shop, "rewards": ScriptedModel("Done.")}, {"points": lookup("points", "4,975")}
+    )
     reply = await ask(kit, "swarm")
     assert reply.text == "By my tool: 4,975.\n\nDone."
     ids = [call["id"] for m in shop.seen[1] if m.type == "ai" for call in m.tool_calls]  # type: ignore[attr-defined]
-    assert sorted(m.tool_call_id for m in shop.seen[1] if m.type == "tool") == sorted(ids), "every call id is answered"  # type: ignore[attr-defined]
+    assert sorted(m.tool_call_id for m in shop.seen[1] if m.type == "tool") == sorted(ids), (
+        "every call id is answered"
+    )  # type: ignore[attr-defined]
 
 
 async def test_swarm_a_member_that_fails_is_owned_up_to_and_what_was_said_stands() -> None:
-    kit = swarming({"shop": ScriptedModel(over("rewards", "Coffee is 20 percent off.")), "rewards": failing(OSError("x"))})
+    kit = swarming(
+        {
+            "shop": ScriptedModel(over("rewards", "Coffee is 20 percent off.")),
+            "rewards": failing(OSError("x")),
+        }
+    )
     reply = await ask(kit, "swarm")
-    assert reply.text == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
+    assert (
+        reply.text
+        == "Coffee is 20 percent off.\n\nI wasn't able to get an answer about rewards right now."
+    )

@@ -1,4 +1,5 @@
-"""A tool that asks first, on the page: the turn waits, goes on with a yes and with a no, and in a page that is opened later."""
+"""A tool that asks first, on the page: the turn waits, goes on with a yes and with a no, and in a
+page that is opened later."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +19,12 @@ FILES = {
         "tools": ["./tools.py:TOOLS"],
         "tool_limits": {"open_ticket": {"confirm": QUESTION}},
     },
-    "lead.yaml": {"id": "lead", "description": "Talks with the visitor.", "model": "offline", "sub_agents": ["tickets"]},
+    "lead.yaml": {
+        "id": "lead",
+        "description": "Talks with the visitor.",
+        "model": "offline",
+        "sub_agents": ["tickets"],
+    },
     "tickets.yaml": {
         "id": "tickets",
         "description": "Opens a ticket with the office.",
@@ -48,7 +54,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "tools.py").write_text(TOOLS)
     for name, content in FILES.items():
         (folder / name).write_text(yaml.safe_dump(content))
-    for name, value in {"DECK": folder, "STORE": tmp_path / "kit.db", "PACE": 0, "MODEL": "offline"}.items():
+    for name, value in {
+        "DECK": folder,
+        "STORE": tmp_path / "kit.db",
+        "PACE": 0,
+        "MODEL": "offline",
+    }.items():
         monkeypatch.setenv(f"KIT_{name}", str(value))
     yield folder
     frame.open_host.clear()
@@ -82,7 +93,9 @@ def test_the_page_asks_and_a_yes_lets_the_turn_go_on_also_after_a_restart(folder
     assert QUESTION in text(page) and "Waiting for you" in text(page) and effects(folder) == 0
     frame.open_host.clear()
     again = click(opened(), "Yes")
-    assert "Ticket 12 is open." in text(again) and "Answered" in text(again) and effects(folder) == 1
+    assert (
+        "Ticket 12 is open." in text(again) and "Answered" in text(again) and effects(folder) == 1
+    )
     assert not [one for one in again.button if one.label in ("Yes", "No")]
 
 

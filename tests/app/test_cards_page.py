@@ -1,4 +1,5 @@
-"""The cards page: the deck as a graph, one card, its prompt, and the routing report, run by Streamlit's own test driver."""
+"""The cards page: the deck as a graph, one card, its prompt, and the routing report, run by
+Streamlit's own test driver."""
 
 import asyncio
 import json
@@ -26,7 +27,9 @@ from kit.ui.cards.routing_heatmap import matrix, routes_html
 from kit.ui.shared import frame
 from tests.kits import small_deck
 
-ALONE = "from kit.ui.shared import address; from kit.ui.cards import page; address.keep(); page.page()"
+ALONE = (
+    "from kit.ui.shared import address; from kit.ui.cards import page; address.keep(); page.page()"
+)
 DECK = load_deck(HOME / "cards" / "consumer")
 FEW = 6
 """Dialogues; the whole file takes seconds."""
@@ -39,7 +42,14 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setattr(cards, "CASES", few)
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
     monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    for name in (
+        "KIT_DECK",
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
     yield AppTest.from_string(ALONE, default_timeout=60)
     frame.open_host.clear()
@@ -47,7 +57,9 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 def shown(page: AppTest) -> str:
     assert not page.exception and not page.error
-    said = " ".join(str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info))
+    said = " ".join(
+        str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)
+    )
     return said + " ".join(element.proto.body for element in page.get("html"))
 
 
@@ -56,15 +68,26 @@ def test_the_graph_has_every_card_and_tool_once_and_an_edge_for_each_ask_and_cal
     ids = [node.id for node in graph.nodes]
     tools = {tool for card in DECK.cards.values() for tool in card.tools}
     assert len(ids) == len(set(ids)) and set(ids) == {*DECK.cards, *tools}
-    wanted = {(card.id, other) for card in DECK.cards.values() for other in (*card.sub_agents, *card.tools)}
+    wanted = {
+        (card.id, other)
+        for card in DECK.cards.values()
+        for other in (*card.sub_agents, *card.tools)
+    }
     assert {(edge.source, edge.target) for edge in graph.edges} == wanted
     for kind in ("agent", "tool"):
         rows = sorted(node.row for node in graph.nodes if node.kind == kind)
-        assert all(after - before >= 1 for before, after in pairwise(rows)), "nothing lies on another"
+        assert all(after - before >= 1 for before, after in pairwise(rows)), (
+            "nothing lies on another"
+        )
 
 
 def test_the_graph_marks_a_draft_and_what_is_chosen() -> None:
-    graph = graph_of(small_deck(("shop", "play"), [AgentCard(id="play", description="Games.", model="offline", status="draft")]))
+    graph = graph_of(
+        small_deck(
+            ("shop", "play"),
+            [AgentCard(id="play", description="Games.", model="offline", status="draft")],
+        )
+    )
     assert {node.id for node in graph.nodes if not node.bound} == {"play"}
     drawn = graph_spec(graph, "shop")["layer"][1]["data"]["values"]
     assert [node["id"] for node in drawn if node["chosen"]] == ["shop"]
@@ -75,20 +98,32 @@ def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest) -> 
     page.selectbox[0].set_value("rewards").run()
     assert page.query_params["card"] in ("rewards", ["rewards"])
     said = shown(page)
-    assert 'data-card="rewards"' in said and "calculate_redemption" in said and "persona-rewards" in said
+    assert (
+        'data-card="rewards"' in said
+        and "calculate_redemption" in said
+        and "persona-rewards" in said
+    )
     page.query_params["card"] = "nobody"
     assert "no such card" in shown(page.run()) and 'data-card="orchestrator"' in shown(page)
 
 
 def test_a_card_says_its_size_model_limits_and_what_crosses() -> None:
     rewards = DECK.cards["rewards"].model_copy(
-        update={"handoff": Handoff(fields={"reason": HandoffField(required=True, pii=True)}, min_confidence=0.4)}
+        update={
+            "handoff": Handoff(
+                fields={"reason": HandoffField(required=True, pii=True)}, min_confidence=0.4
+            )
+        }
     )
     said = card_html(rewards, DECK, "offline stand-in")
     size = -(-len(rewards.description) // 4)
     assert f"about {size} tokens" in said and "200 to 400 are the target" in said
     assert "Here it runs on" in said and "<b>6</b> tool calls" in said and "8 s" in said
-    assert "redacted in traces" in said and "confidence of 0.4" in said and "Not bound here" in card_html(rewards, DECK, None)
+    assert (
+        "redacted in traces" in said
+        and "confidence of 0.4" in said
+        and "Not bound here" in card_html(rewards, DECK, None)
+    )
 
 
 def test_the_prompt_is_drawn_whole_with_its_border() -> None:
@@ -96,7 +131,9 @@ def test_the_prompt_is_drawn_whole_with_its_border() -> None:
     dynamic = DynamicContext(date="2026-11-01", user_id="u-007", locale="en-US")
     prompt, pieces = assembled(card, DECK, dynamic)
     assert "\n\n".join(piece.text for piece in pieces) == prompt.text
-    assert [piece.name for piece in pieces if piece.personal] == ["request"] and "u-007" not in prompt.prefix
+    assert [piece.name for piece in pieces if piece.personal] == [
+        "request"
+    ] and "u-007" not in prompt.prefix
     above, below = prompt_html(prompt, pieces).split("Stable prefix ends here")
     assert "u-007" in below and "u-007" not in above and plan_prompt(card, DECK).cohort in below
     assert 0.9 < prefix_share(prompt) < 1
@@ -109,7 +146,9 @@ def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
     turn = host.start("How many points do I have?", host.kit.session("s"))
     while not host.follow(turn, timeout=5).done:
         pass
-    begun = [event.body for event in host.kit.store.events(turn) if event.body.kind == "turn_started"]
+    begun = [
+        event.body for event in host.kit.store.events(turn) if event.body.kind == "turn_started"
+    ]
     assert len(begun) == 1 and f"<code>{begun[0].cohort}</code>" in said
 
 
@@ -122,7 +161,10 @@ def test_the_prompt_is_that_of_who_is_looking(page: AppTest) -> None:
 async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -> None:
     few, catalog, out = tmp_path / "few.jsonl", tmp_path / "catalog.json", tmp_path / "out.jsonl"
     few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
-    subs = [{"id": card.id, "description": card.description} for card in DECK.active_sub_agents(DECK.cards["orchestrator"])]
+    subs = [
+        {"id": card.id, "description": card.description}
+        for card in DECK.active_sub_agents(DECK.cards["orchestrator"])
+    ]
     catalog.write_text(json.dumps({"sub_agents": subs}))
     await route_file(few, catalog, out)
     steps = await asyncio.to_thread(lambda: list(DeckRoutes(DECK, few).run()))
@@ -139,7 +181,9 @@ def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
     said = shown(button.click().run())
     assert f"of {questions}** questions reached their card" in said and "Meant for" in said
     again = AppTest.from_string(ALONE, default_timeout=60).run()
-    assert "Meant for" in shown(again) and not any("offline, about" in one.label for one in again.button)
+    assert "Meant for" in shown(again) and not any(
+        "offline, about" in one.label for one in again.button
+    )
 
 
 def test_dialogues_about_other_cards_are_left_out(tmp_path: Path) -> None:
@@ -155,6 +199,15 @@ def test_every_question_of_the_report_is_in_the_heat_map_and_acts_on_nothing() -
             Confusion(card=NOBODY, to="shop", queries=("hi",)),
         ),
     )
-    assert matrix(found) == {("shop", "shop"): 3, ("play", "play"): 1, ("shop", "play"): 2, (NOBODY, "shop"): 1}
+    assert matrix(found) == {
+        ("shop", "shop"): 3,
+        ("play", "play"): 1,
+        ("shop", "play"): 2,
+        (NOBODY, "shop"): 1,
+    }
     said = routes_html(found)
-    assert "&lt;script&gt;x" in said and "<script>" not in said and "<b>Shop</b> loses 2 to <b>Play</b>" in said
+    assert (
+        "&lt;script&gt;x" in said
+        and "<script>" not in said
+        and "<b>Shop</b> loses 2 to <b>Play</b>" in said
+    )

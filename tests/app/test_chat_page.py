@@ -22,7 +22,9 @@ from tests.app.logs import begin, end, failed, stamp
 from tests.pages import marks, unescaped
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
-SUGGESTIONS = [suggestion.label for suggestion in read_page(HOME / "cards" / "consumer").suggestions or ()]
+SUGGESTIONS = [
+    suggestion.label for suggestion in read_page(HOME / "cards" / "consumer").suggestions or ()
+]
 MINE = Principal(tenant_id="acme", user_id="u-001")
 
 
@@ -32,7 +34,14 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setenv("KIT_PACE", "0")
     monkeypatch.setenv("KIT_MODEL", "offline")
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    for name in (
+        "KIT_DECK",
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
     yield tmp_path / "kit.db"
     frame.open_host.clear()
@@ -68,7 +77,11 @@ def steps(page: AppTest) -> dict[str, tuple[str, str]]:
 
 def htmls(page: AppTest, kind: str) -> str:
     """What of the page is HTML of our own: `turn` is the panel, `found` cards and tables, `faults` chips."""
-    return "\n".join(dict.fromkeys(one.proto.body for one in page.get("html") if f'class="{kind}"' in one.proto.body[:60]))
+    return "\n".join(
+        dict.fromkeys(
+            one.proto.body for one in page.get("html") if f'class="{kind}"' in one.proto.body[:60]
+        )
+    )
 
 
 def panel(page: AppTest) -> dict[str, str]:
@@ -80,11 +93,16 @@ def text(page: AppTest) -> str:
     """Everything a person can read on the page."""
     told = [*page.markdown, *page.caption, *page.error, *page.button]
     return "\n".join(
-        [*(str(one.value if hasattr(one, "value") else one) for one in told), *(label for _, label in steps(page).values())]
+        [
+            *(str(one.value if hasattr(one, "value") else one) for one in told),
+            *(label for _, label in steps(page).values()),
+        ]
     )
 
 
-def put(store: Path, count: int, session_id: str, who: Principal = MINE, status: str = "ok") -> None:
+def put(
+    store: Path, count: int, session_id: str, who: Principal = MINE, status: str = "ok"
+) -> None:
     """Turns of an earlier process."""
     kept = SqliteStore(store)
     kept.open_session(Session(id=session_id, principal=who))
@@ -100,7 +118,9 @@ def put(store: Path, count: int, session_id: str, who: Principal = MINE, status:
         )
         kept.begin_turn(turn)
         if status != "running":
-            done = turn.model_copy(update={"status": status, "text": f"answer {number}", "seconds": 1.0})
+            done = turn.model_copy(
+                update={"status": status, "text": f"answer {number}", "seconds": 1.0}
+            )
             kept.end_turn(done, [], [])
     kept.close()
 
@@ -113,13 +133,24 @@ def test_a_mixed_question_shows_its_sub_agents_and_the_stored_routing(store: Pat
     kept.close()
     assert turn.status == "ok" and len(turn.invoked) == 3
     assert [message.name for message in page.chat_message] == ["user", "assistant"]
-    assert {name.lower(): state for name, (state, _) in steps(page).items()} == dict.fromkeys(turn.invoked, "complete")
+    assert {name.lower(): state for name, (state, _) in steps(page).items()} == dict.fromkeys(
+        turn.invoked, "complete"
+    )
     told = panel(page)
     assert set(told["agents"].split(",")) == set(turn.invoked)
-    assert told["intents"] == f"{turn.intent_count}/{turn.intent_count}" and told["cap"] == f"{turn.cap_behavior} {turn.cap}"
+    assert (
+        told["intents"] == f"{turn.intent_count}/{turn.intent_count}"
+        and told["cap"] == f"{turn.cap_behavior} {turn.cap}"
+    )
     shown = htmls(page, "turn")
-    assert f"{turn.input_tokens:,} in, {turn.output_tokens:,} out" in shown and "acme/u-001" in shown and "blocked" not in shown
-    assert 'data-found="Offer"' in htmls(page, "found") and 'data-found="Points"' in htmls(page, "found")
+    assert (
+        f"{turn.input_tokens:,} in, {turn.output_tokens:,} out" in shown
+        and "acme/u-001" in shown
+        and "blocked" not in shown
+    )
+    assert 'data-found="Offer"' in htmls(page, "found") and 'data-found="Points"' in htmls(
+        page, "found"
+    )
     assert "offline stand-in" in text(page)
 
 
@@ -175,7 +206,9 @@ def test_a_failed_part_is_red_worded_plainly_and_leaves_the_others_standing(
     card.write_text(card.read_text().replace("time_budget_ms: 8000", "time_budget_ms: 300"))
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "cards" / "consumer"))
     page = open_page()
-    page.pills[0].set_value(next(label for label in SUGGESTIONS if "rewards times out" in label)).run()
+    page.pills[0].set_value(
+        next(label for label in SUGGESTIONS if "rewards times out" in label)
+    ).run()
     assert not page.exception and "Rewards does not answer in time" in htmls(page, "faults")
     assert {name: state for name, (state, _) in steps(page).items()} == {
         "Support": "complete",
@@ -222,18 +255,34 @@ def test_a_name_that_a_model_invented_is_text(store: Path) -> None:
     put(store, 1, "s", status="running")
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id="s")
-    started, left_out = AgentStarted(agent=EVIL, call_id="a", query=EVIL), CallDropped(agent=EVIL, call_id="b", reason="over_cap")
-    bodies = [*begin(EVIL), (0.1, "s2", "s1", started), (0.2, "s2", "s1", failed(EVIL, "unknown_agent"))]
+    started, left_out = (
+        AgentStarted(agent=EVIL, call_id="a", query=EVIL),
+        CallDropped(agent=EVIL, call_id="b", reason="over_cap"),
+    )
+    bodies = [
+        *begin(EVIL),
+        (0.1, "s2", "s1", started),
+        (0.2, "s2", "s1", failed(EVIL, "unknown_agent")),
+    ]
     bodies += [(0.3, "s1", None, left_out), *end("Sorry.", EVIL)]
-    kept.end_turn(turn.model_copy(update={"status": "ok", "text": "Sorry.", "seconds": 2.0}), stamp(bodies, turn.id), [])
+    kept.end_turn(
+        turn.model_copy(update={"status": "ok", "text": "Sorry.", "seconds": 2.0}),
+        stamp(bodies, turn.id),
+        [],
+    )
     kept.close()
     page = open_page("s")
-    drawn = [*(one.label for one in page.expander), *(str(one.value) for one in (*page.markdown, *page.caption))]
+    drawn = [
+        *(one.label for one in page.expander),
+        *(str(one.value) for one in (*page.markdown, *page.caption)),
+    ]
     drawn = [text for text in drawn if "free" in text]
     assert len(drawn) == 3 and [mark for text in drawn for mark in marks(text)] == []
 
 
-def test_a_kit_that_cannot_open_says_what_to_do(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_kit_that_cannot_open_says_what_to_do(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("KIT_DECK", str(tmp_path / "nowhere"))
     page = open_page()
     (error,) = page.error
@@ -242,7 +291,9 @@ def test_a_kit_that_cannot_open_says_what_to_do(store: Path, monkeypatch: pytest
     assert not page.run().error, "once it is put right, the page works"
 
 
-def test_a_store_that_cannot_be_written_says_what_to_do(store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_store_that_cannot_be_written_says_what_to_do(
+    store: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     (tmp_path / "file").write_text("not a folder")
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "file" / "kit.db"))
     (error,) = open_page().error
@@ -272,14 +323,23 @@ def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path) -> None
     ask(page, MIXED)
     for shown in (page, _anew(page)):
         told = text(shown) + htmls(shown, "turn")
-        assert "able to get an answer about support" in told and "had a problem on its side" in told and "zx-raw" not in told
-        assert steps(shown)["Support"][0] == "error" and steps(shown)["Shop"][0] == steps(shown)["Rewards"][0] == "complete"
+        assert (
+            "able to get an answer about support" in told
+            and "had a problem on its side" in told
+            and "zx-raw" not in told
+        )
+        assert (
+            steps(shown)["Support"][0] == "error"
+            and steps(shown)["Shop"][0] == steps(shown)["Rewards"][0] == "complete"
+        )
         assert "Support fails in the middle of its work" in htmls(shown, "faults")
         assert shown.toggle(key="fault-support=raise").value, "it holds until it is switched off"
     page.button(key="reset").click().run()
     assert not page.toggle(key="fault-support=raise").value and "fault" not in page.query_params
     ask(page, "How many points do I have?")
-    assert htmls(page, "faults").count("<li>") == 1, "the new turn has no chip, the old one keeps its own"
+    assert htmls(page, "faults").count("<li>") == 1, (
+        "the new turn has no chip, the old one keeps its own"
+    )
 
 
 def _anew(page: AppTest) -> AppTest:
@@ -292,7 +352,9 @@ def _anew(page: AppTest) -> AppTest:
 
 
 def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> None:
-    page = open_page(fault=["rewards=error", "nobody=timeout"], cap="1", pattern="no-such", detail="simple")
+    page = open_page(
+        fault=["rewards=error", "nobody=timeout"], cap="1", pattern="no-such", detail="simple"
+    )
     assert page.toggle(key="fault-rewards=raise").value
     assert "nobody" in page.warning[0].value
     ask(page, MIXED)
@@ -300,7 +362,9 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> 
     (turn,) = kept.turns(session_id=session_of(page))
     assert turn.cap == 1 and turn.pattern == "mediated" and panel(page)["cap"] == "over 1"
     kept.close()
-    assert "left out" in htmls(page, "turn") and not [one for one in page.expander if one.label == "How this was answered"]
+    assert "left out" in htmls(page, "turn") and not [
+        one for one in page.expander if one.label == "How this was answered"
+    ]
 
 
 def test_a_page_without_its_address_gets_it_back(store: Path) -> None:
@@ -318,7 +382,9 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> No
     ask(page, "How many points do I have?")
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id=session_of(page))
-    assert (turn.tenant_id, turn.user_id) == ("globex", "u-003") and kept.session(turn.session_id).location != "Rivermont"  # type: ignore[union-attr]
+    assert (turn.tenant_id, turn.user_id) == ("globex", "u-003") and kept.session(
+        turn.session_id
+    ).location != "Rivermont"  # type: ignore[union-attr]
     kept.close()
     assert "globex/u-003" in htmls(page, "turn")
     stranger = open_page("mine", tenant="globex", user="no-such-user")
@@ -332,8 +398,14 @@ def test_somebody_elses_data_is_blocked_and_stands_nowhere_on_the_page(store: Pa
     assert not page.exception and steps(page)["Rewards"][0] == "error"
     shown = "\n".join(str(element.proto) for element in [*page.main, *page.sidebar])
     assert "1 blocked" in shown and "sent somebody else" in htmls(page, "faults")
-    assert CANARY not in shown and str(CANARY_NUMBER) not in shown and f"{CANARY_NUMBER:,}" not in shown
-    assert not page.toggle(key="fault-rewards=foreign_principal").value, "it was for that one question"
+    assert (
+        CANARY not in shown
+        and str(CANARY_NUMBER) not in shown
+        and f"{CANARY_NUMBER:,}" not in shown
+    )
+    assert not page.toggle(key="fault-rewards=foreign_principal").value, (
+        "it was for that one question"
+    )
 
 
 def test_thumbs_and_a_word_about_an_answer_are_kept(store: Path) -> None:
@@ -366,8 +438,13 @@ def test_the_tour_of_a_deck_asks_its_scenes_one_by_one(store: Path) -> None:
     next(button for button in page.button if button.label == "Take the tour").click().run()
     for number, scene in enumerate(tour, 1):
         assert not page.exception and len(page.chat_message) == 2 * number
-        assert any(one.value.startswith(f"{number} of 5 ·") and scene.look in unescaped(one.value) for one in page.markdown)
+        assert any(
+            one.value.startswith(f"{number} of 5 ·") and scene.look in unescaped(one.value)
+            for one in page.markdown
+        )
         if number == len(tour):
-            assert "3 asked for, 2 run, 1 left out" in htmls(page, "turn") and "left out" in htmls(page, "skipped")
+            assert "3 asked for, 2 run, 1 left out" in htmls(page, "turn") and "left out" in htmls(
+                page, "skipped"
+            )
         page.button(key="tour-next" if number < len(tour) else "tour-end").click().run()
     assert "tour" not in page.query_params and len(page.chat_message) == 2 * len(tour)

@@ -32,7 +32,8 @@ Ids = dict[str, str]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
-    """A store with a question that was asked whole, with a failing part and by a gateway, and a turn of somebody else."""
+    """A store with a question that was asked whole, with a failing part and by a gateway, and a
+    turn of somebody else."""
     path = tmp_path_factory.mktemp("compare") / "kit.db"
 
     async def turns() -> Ids:
@@ -41,9 +42,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
                 "whole": await kit.ask(MIXED, kit.session("whole")),
                 "failing": await kit.ask(MIXED, kit.session("failing"), faults=["rewards=raise"]),
                 "capped": await kit.ask(MIXED, kit.session("capped"), cap=2),
-                "gateway": await kit.ask(MIXED, kit.session("gateway"), pattern="classifier_gateway"),
+                "gateway": await kit.ask(
+                    MIXED, kit.session("gateway"), pattern="classifier_gateway"
+                ),
                 "other": await kit.ask("find coffee deals", kit.session("other")),
-                "theirs": await kit.ask("How many points do I have?", kit.session("theirs", user="u-002")),
+                "theirs": await kit.ask(
+                    "How many points do I have?", kit.session("theirs", user="u-002")
+                ),
             }
         return {name: reply.turn_id for name, reply in replies.items()}
 
@@ -73,12 +78,17 @@ def open_turns(page: AppTest, *turn_ids: str) -> AppTest:
 
 
 def html(page: AppTest) -> list[str]:
-    return [element.proto.body for element in page.get("html") if "<style" not in element.proto.body]
+    return [
+        element.proto.body for element in page.get("html") if "<style" not in element.proto.body
+    ]
 
 
 def text(page: AppTest) -> str:
     """What can be read on it, without marks of HTML."""
-    parts = [*(str(one.value) for one in (*page.markdown, *page.caption, *page.warning)), *html(page)]
+    parts = [
+        *(str(one.value) for one in (*page.markdown, *page.caption, *page.warning)),
+        *html(page),
+    ]
     return unescape(re.sub(r"<[^>]+>", "", " ".join(parts)))
 
 
@@ -97,9 +107,14 @@ def timelines(page: AppTest) -> list[str]:
 
 
 @pytest.mark.req("K-8")
-def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTest, ids: Ids) -> None:
+def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(
+    page: AppTest, ids: Ids
+) -> None:
     words = text(open_turns(page, ids["whole"], ids["failing"]))
-    assert "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing." in words
+    assert (
+        "B Mediated lost Rewards “how many points do I have” (had a problem on its side); A Mediated lost nothing."
+        in words
+    )
     first, second = timelines(page)
     axis = re.compile(r'<div class="axis".*?</div>')
     assert axis.findall(first) == axis.findall(second) != []
@@ -108,24 +123,44 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(page: AppTes
     assert "Made to fail" in table and "<td>3 of 3</td>" in table and "<td>2 of 3</td>" in table
     assert "They differ in answered, made to fail, " in words
     same = words.partition("The same in all: ")[2]
-    assert same.startswith("pattern mediated, model offline stand-in, limit 4") and "cost $0" in same.partition(". ")[0]
-    assert sum("4,975 points" in one.value for one in page.markdown) == 1 and "in the answer's own words" in words
+    assert (
+        same.startswith("pattern mediated, model offline stand-in, limit 4")
+        and "cost $0" in same.partition(". ")[0]
+    )
+    assert (
+        sum("4,975 points" in one.value for one in page.markdown) == 1
+        and "in the answer's own words" in words
+    )
 
 
 @pytest.mark.req("K-8")
 def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, ids: Ids) -> None:
     words = text(open_turns(page, ids["whole"], ids["capped"], ids["gateway"]))
-    assert "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”" in words
+    assert (
+        "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
+        in words
+    )
     assert "(nobody was asked, and does not say so)" in words
-    assert "B Mediated lost Shop “find coffee deals” (nobody was asked);" in words, "it owns up to the part over the cap"
-    assert len(timelines(page)) == 3 and "get_user_points" not in timelines(page)[0], "small multiples show no calls"
+    assert "B Mediated lost Shop “find coffee deals” (nobody was asked);" in words, (
+        "it owns up to the part over the cap"
+    )
+    assert len(timelines(page)) == 3 and "get_user_points" not in timelines(page)[0], (
+        "small multiples show no calls"
+    )
     assert [tab.label for tab in page.tabs] == ["A Mediated", "B Mediated", "C Classifier gateway"]
 
 
-def test_turns_of_different_questions_lose_only_what_they_were_asked(page: AppTest, ids: Ids) -> None:
+def test_turns_of_different_questions_lose_only_what_they_were_asked(
+    page: AppTest, ids: Ids
+) -> None:
     words = text(open_turns(page, ids["failing"], ids["other"]))
-    assert "A Mediated lost Rewards “how many points do I have”" in words and "B Mediated lost nothing." in words
-    assert "find coffee deals" in next(one for one in html(page) if "B Mediated</h3>" in one), "each has its question at its head"
+    assert (
+        "A Mediated lost Rewards “how many points do I have”" in words
+        and "B Mediated lost nothing." in words
+    )
+    assert "find coffee deals" in next(one for one in html(page) if "B Mediated</h3>" in one), (
+        "each has its question at its head"
+    )
 
 
 def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
@@ -134,32 +169,47 @@ def test_somebody_elses_turn_is_not_there(page: AppTest, ids: Ids) -> None:
     assert len(page.multiselect[-1].options) == 5
 
 
-def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(page: AppTest, ids: Ids) -> None:
+def test_turns_are_chosen_from_a_list_and_the_choice_is_in_the_address(
+    page: AppTest, ids: Ids
+) -> None:
     page.run()
     assert not timelines(page) and len(page.multiselect[0].options) == 5
     page.multiselect[0].set_value([ids["whole"], ids["gateway"]]).run()
-    assert page.query_params["turns"] in (f"{ids['whole']},{ids['gateway']}", [f"{ids['whole']},{ids['gateway']}"])
+    assert page.query_params["turns"] in (
+        f"{ids['whole']},{ids['gateway']}",
+        [f"{ids['whole']},{ids['gateway']}"],
+    )
     assert len(timelines(page)) == 2
 
 
 @pytest.mark.req("K-8")
-def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(page: AppTest, ids: Ids, store: tuple[Path, Ids]) -> None:
+def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
+    page: AppTest, ids: Ids, store: tuple[Path, Ids]
+) -> None:
     open_turns(page, ids["failing"])
     pattern, model, cap = page.selectbox
-    assert (pattern.value, model.value, cap.value) == ("mediated", "offline", "4") and page.multiselect[0].value == [
-        "Rewards fails in the middle of its work"
-    ]
+    assert (pattern.value, model.value, cap.value) == (
+        "mediated",
+        "offline",
+        "4",
+    ) and page.multiselect[0].value == ["Rewards fails in the middle of its work"]
     pattern.set_value("direct")
     page.multiselect[0].set_value([])
     button(page, "Ask again").click().run()
     first, second = named(page)
     assert first == ids["failing"] and len(timelines(page)) == 2
     words = text(page)
-    assert "A Mediated asked again" in words and "A Mediated lost Rewards" in words and "B Direct lost nothing" in words
+    assert (
+        "A Mediated asked again" in words
+        and "A Mediated lost Rewards" in words
+        and "B Direct lost nothing" in words
+    )
     kept = SqliteStore(store[0])
     turn = kept.turn(second)
     assert turn is not None and turn.pattern == "direct" and repeated_turn(turn.session_id) == first
-    assert [one.id for one in kept.turns(session_id="failing")] == [first], "its conversation is as it was"
+    assert [one.id for one in kept.turns(session_id="failing")] == [first], (
+        "its conversation is as it was"
+    )
     kept.close()
     traces = AppTest.from_string(ALONE.replace("compare", "traces"), default_timeout=60)
     assert "(asked again)" in traces.run().dataframe[0].value["Question"][0]
@@ -168,18 +218,27 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(page: AppTest
 
 
 @pytest.mark.req("K-8")
-def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(page: AppTest, ids: Ids, store: tuple[Path, Ids]) -> None:
+def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
+    page: AppTest, ids: Ids, store: tuple[Path, Ids]
+) -> None:
     open_turns(page, ids["other"])
     _, model, cap = page.selectbox
     model.set_value("simulated-gpt-5.4-nano")
     cap.set_value("3")
     button(page, "Ask again").click().run()
     table = next(one for one in html(page) if 'class="differences"' in one)
-    assert "<td>offline stand-in</td><td>4</td>" in table and "<td>simulated-gpt-5.4-nano</td><td>3</td>" in table
+    assert (
+        "<td>offline stand-in</td><td>4</td>" in table
+        and "<td>simulated-gpt-5.4-nano</td><td>3</td>" in table
+    )
     kept = SqliteStore(store[0])
     first, again = (kept.turn(turn_id) for turn_id in named(page))
     kept.close()
-    assert first and again and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
+    assert (
+        first
+        and again
+        and (again.model, again.cap, again.pattern) == ("simulated-gpt-5.4-nano", 3, first.pattern)
+    )
     assert first.model == "offline" and again.message == first.message
 
 
@@ -190,19 +249,31 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     button(page, "Ask on all 7 patterns").click().run()
     assert len(named(page)) == 7 == len(timelines(page)) and not page.exception
     words = text(page)
-    assert "C Classifier gateway lost Rewards “how many points do I have”" in words and "G A2a lost nothing" in words
+    assert (
+        "C Classifier gateway lost Rewards “how many points do I have”" in words
+        and "G A2a lost nothing" in words
+    )
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id) for turn_id in named(page)]
     kept.close()
-    assert [turn.pattern for turn in turns if turn] == list(PATTERNS) and len({turn.session_id for turn in turns if turn}) == 7
+    assert [turn.pattern for turn in turns if turn] == list(PATTERNS) and len(
+        {turn.session_id for turn in turns if turn}
+    ) == 7
 
 
-def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(page: AppTest, store: tuple[Path, Ids]) -> None:
+def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
+    page: AppTest, store: tuple[Path, Ids]
+) -> None:
     kept = SqliteStore(store[0])
     whole = kept.turn(store[1]["whole"])
     assert whole is not None
     kept.begin_turn(
-        whole.replace(id="pictured", session_id="pictured", message="[picture: a.png] what is this?", status="failed")
+        whole.replace(
+            id="pictured",
+            session_id="pictured",
+            message="[picture: a.png] what is this?",
+            status="failed",
+        )
     )
     kept.close()
     open_turns(page, "pictured")
@@ -212,8 +283,14 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(page: 
 
 def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
     def view(second: AgentEnded) -> TurnView:
-        asks = [AgentStarted(agent="rewards", call_id=words, query=words) for words in ("points", "shoes")]
-        results = [RoutedOutcome(agent="rewards", call_id=words, result="success") for words in ("points", "shoes")]
+        asks = [
+            AgentStarted(agent="rewards", call_id=words, query=words)
+            for words in ("points", "shoes")
+        ]
+        results = [
+            RoutedOutcome(agent="rewards", call_id=words, result="success")
+            for words in ("points", "shoes")
+        ]
         routing = decision("rewards").decision.replace(outcomes=tuple(results))
         spans = [
             (0.1, "s2", "s1", asks[0]),
@@ -221,7 +298,10 @@ def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
             (0.2, "s2", "s1", answered("rewards")),
             (0.2, "s3", "s1", second),
         ]
-        ending = [(0.3, "s1", None, Routing(decision=routing)), (0.3, "s1", None, Completed(status="ok", text="x"))]
+        ending = [
+            (0.3, "s1", None, Routing(decision=routing)),
+            (0.3, "s1", None, Completed(status="ok", text="x")),
+        ]
         return advance(TurnView(), stamp([*begin(), *spans, *ending]))
 
     whole, half = view(answered("rewards")), view(failed("rewards", "timeout"))

@@ -16,15 +16,34 @@ from kit.ui.shared.turn_view import TurnView
 from kit.worlds.consumer.page import RENDERERS
 from tests.app.logs import Stamped, answered, begin, end, failed, stamp
 
-OFFER = {"id": "o1", "title": "200 points on Oat Milk", "product": "Oat Milk", "points": 200, "minimum": 2, "ends": "2026-11-20"}
-KINDS = ("offer", "product", "points", "reward", "receipt", "game", "restaurant", "retailer", "thing_unheard_of")
+OFFER = {
+    "id": "o1",
+    "title": "200 points on Oat Milk",
+    "product": "Oat Milk",
+    "points": 200,
+    "minimum": 2,
+    "ends": "2026-11-20",
+}
+KINDS = (
+    "offer",
+    "product",
+    "points",
+    "reward",
+    "receipt",
+    "game",
+    "restaurant",
+    "retailer",
+    "thing_unheard_of",
+)
 JSON = some.recursive(
     some.none()
     | some.booleans()
     | some.integers(-5, 10**7)
     | some.floats(allow_nan=False, allow_infinity=False)
     | some.text(max_size=8),
-    lambda inner: some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3),
+    lambda inner: (
+        some.lists(inner, max_size=3) | some.dictionaries(some.text(max_size=5), inner, max_size=3)
+    ),
     max_leaves=6,
 )
 FIELDS = """id title name product points price_cents minimum minimum_cents quantity date retailer retailers ends starts
@@ -34,16 +53,24 @@ PAYLOADS = some.dictionaries(some.sampled_from(FIELDS.split()), JSON, max_size=6
 
 
 def view_of(
-    *shown: tuple[str, str, dict[str, Any]], fails: str = "", tools: dict[str, str] | None = None, says: str = "Here."
+    *shown: tuple[str, str, dict[str, Any]],
+    fails: str = "",
+    tools: dict[str, str] | None = None,
+    says: str = "Here.",
 ) -> TurnView:
     """A turn in which agents showed these (agent, type, payload) from a tool each."""
     agents = dict.fromkeys(agent for agent, _, _ in shown)
-    bodies: list[Stamped] = [(0.1, f"a-{agent}", "s1", AgentStarted(agent=agent, call_id=agent, query="q")) for agent in agents]
+    bodies: list[Stamped] = [
+        (0.1, f"a-{agent}", "s1", AgentStarted(agent=agent, call_id=agent, query="q"))
+        for agent in agents
+    ]
     for place, (agent, kind, payload) in enumerate(shown):
         span, tool = f"t{place}", (tools or {}).get(str(payload.get("id")), "search")
         bodies.append((0.2, span, f"a-{agent}", ToolStarted(agent=agent, tool=tool, call_id=span)))
         bodies.append((0.3, span, f"a-{agent}", Component(agent=agent, type=kind, payload=payload)))
-    bodies += [(0.9, f"a-{a}", "s1", failed(a, "timeout") if a == fails else answered(a)) for a in agents]
+    bodies += [
+        (0.9, f"a-{a}", "s1", failed(a, "timeout") if a == fails else answered(a)) for a in agents
+    ]
     said: Stamped = (1.9, "s1", None, Text(channel="answer", text=says))
     return advance(TurnView(), stamp([*begin(), *bodies, said, *end(says, *agents)]))
 
@@ -74,7 +101,11 @@ class Elements(HTMLParser):
 def test_what_the_answer_has_said_is_folded_away_and_what_it_left_out_is_open() -> None:
     for answer, folded in (("Buy Oat Milk twice.", True), ("Buy something.", False)):
         page = html(view_of(("shop", "offer", OFFER), says=answer))
-        assert ("<details>" in page) == folded and ("<details open>" in page) != folded and "1 card" in page
+        assert (
+            ("<details>" in page) == folded
+            and ("<details open>" in page) != folded
+            and "1 card" in page
+        )
 
 
 def test_an_offer_is_a_card_with_its_points_and_its_end() -> None:
@@ -83,11 +114,22 @@ def test_an_offer_is_a_card_with_its_points_and_its_end() -> None:
 
 
 def test_receipts_are_a_table_and_a_single_one_lists_its_items() -> None:
-    row = {"id": "r1", "date": "2026-10-31", "retailer": "Corner Basket", "total_cents": 4744, "points": 75, "status": "pending"}
-    page = Elements(html(view_of(("ereceipts", "receipt", row), ("ereceipts", "receipt", row | {"id": "r2"}))))
+    row = {
+        "id": "r1",
+        "date": "2026-10-31",
+        "retailer": "Corner Basket",
+        "total_cents": 4744,
+        "points": 75,
+        "status": "pending",
+    }
+    page = Elements(
+        html(view_of(("ereceipts", "receipt", row), ("ereceipts", "receipt", row | {"id": "r2"})))
+    )
     assert "table" in page.tags and page.text.count("$47.44") == 2 and "31 Oct 2026" in page.text
     lines = [{"name": "Oat Milk", "quantity": 2, "price_cents": 300}]
-    assert "Oat Milk" in Elements(html(view_of(("ereceipts", "receipt", row | {"lines": lines})))).text
+    assert (
+        "Oat Milk" in Elements(html(view_of(("ereceipts", "receipt", row | {"lines": lines})))).text
+    )
 
 
 def test_nothing_is_shown_of_an_agent_that_did_not_answer() -> None:
@@ -96,7 +138,11 @@ def test_nothing_is_shown_of_an_agent_that_did_not_answer() -> None:
 
 
 def test_a_thing_found_twice_is_shown_once() -> None:
-    view = view_of(("shop", "offer", OFFER), ("offer_details", "offer", OFFER), ("shop", "offer", OFFER | {"id": "o2"}))
+    view = view_of(
+        ("shop", "offer", OFFER),
+        ("offer_details", "offer", OFFER),
+        ("shop", "offer", OFFER | {"id": "o2"}),
+    )
     assert [(kind, len(payloads)) for kind, payloads in components_of(view)] == [("offer", 2)]
 
 
@@ -118,14 +164,22 @@ def test_a_turn_that_found_nothing_shows_nothing() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_markup_in_a_payload_is_text(kind: str) -> None:
     evil = '<img src=x onerror=alert(1)>"><script>x</script>'
-    row = dict.fromkeys(("title", "name", "product", "retailer", "status", "address", "category", "kind"), evil)
-    page = Elements(html(view_of(("shop", kind, {"id": evil, **row}), (evil, evil, {"title": evil}))))
-    assert evil in page.text and not page.tags & {"img", "script"} and "onerror" not in page.attributes
+    row = dict.fromkeys(
+        ("title", "name", "product", "retailer", "status", "address", "category", "kind"), evil
+    )
+    page = Elements(
+        html(view_of(("shop", kind, {"id": evil, **row}), (evil, evil, {"title": evil})))
+    )
+    assert (
+        evil in page.text and not page.tags & {"img", "script"} and "onerror" not in page.attributes
+    )
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
 @given(some.lists(some.tuples(some.sampled_from(KINDS), PAYLOADS), min_size=1, max_size=4))
-def test_whatever_a_payload_holds_the_page_is_drawn(shown: list[tuple[str, dict[str, Any]]]) -> None:
+def test_whatever_a_payload_holds_the_page_is_drawn(
+    shown: list[tuple[str, dict[str, Any]]],
+) -> None:
     assert isinstance(html(view_of(*(("shop", kind, payload) for kind, payload in shown))), str)
 
 

@@ -27,14 +27,27 @@ def known(*bodies: Body, over: bool = True) -> dict[str, Fact]:
 
 
 def envelope(verified: bool) -> Envelope:
-    return Envelope(agent="rewards", domain_type="rewards", enricher_id="balance", status="ok", principal_verified=verified)
+    return Envelope(
+        agent="rewards",
+        domain_type="rewards",
+        enricher_id="balance",
+        status="ok",
+        principal_verified=verified,
+    )
 
 
 def test_a_turn_tells_whom_it_asked_and_what_became_of_it() -> None:
-    outcome = Failure(call_id="b", agent="shop", axis="data", reason="unavailable", detail="HTTP 503")
+    outcome = Failure(
+        call_id="b", agent="shop", axis="data", reason="unavailable", detail="HTTP 503"
+    )
     told = {fact.name: fact for fact in facts(advance(TurnView(), mixed(outcome)))}
-    assert [(tag.text, tag.tone) for tag in told["agents"].tags] == [("Rewards", "good"), ("Shop", "bad")]
-    assert told["agents"].value == "rewards,shop" and told["agents"].lines == ("Shop: could not reach its data",)
+    assert [(tag.text, tag.tone) for tag in told["agents"].tags] == [
+        ("Rewards", "good"),
+        ("Shop", "bad"),
+    ]
+    assert told["agents"].value == "rewards,shop" and told["agents"].lines == (
+        "Shop: could not reach its data",
+    )
     assert (told["intents"].value, told["cap"].value) == ("2/2", "within 4")
     assert told["time"].text == "2.00 s, first words after 0.10 s"
     assert told["tokens"].text == "1,200 in, 80 out" and told["cost"].text == "price not known"
@@ -48,8 +61,14 @@ def test_a_running_turn_tells_only_what_is_known() -> None:
 
 
 def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
-    mine, both, theirs = known(envelope(True)), known(envelope(True), envelope(False)), known(envelope(False))
-    assert [tag.text for tag in mine["principal"].tags] == ["1 verified"] and mine["principal"].text == str(WHO)
+    mine, both, theirs = (
+        known(envelope(True)),
+        known(envelope(True), envelope(False)),
+        known(envelope(False)),
+    )
+    assert [tag.text for tag in mine["principal"].tags] == ["1 verified"] and mine[
+        "principal"
+    ].text == str(WHO)
     assert [tag.text for tag in both["principal"].tags] == ["1 verified", "1 blocked"]
     assert [(tag.text, tag.tone) for tag in theirs["principal"].tags] == [("1 blocked", "bad")]
     assert [tag.text for tag in known()["principal"].tags] == ["none was fetched"]
@@ -59,8 +78,20 @@ def test_foreign_replies_are_counted_apart_from_verified_ones() -> None:
 
 @pytest.mark.parametrize("action", get_args(GuardAction))
 def test_every_act_of_a_guard_is_worded_without_its_raw_reason(action: GuardAction) -> None:
-    for guard in ("failsafe", "duplicate", "echo", "overlap", "verbatim", "fastpath", "acknowledge", "rescue", "preamble"):
-        (line,) = known(GuardActed(guard=guard, agent="offer_details", action=action, reason=RAW))["guards"].lines
+    for guard in (
+        "failsafe",
+        "duplicate",
+        "echo",
+        "overlap",
+        "verbatim",
+        "fastpath",
+        "acknowledge",
+        "rescue",
+        "preamble",
+    ):
+        (line,) = known(GuardActed(guard=guard, agent="offer_details", action=action, reason=RAW))[
+            "guards"
+        ].lines
         assert RAW not in line and "_" not in line and "{" not in line and line[0].isupper()
 
 
@@ -72,11 +103,23 @@ def test_how_an_answer_owned_up_is_told(path: str) -> None:
 
 def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> None:
     started = TurnStarted(
-        message="q", session_id="s", principal=WHO, pattern="p", started_at=1.0, faults=("rewards=hang:3", "a=gone")
+        message="q",
+        session_id="s",
+        principal=WHO,
+        pattern="p",
+        started_at=1.0,
+        faults=("rewards=hang:3", "a=gone"),
     )
-    (fact,) = [fact for fact in facts(advance(TurnView(), stamp([(0.0, "s1", None, started)]))) if fact.name == "faults"]
+    (fact,) = [
+        fact
+        for fact in facts(advance(TurnView(), stamp([(0.0, "s1", None, started)])))
+        if fact.name == "faults"
+    ]
     assert fact.lines == ("Rewards does not answer in time", "a=gone")
-    assert all(Fault.of(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}") for kind in CATALOGUE)
+    assert all(
+        Fault.of(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}")
+        for kind in CATALOGUE
+    )
 
 
 async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_happen() -> None:
@@ -84,7 +127,9 @@ async def test_a_fault_that_a_monolith_cannot_have_is_told_as_one_that_did_not_h
         told: dict[str, tuple[str, ...]] = {}
         for pattern in ("monolith", "mediated"):
             faults = ["rewards=raise", "rewards=down"]
-            reply = await kit.ask("How many points do I have?", kit.session(pattern), pattern, faults=faults)
+            reply = await kit.ask(
+                "How many points do I have?", kit.session(pattern), pattern, faults=faults
+            )
             told[pattern] = fault_lines(advance(TurnView(), reply.events))
     assert [line.endswith(UNMET) for line in told["monolith"]] == [True, False]
     assert [line.endswith(UNMET) for line in told["mediated"]] == [False, False]

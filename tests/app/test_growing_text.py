@@ -7,7 +7,19 @@ from hypothesis import strategies as some
 from kit.ui.chat.growing_text import BLOCK, blocks
 
 PIECES = some.sampled_from(
-    ["word " * 90, "\n\n", "\n", "- item", "1. item", "**bold**", "```", "| cell |", "> said", "# head", "ü"]
+    [
+        "word " * 90,
+        "\n\n",
+        "\n",
+        "- item",
+        "1. item",
+        "**bold**",
+        "```",
+        "| cell |",
+        "> said",
+        "# head",
+        "ü",
+    ]
 )
 LONG = "word " * 500
 
@@ -23,7 +35,9 @@ def test_a_text_that_grows_keeps_its_finished_blocks(pieces: list[str], length: 
     assert all(len(block) >= BLOCK for block in whole[:-1])
 
 
-@pytest.mark.parametrize("after", ["- item", "1. item", "| cell |", "> said", "  more of the item", "```\ncode"])
+@pytest.mark.parametrize(
+    "after", ["- item", "1. item", "| cell |", "> said", "  more of the item", "```\ncode"]
+)
 def test_no_block_ends_within_a_list_a_table_a_quotation_or_before_code(after: str) -> None:
     assert blocks(f"{LONG}\n\n{after}") == [f"{LONG}\n\n{after}"]
     assert blocks(f"```\n{LONG}\n\nmore code") == [f"```\n{LONG}\n\nmore code"]

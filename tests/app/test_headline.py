@@ -33,10 +33,16 @@ async def turn(pattern: str, faults: tuple[str, ...] = (), cap: int | None = Non
 async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
     whole, foreign = await turn(pattern), await turn(pattern, ("rewards=foreign_principal",))
     if pattern in ("classifier_gateway", "monolith"):  # whose model took two parts of three on
-        assert (headline(whole).text, headline(whole).tone) == ("2 of 3 asked for", "warn") and len(whole.skipped) == 1
+        assert (headline(whole).text, headline(whole).tone) == ("2 of 3 asked for", "warn") and len(
+            whole.skipped
+        ) == 1
         assert "nothing was owed" not in {fact.text for fact in facts(whole)}
     else:
-        assert (headline(whole).text, headline(whole).tone, whole.skipped) == ("Answered", "good", ())
+        assert (headline(whole).text, headline(whole).tone, whole.skipped) == (
+            "Answered",
+            "good",
+            (),
+        )
         assert (headline(foreign).text, headline(foreign).tone) == ("2 of 3 answered", "warn")
     assert not [tool for tool in TOOL_IDS if tool.replace("_", " ").capitalize() in whole.answer]
 
@@ -52,25 +58,40 @@ async def test_a_turn_in_which_every_part_failed_could_not_be_answered(pattern: 
 @pytest.mark.parametrize("pattern", ["mediated", "direct", "supervisor", "swarm", "a2a"])
 async def test_parts_over_the_cap_are_counted_and_named(pattern: str) -> None:
     view = await turn(pattern, cap=2)
-    assert view.cap_words == "3 asked for, 2 run, 1 left out: at most 2 at once" and headline(view).text == "2 of 3 answered"
+    assert (
+        view.cap_words == "3 asked for, 2 run, 1 left out: at most 2 at once"
+        and headline(view).text == "2 of 3 answered"
+    )
     assert len(view.skipped) == 1 and len(view.steps) == 2
 
 
 async def test_a_step_and_the_answer_word_somebody_elses_data_alike() -> None:
     view = await turn("mediated", ("rewards=foreign_principal",))
     (note,) = [step.note for step in view.steps if step.agent == "rewards"]
-    assert note == "its data could not be confirmed as yours" and f"about rewards: {note}" in view.answer
+    assert (
+        note == "its data could not be confirmed as yours"
+        and f"about rewards: {note}" in view.answer
+    )
 
 
 @pytest.mark.req("K-15")
-async def test_a_plan_is_answered_by_what_it_left_and_not_by_each_run_of_its_agents(tmp_path: Path) -> None:
+async def test_a_plan_is_answered_by_what_it_left_and_not_by_each_run_of_its_agents(
+    tmp_path: Path,
+) -> None:
     """A step failed and was planned anew; or there is no plan, which no agent failed of."""
     runs = iter([raises, gives_rows])
-    mended = plan_kit(tmp_path, draft("one"), draft("one again"), doing=lambda *args: next(runs)(*args))
+    mended = plan_kit(
+        tmp_path, draft("one"), draft("one again"), doing=lambda *args: next(runs)(*args)
+    )
     hopeless = plan_kit(tmp_path, "nobody flies", name="other.db")
-    replies = {"A": await run_turn("Do it.", ALICE, mended), "B": await run_turn("Do it.", ALICE, hopeless)}
+    replies = {
+        "A": await run_turn("Do it.", ALICE, mended),
+        "B": await run_turn("Do it.", ALICE, hopeless),
+    }
     views = {name: advance(TurnView(), reply.events) for name, reply in replies.items()}
     assert [headline(view).text for view in views.values()] == ["Answered", "Could not answer"]
-    assert not any(fact.name == "cap" for view in views.values() for fact in facts(view)), "a plan has limits of its own"
+    assert not any(fact.name == "cap" for view in views.values() for fact in facts(view)), (
+        "a plan has limits of its own"
+    )
     (part,) = compare({"B": views["B"]})["B"].lost
     assert (part.name, part.reason, part.silent) == ("Planner", "found nothing to say", False)

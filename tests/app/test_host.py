@@ -52,7 +52,13 @@ def accepted(turn_id: str) -> TurnRecord:
     """A turn that has only begun."""
     now = time.time() + 1
     return TurnRecord(
-        id=turn_id, session_id="s1", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=now
+        id=turn_id,
+        session_id="s1",
+        tenant_id="acme",
+        user_id="u-001",
+        message="hello?",
+        pattern="mediated",
+        started_at=now,
     )
 
 
@@ -129,24 +135,33 @@ def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: 
 @pytest.mark.req("K-24")
 def test_turns_that_a_page_shows_are_read_from_the_store_once(host: Host) -> None:
     for number in range(MOST_FINISHED + 20):
-        turn = accepted(f"t{number}").model_copy(update={"status": "ok", "started_at": float(number)})
+        turn = accepted(f"t{number}").model_copy(
+            update={"status": "ok", "started_at": float(number)}
+        )
         host.kit.store.end_turn(turn, [], [])
     first = host.views(own(host), limit=100)
     assert len(first) > MOST_FINISHED
-    assert all(one is other for one, other in zip(host.views(own(host), limit=100), first, strict=True))
+    assert all(
+        one is other for one, other in zip(host.views(own(host), limit=100), first, strict=True)
+    )
 
 
 def test_whoever_is_named_has_a_session_in_their_own_city(host: Host) -> None:
     who = Principal(tenant_id="globex", user_id="u-003")
     theirs = host.session("s9", who)
-    assert theirs is not None and (theirs.principal, theirs.location) == (who, host.people[who].location)
+    assert theirs is not None and (theirs.principal, theirs.location) == (
+        who,
+        host.people[who].location,
+    )
     assert own(host).location == host.kit.deck.settings.visitor.location
     host.kit.store.open_session(theirs)
     assert host.session("s9") is None and host.session("s9", who) == theirs
 
 
 def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None:
-    turn_id = host.start(MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline")
+    turn_id = host.start(
+        MIXED, own(host), ["support=error"], cap=2, pattern="mediated", model="offline"
+    )
     view = advance(TurnView(), ended(host, turn_id))
     assert view.faults == ("support=raise",) and view.routing is not None and view.routing.cap == 2
     assert view.routing.left_out.count == 1 and view.principal == own(host).principal
@@ -158,7 +173,11 @@ def test_a_turn_is_started_as_the_scenario_says_and_tells_so(host: Host) -> None
 
 def test_another_model_shares_store_and_tools_with_the_kit(host: Host) -> None:
     other = host.on("offline")
-    assert other is host.on("offline") and other.store is host.kit.store and other.tools is host.kit.tools
+    assert (
+        other is host.on("offline")
+        and other.store is host.kit.store
+        and other.tools is host.kit.tools
+    )
     assert host.on(None) is host.kit and other.team is not host.kit.team
 
 
@@ -179,8 +198,13 @@ def test_a_kit_that_cannot_open_raises_here_and_not_in_the_thread(tmp_path: Path
 def test_pictures_go_with_the_turn_and_stay_at_hand_for_a_while(host: Host) -> None:
     receipt = draw_picture("receipt")
     turn_id = host.start("why was this refused?", own(host), images=[receipt])
-    begun = next(event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted))
-    assert begun.pictures == (receipt.ref,) and begun.message == "[picture: receipt.png] why was this refused?"
+    begun = next(
+        event.body for event in ended(host, turn_id) if isinstance(event.body, TurnStarted)
+    )
+    assert (
+        begun.pictures == (receipt.ref,)
+        and begun.message == "[picture: receipt.png] why was this refused?"
+    )
     assert host.pictures.of(turn_id) == (receipt,) and host.pictures.of("another") == ()
     small = PictureCache(room=len(receipt.data))
     for turn in ("first", "second"):

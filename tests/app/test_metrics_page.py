@@ -30,7 +30,11 @@ SECTIONS = {
     "routing accuracy by vertical": ["routing_accuracy"],
     "intent count in a turn": ["intent_count"],
     "turns over the cap": ["cap_exceeded_total"],
-    "latency of each sub-agent": ["sub_agent_seconds_p50", "sub_agent_seconds_p95", "sub_agent_seconds_p99"],
+    "latency of each sub-agent": [
+        "sub_agent_seconds_p50",
+        "sub_agent_seconds_p95",
+        "sub_agent_seconds_p99",
+    ],
     "dispatch overhead p95": ["dispatch_overhead_seconds_p95"],
     "principal mismatches": [MISMATCH],
     "statuses an invocation": ["status_per_invocation", "sub_agent_status_per_invocation"],
@@ -79,7 +83,14 @@ def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
 
 def _page(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    for name in (
+        "KIT_DECK",
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
     yield AppTest.from_string(ALONE, default_timeout=60)
     frame.open_host.clear()
@@ -91,10 +102,18 @@ def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches:
     session = f"of-{tenant}"
     store.open_session(Session(id=session, principal=who))
     turn = TurnRecord(
-        id=turn_id, session_id=session, tenant_id=tenant, user_id="u-001", message="?", pattern="mediated", started_at=at
+        id=turn_id,
+        session_id=session,
+        tenant_id=tenant,
+        user_id="u-001",
+        message="?",
+        pattern="mediated",
+        started_at=at,
     )
     store.begin_turn(turn)
-    ended = turn.model_copy(update={"status": "ok", "seconds": 1.0, "measures": Measures(mismatches=mismatches)})
+    ended = turn.model_copy(
+        update={"status": "ok", "seconds": 1.0, "measures": Measures(mismatches=mismatches)}
+    )
     store.end_turn(ended, [], [])
 
 
@@ -102,17 +121,26 @@ def shown(page: AppTest) -> str:
     assert not page.exception
     notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
     errors = " ".join(unescaped(one.value) for one in page.error)
-    return errors + " ".join(str(one.value) for one in notes) + " ".join(element.proto.body for element in page.get("html"))
+    return (
+        errors
+        + " ".join(str(one.value) for one in notes)
+        + " ".join(element.proto.body for element in page.get("html"))
+    )
 
 
 def values(said: str) -> dict[str, str]:
     """Metric -> what the page says it is, without markup."""
     found = re.findall(r'data-metric="([^"]*)"><dt>[^<]*</dt><dd class="value">(.*?)</dd>', said)
-    return {metric.replace("&quot;", '"'): re.sub("<[^>]*>", " ", value).strip() for metric, value in found}
+    return {
+        metric.replace("&quot;", '"'): re.sub("<[^>]*>", " ", value).strip()
+        for metric, value in found
+    }
 
 
 @pytest.mark.req("PC2-S10.2")
-def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_definition(page: AppTest, asked: Path) -> None:
+def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_definition(
+    page: AppTest, asked: Path
+) -> None:
     said = shown(page.run())
     store = SqliteStore(asked)
     found = metrics(store, tenant="acme")
@@ -124,8 +152,15 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     for line in lines(found):
         assert line.figure.means in said.replace("&#x27;", "'"), line.figure.metric
         if line.figure.group != "Sub-agents":
-            assert all(value in told[line.figure.metric] and of in told[line.figure.metric] for of, value in line.values)
-    assert told["turns"] == "4" and told["cap_exceeded_total"] == "1" and "1: invocation  1" in told["failures_total"]
+            assert all(
+                value in told[line.figure.metric] and of in told[line.figure.metric]
+                for of, value in line.values
+            )
+    assert (
+        told["turns"] == "4"
+        and told["cap_exceeded_total"] == "1"
+        and "1: invocation  1" in told["failures_total"]
+    )
     for row in agents_table(found)[1]:
         cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
         assert f'<th scope="row">{row[0]}</th>{cells}' in said
@@ -134,18 +169,29 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
 
 @pytest.mark.req("PC1-NFR-1", "PC1-S11.2")
 def test_published_latencies_stand_beside_ours(page: AppTest) -> None:
-    rows = re.findall(r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>', shown(page.run()))
+    rows = re.findall(
+        r'<tr><th scope="row">(.*?)</th><td>(.*?)</td><td>(.*?)</td><td>(.*?)</td></tr>',
+        shown(page.run()),
+    )
     told = {says: (sample, ours) for says, _, sample, ours in rows}
     for baseline in latency_baselines():
         sample, ours = told[escape(baseline.says)]
         assert sample == baseline.sample
-        assert re.fullmatch(r"mediated [\d.]+ m?s of " + {"every turn": "4", "nobody asked": "1"}.get(baseline.path, "3"), ours)
+        assert re.fullmatch(
+            r"mediated [\d.]+ m?s of "
+            + {"every turn": "4", "nobody asked": "1"}.get(baseline.path, "3"),
+            ours,
+        )
 
 
 def test_the_page_and_the_document_name_the_same_metrics(asked: Path) -> None:
     document = (HOME / "docs" / "metrics.md").read_text()
     known = {figure.metric for figure in FIGURES}
-    in_words = {name for name in re.findall(r"`([a-z0-9_.]+(?:\{[^`]*\})?)`", document.split("A **label**")[0]) if name in known}
+    in_words = {
+        name
+        for name in re.findall(r"`([a-z0-9_.]+(?:\{[^`]*\})?)`", document.split("A **label**")[0])
+        if name in known
+    }
     assert known - in_words <= {
         "sub_agent_seconds_p95",
         "sub_agent_seconds_p99",
@@ -170,7 +216,9 @@ def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("ago", "words"), [(60.0, "Alert now"), (900.0, "No alert now")])
-def test_the_alert_stands_on_top_and_names_no_other_tenants(bare: AppTest, tmp_path: Path, ago: float, words: str) -> None:
+def test_the_alert_stands_on_top_and_names_no_other_tenants(
+    bare: AppTest, tmp_path: Path, ago: float, words: str
+) -> None:
     store = SqliteStore(tmp_path / "kit.db")
     begin(store, "theirs", "umbrella", time.time() - 30, 0.1)
     begin(store, "fine", "acme", time.time() - 30)
@@ -180,7 +228,11 @@ def test_the_alert_stands_on_top_and_names_no_other_tenants(bare: AppTest, tmp_p
     begin(store, "mine", "acme", time.time() - ago, 0.1, 0.2)
     store.close()
     said = shown(bare.run())
-    assert words in said and "2 replies for another principal" in said and values(said)[MISMATCH] == "2"
+    assert (
+        words in said
+        and "2 replies for another principal" in said
+        and values(said)[MISMATCH] == "2"
+    )
 
 
 def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path) -> None:
@@ -189,7 +241,10 @@ def test_of_many_alerts_the_newest_are_listed(bare: AppTest, tmp_path: Path) -> 
         begin(store, f"t{n}", "acme", 1_000_000.0 + 3_600.0 * n, 0.1)
     store.close()
     said = shown(bare.run())
-    assert "25 replies for another principal" in said and said.count("within five minutes: 1 reply") == 20
+    assert (
+        "25 replies for another principal" in said
+        and said.count("within five minutes: 1 reply") == 20
+    )
     assert "The newest 20" in said
 
 
@@ -205,19 +260,36 @@ def test_labels_add_what_only_a_judge_knows(page: AppTest, asked: Path) -> None:
     turn = next(turn for turn in store.turns(tenant_id="acme", user_id="u-002"))
     store.close()
     line = f'{{"turn_id": "{turn.id}", "agents": ["rewards"], "resolved": true, "scores": {{"rewards": {{"safety": 0.5}}}}}}'
-    told = values(shown(page.file_uploader[0].upload("l.jsonl", line.encode(), "application/jsonl").run()))
-    assert "100%" in told["routing_accuracy"] and "0.5" in told["score"] and "100%" in told["reference_resolution_rate"]
+    told = values(
+        shown(page.file_uploader[0].upload("l.jsonl", line.encode(), "application/jsonl").run())
+    )
+    assert (
+        "100%" in told["routing_accuracy"]
+        and "0.5" in told["score"]
+        and "100%" in told["reference_resolution_rate"]
+    )
 
 
 def test_a_broken_label_is_told_and_the_rest_stands(page: AppTest) -> None:
     page.run()
-    said = shown(page.file_uploader[0].upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run())
+    said = shown(
+        page.file_uploader[0].upload("l.jsonl", b'{"turn": 1}\n', "application/jsonl").run()
+    )
     assert "l.jsonl:1: not a label" in said and values(said)["turns"] == "4"
 
 
 def test_values_read_as_a_person_reads_them() -> None:
-    assert (read(1234, "count"), read(0.042, "seconds"), read(1.5, "seconds")) == ("1,234", "42 ms", "1.50 s")
-    assert (read(0.0, "share"), read(0.034, "share"), read(0.5, "share"), read(2.50, "each")) == ("0%", "3.4%", "50%", "2.5")
+    assert (read(1234, "count"), read(0.042, "seconds"), read(1.5, "seconds")) == (
+        "1,234",
+        "42 ms",
+        "1.50 s",
+    )
+    assert (read(0.0, "share"), read(0.034, "share"), read(0.5, "share"), read(2.50, "each")) == (
+        "0%",
+        "3.4%",
+        "50%",
+        "2.5",
+    )
 
 
 def test_metrics_of_nothing_can_be_drawn() -> None:
@@ -227,16 +299,31 @@ def test_metrics_of_nothing_can_be_drawn() -> None:
 
 def test_charts_carry_their_data_inside_and_their_value_in_words() -> None:
     spec = bars_spec({"a": 3, "b": 0}, "Bars")
-    assert [row["said"] for row in spec["layer"][0]["data"]["values"]] == ["3", "0"] and "data" not in spec
+    assert [row["said"] for row in spec["layer"][0]["data"]["values"]] == [
+        "3",
+        "0",
+    ] and "data" not in spec
     late = latency_spec([("shop", 0.1, 2.0)], "Late", dark=True)
-    assert late["layer"][0]["data"]["values"] == [{"name": "shop", "p50": 0.1, "p95": 2.0, "said": "2.00 s"}]
+    assert late["layer"][0]["data"]["values"] == [
+        {"name": "shop", "p50": 0.1, "p95": 2.0, "said": "2.00 s"}
+    ]
 
 
 async def test_where_every_turn_asked_sub_agents_their_latency_stands_once() -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         await kit.ask("How many points do I have?", kit.session("s"))
-        busy = [line.values for line in lines(metrics(kit.store)) if line.figure.metric == "turn_seconds_p50"]
+        busy = [
+            line.values
+            for line in lines(metrics(kit.store))
+            if line.figure.metric == "turn_seconds_p50"
+        ]
         await kit.ask("hello", kit.session("s"))
-        both = [line.values for line in lines(metrics(kit.store)) if line.figure.metric == "turn_seconds_p50"]
+        both = [
+            line.values
+            for line in lines(metrics(kit.store))
+            if line.figure.metric == "turn_seconds_p50"
+        ]
     assert [of for of, _ in busy[0]] == ["mediated, every turn"]
-    assert {of for of, _ in both[0]} == {f"mediated, {path}" for path in ("every turn", "nobody asked", "sub-agents asked")}
+    assert {of for of, _ in both[0]} == {
+        f"mediated, {path}" for path in ("every turn", "nobody asked", "sub-agents asked")
+    }

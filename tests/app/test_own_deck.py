@@ -17,7 +17,12 @@ from tests.pages import unescaped
 
 FILES = {
     "deck.yaml": {"orchestrator": "desk", "required_blocks": []},
-    "desk.yaml": {"id": "desk", "description": "Talks with the visitor.", "model": "offline", "sub_agents": ["tide_tables"]},
+    "desk.yaml": {
+        "id": "desk",
+        "description": "Talks with the visitor.",
+        "model": "offline",
+        "sub_agents": ["tide_tables"],
+    },
     "tide_tables.yaml": {
         "id": "tide_tables",
         "description": "When is high water at the pier? Also low water.",
@@ -51,7 +56,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     for name, content in FILES.items():
         (folder / name).write_text(yaml.safe_dump(content))
-    for name, value in {"DECK": folder, "STORE": tmp_path / "kit.db", "PACE": 0, "MODEL": "offline"}.items():
+    for name, value in {
+        "DECK": folder,
+        "STORE": tmp_path / "kit.db",
+        "PACE": 0,
+        "MODEL": "offline",
+    }.items():
         monkeypatch.setenv(f"KIT_{name}", str(value))
     yield folder
     frame.open_host.clear()
@@ -59,12 +69,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def declare(folder: Path, **page: object) -> None:
     """Gives the deck a `page:` section."""
-    (folder / "deck.yaml").write_text(yaml.safe_dump({**FILES["deck.yaml"], "visitor": VISITOR, "page": page}))
+    (folder / "deck.yaml").write_text(
+        yaml.safe_dump({**FILES["deck.yaml"], "visitor": VISITOR, "page": page})
+    )
 
 
 def open_page(code: str = "") -> AppTest:
     alone = f"from kit.ui.shared import address; from kit.ui.{code} import page; address.keep(); page.page()"
-    page = AppTest.from_string(alone, default_timeout=60) if code else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    page = (
+        AppTest.from_string(alone, default_timeout=60)
+        if code
+        else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    )
     page.run()
     assert not page.exception and not page.error, page.error
     return page
@@ -72,19 +88,35 @@ def open_page(code: str = "") -> AppTest:
 
 def content(page: AppTest) -> str:
     """Everything that is sent to the browser."""
-    return "\n".join(str(element.proto) for element in [*page.main, *page.sidebar] if "<style" not in str(element.proto))
+    return "\n".join(
+        str(element.proto)
+        for element in [*page.main, *page.sidebar]
+        if "<style" not in str(element.proto)
+    )
 
 
 def test_over_a_deck_that_says_nothing_no_word_of_the_demo_is_left(folder: Path) -> None:
     page = open_page()
-    assert page.chat_input[0].placeholder == "Ask a question" and page.pills[0].options == ["Tide tables"]
+    assert page.chat_input[0].placeholder == "Ask a question" and page.pills[0].options == [
+        "Tide tables"
+    ]
     screens = [content(page)]
     page.pills[0].set_value("Tide tables").run()
-    assert not page.exception and page.chat_message[0].markdown[0].value == "When is high water at the pier?"
-    screens += [content(page), content(open_page("cards")), content(open_page("traces")), content(open_page("metrics"))]
+    assert (
+        not page.exception
+        and page.chat_message[0].markdown[0].value == "When is high water at the pier?"
+    )
+    screens += [
+        content(page),
+        content(open_page("cards")),
+        content(open_page("traces")),
+        content(open_page("metrics")),
+    ]
     screens += [content(open_page("compare"))]
     for screen in screens:
-        assert not (found := DEMO.search(screen)), screen[max(0, found.start() - 200) : found.end() + 200]
+        assert not (found := DEMO.search(screen)), screen[
+            max(0, found.start() - 200) : found.end() + 200
+        ]
     assert "Tide tables" in screens[0] and "Tide tables" in screens[2]
 
 
@@ -105,7 +137,9 @@ def test_the_page_says_and_offers_what_the_deck_declares(folder: Path) -> None:
     page = open_page()
     text = "\n".join(one.value for one in [*page.markdown, *page.caption])
     assert all(words in text for words in ("## Harbour desk", "Tides and berths.", "It breaks."))
-    assert page.chat_input[0].placeholder == "Ask the harbour" and page.pills[0].options == ["High water"]
+    assert page.chat_input[0].placeholder == "Ask the harbour" and page.pills[0].options == [
+        "High water"
+    ]
     assert not page.toggle(key="fault-tide_tables=hang").value
     assert page.selectbox(key="scenario-user").options == ["Ann", "u-002"]
     page.pills[0].set_value("High water").run()
@@ -146,18 +180,36 @@ def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
 
 
 def test_a_fault_of_the_page_is_a_fault_of_the_deck(folder: Path) -> None:
-    declare(folder, faults=["tide_table=raise"], suggestions=[{"label": "x", "question": "y", "faults": ["tide_tables=rais"]}])
+    declare(
+        folder,
+        faults=["tide_table=raise"],
+        suggestions=[{"label": "x", "question": "y", "faults": ["tide_tables=rais"]}],
+    )
     with pytest.raises(DeckError) as caught:
         load_deck(folder)
-    assert any("'tide_table'" in fault and "did you mean 'tide_tables'" in fault for fault in caught.value.faults)
+    assert any(
+        "'tide_table'" in fault and "did you mean 'tide_tables'" in fault
+        for fault in caught.value.faults
+    )
     assert any("deck.yaml" in fault and "'rais'" in fault for fault in caught.value.faults)
 
 
 @pytest.mark.parametrize(
-    "text", ["", "- a list", "page: 7", "page: {suggestions: 3}", "page: {titel: x}", "{broken", "orchestrator: desk"]
+    "text",
+    [
+        "",
+        "- a list",
+        "page: 7",
+        "page: {suggestions: 3}",
+        "page: {titel: x}",
+        "{broken",
+        "orchestrator: desk",
+    ],
 )
 def test_a_first_screen_does_not_wait_for_a_sound_deck(folder: Path, text: str) -> None:
     (folder / "deck.yaml").write_text(text)
     (folder / "card.yaml").write_text("description: 3")
     page = read_page(folder)
-    assert page.title == PageSettings().title and [one.label for one in page.suggestions or ()] == ["Tide tables"]
+    assert page.title == PageSettings().title and [one.label for one in page.suggestions or ()] == [
+        "Tide tables"
+    ]

@@ -15,7 +15,9 @@ from kit.runtime.turn import run_turn
 from kit.ui.shared import frame
 from tests.plan_kits import draft, gives_rows, plan_kit
 
-ALONE = "from kit.ui.shared import address; from kit.ui.plans import page; address.keep(); page.page()"
+ALONE = (
+    "from kit.ui.shared import address; from kit.ui.plans import page; address.keep(); page.page()"
+)
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
@@ -38,14 +40,21 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
 
     async def play() -> None:
         drafts = {
-            "done": [draft("list them", "broken one"), draft("rank <b>them</b>", first=2, chain=True)],
+            "done": [
+                draft("list them", "broken one"),
+                draft("rank <b>them</b>", first=2, chain=True),
+            ],
             "failed": [draft("broken", *()), *(draft(f"broken {n}") for n in range(3))],
             "stopped": [draft("first of all", "a slow one")],
             "theirs": [draft("of another")],
         }
         for name, plans in drafts.items():
             kit = plan_kit(folder, *plans, doing=doing)
-            session = MINE if name != "theirs" else MINE.replace(id="s2", principal=Principal(tenant_id="acme", user_id="u-002"))
+            session = (
+                MINE
+                if name != "theirs"
+                else MINE.replace(id="s2", principal=Principal(tenant_id="acme", user_id="u-002"))
+            )
             turns.append(run_turn(f"Do what is {name}.", session, kit))
             ids[name] = f"plan_{(await turns[-1]).turn_id}"
             kit.store.close()
@@ -57,10 +66,21 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
 
 @pytest.fixture
 def page(planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    values = {"KIT_PACE": "0", "KIT_MODEL": "offline", "KIT_STORE": str(planned[0]), "KIT_DECK": "cards/outlets"}
+    values = {
+        "KIT_PACE": "0",
+        "KIT_MODEL": "offline",
+        "KIT_STORE": str(planned[0]),
+        "KIT_DECK": "cards/outlets",
+    }
     for name, value in values.items():
         monkeypatch.setenv(name, value)
-    for name in ("KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    for name in (
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
     return AppTest.from_string(ALONE, default_timeout=60)
 
@@ -90,18 +110,24 @@ def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["done"])
-    assert "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text and "<b>them" not in text
+    assert (
+        "1. list them" in text and "rank &lt;b&gt;them&lt;/b&gt;" in text and "<b>them" not in text
+    )
     assert "Got, from step 1" in text and "acme:s1:" in text and "step 2" in text
     assert "subagent_a.spawned" in text and "replan.triggered" in text
     assert [button.label for button in page.button] == ["All plans"]
 
 
-def test_a_failed_plan_says_why_in_words(page: AppTest, planned: tuple[Path, dict[str, str]]) -> None:
+def test_a_failed_plan_says_why_in_words(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
     text = opened(page, planned[1]["failed"])
     assert "It was planned anew three times, and failed again" in text.replace("\\", "")
 
 
-def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(page: AppTest, planned: tuple[Path, dict[str, str]]) -> None:
+def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
+    page: AppTest, planned: tuple[Path, dict[str, str]]
+) -> None:
     text = opened(page, planned[1]["stopped"])
     assert "stopped" in text and [button.label for button in page.button] == ["All plans", "Go on"]
     assert "of another" not in opened(page, planned[1]["theirs"])

@@ -1,4 +1,5 @@
-"""Under an agent whose time ran out a trace says what it went to and what helps, read by Streamlit's own test driver."""
+"""Under an agent whose time ran out a trace says what it went to and what helps, read by
+Streamlit's own test driver."""
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -23,7 +24,10 @@ def test_the_trace_says_under_a_timed_out_agent_what_took_the_time_and_what_help
 
     async def turn() -> Reply:
         slow = ScriptedModel(lambda _: Line("Late.", delay=60.0), name="slow_model")
-        kit = small_kit([asks("shop", "rewards"), stitched], {"shop": slow, "rewards": ScriptedModel(lambda _: Line("Here."))})
+        kit = small_kit(
+            [asks("shop", "rewards"), stitched],
+            {"shop": slow, "rewards": ScriptedModel(lambda _: Line("Here."))},
+        )
         kit.store = SqliteStore(path)
         reply = await run_turn("coffee and points", Session(id="s", principal=WHO), kit)
         kit.store.close()
@@ -40,6 +44,8 @@ def test_the_trace_says_under_a_timed_out_agent_what_took_the_time_and_what_help
         "Shop ran out of time in one call of the model slow_model: 8.00 of 8.00 s. What helps:"
     )
     assert all(f"`{', '.join(remedy.keys)}`" in told for remedy in REMEDIES["model"])
-    page.query_params["span"] = next(span.id for span in reply.trace.spans if span.name == "rewards")
+    page.query_params["span"] = next(
+        span.id for span in reply.trace.spans if span.name == "rewards"
+    )
     assert not page.run().info, "an agent that answered has no such line"
     frame.open_host.clear()

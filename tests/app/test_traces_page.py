@@ -22,7 +22,9 @@ from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
 from tests.app.logs import mixed
 
-ALONE = "from kit.ui.shared import address; from kit.ui.traces import page; address.keep(); page.page()"
+ALONE = (
+    "from kit.ui.shared import address; from kit.ui.traces import page; address.keep(); page.page()"
+)
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -49,7 +51,14 @@ def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     monkeypatch.setenv("KIT_PACE", "0")
     monkeypatch.setenv("KIT_MODEL", "offline")
     monkeypatch.setenv("KIT_STORE", str(asked))
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+    for name in (
+        "KIT_DECK",
+        "KIT_TENANT",
+        "KIT_USER",
+        "OPIK_URL_OVERRIDE",
+        "OPIK_API_KEY",
+        "OTEL_EXPORTER_OTLP_ENDPOINT",
+    ):
         monkeypatch.delenv(name, raising=False)
     yield AppTest.from_string(ALONE, default_timeout=60)
     frame.open_host.clear()
@@ -64,9 +73,9 @@ def stored(path: Path, user: str = "u-001") -> list[TurnRecord]:
 
 def shown(page: AppTest) -> str:
     assert not page.exception
-    return " ".join(str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)) + " ".join(
-        element.proto.body for element in page.get("html")
-    )
+    return " ".join(
+        str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)
+    ) + " ".join(element.proto.body for element in page.get("html"))
 
 
 def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
@@ -76,7 +85,9 @@ def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
     return page.run()
 
 
-def test_the_list_holds_the_turns_of_who_is_looking_newest_first(page: AppTest, asked: Path) -> None:
+def test_the_list_holds_the_turns_of_who_is_looking_newest_first(
+    page: AppTest, asked: Path
+) -> None:
     page.run()
     table = page.dataframe[0].value
     assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
@@ -96,24 +107,34 @@ def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> 
 
 
 @pytest.mark.req("PC2-FR-15")
-def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(page: AppTest, asked: Path) -> None:
+def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(
+    page: AppTest, asked: Path
+) -> None:
     capped = stored(asked)[0]
     said = shown(open_turn(page, capped))
-    assert "3 intents seen" in said and "2 calls asked for" in said and "3 asked for, 2 run, 1 left out" in said
+    assert (
+        "3 intents seen" in said
+        and "2 calls asked for" in said
+        and "3 asked for, 2 run, 1 left out" in said
+    )
     routing = stored_view(capped, SqliteStore(asked).events(capped.id)).routing
     assert routing is not None and len(routing.invoked) == 2 and routing.left_out.count == 1
     assert escape(routing.left_out.names[0]) in said and "nobody was asked" in said
 
 
 @pytest.mark.req("PC2-FR-12")
-def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(page: AppTest, asked: Path) -> None:
+def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(
+    page: AppTest, asked: Path
+) -> None:
     blocked = stored(asked)[1]
     said = shown(open_turn(page, blocked))
     assert "blocked" in said and "verified" in said
     events = tuple(SqliteStore(asked).events(blocked.id))
     file = json.loads(export(blocked, events))
     assert {span["id"] for span in file["spans"]} == {span.id for span in trace_of(events).spans}
-    assert len(file["events"]) == len(events) and file["routing"]["invoked"] == list(blocked.invoked)
+    assert len(file["events"]) == len(events) and file["routing"]["invoked"] == list(
+        blocked.invoked
+    )
     foreign = [word for word in ("u-002", "globex") if word in json.dumps(file) or word in said]
     assert not foreign
 
@@ -124,7 +145,9 @@ def test_somebody_elses_trace_cannot_be_opened_by_its_address(page: AppTest, ask
     assert "no such trace of yours" in shown(page) and len(page.dataframe[0].value) == 3
 
 
-def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: AppTest, asked: Path) -> None:
+def test_the_address_chooses_the_span_and_a_choice_changes_the_address(
+    page: AppTest, asked: Path
+) -> None:
     turn = stored(asked)[2]
     spans = trace_of(SqliteStore(asked).events(turn.id)).spans
     tool = next(span for span in spans if span.kind == "tool")
@@ -137,13 +160,27 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(page: App
 
 
 def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
-    turn = TurnRecord(id="t", session_id="s", tenant_id="a", user_id="u", message="<b>x", pattern="mediated", started_at=0.0)
+    turn = TurnRecord(
+        id="t",
+        session_id="s",
+        tenant_id="a",
+        user_id="u",
+        message="<b>x",
+        pattern="mediated",
+        started_at=0.0,
+    )
     view = stored_view(turn, mixed())
-    wilder = view.model_copy(update={"steps": tuple(step.model_copy(update={"query": "<script>x"}) for step in view.steps)})
+    wilder = view.model_copy(
+        update={
+            "steps": tuple(step.model_copy(update={"query": "<script>x"}) for step in view.steps)
+        }
+    )
     assert "<script>" not in decision_html(wilder) and "&lt;script&gt;" in decision_html(wilder)
 
 
-def test_a_page_without_turns_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_without_turns_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "empty.db"))
     monkeypatch.setenv("KIT_MODEL", "offline")
     empty = AppTest.from_string(ALONE, default_timeout=60).run()
@@ -153,7 +190,13 @@ def test_a_page_without_turns_says_what_to_do(tmp_path: Path, monkeypatch: pytes
 
 def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path) -> None:
     lost = TurnRecord(
-        id="lost", session_id="mine", tenant_id="acme", user_id="u-001", message="hello?", pattern="mediated", started_at=1.0
+        id="lost",
+        session_id="mine",
+        tenant_id="acme",
+        user_id="u-001",
+        message="hello?",
+        pattern="mediated",
+        started_at=1.0,
     )
     store = SqliteStore(asked)
     store.open_session(Session(id="mine", principal=Principal(tenant_id="acme", user_id="u-001")))
@@ -168,14 +211,23 @@ def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_ther
 ) -> None:
     turn = stored(asked)[2]
     said = shown(open_turn(page, turn))
-    assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get("link_button")
+    assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get(
+        "link_button"
+    )
 
 
-def test_the_list_has_pattern_and_model_and_can_be_narrowed_by_them(page: AppTest, asked: Path) -> None:
+def test_the_list_has_pattern_and_model_and_can_be_narrowed_by_them(
+    page: AppTest, asked: Path
+) -> None:
     page.run()
     table = page.dataframe[0].value
-    assert list(table["Pattern"]) == ["Mediated"] * len(table) and set(table["Model"]) <= {"stand-in", ""}
-    assert page.multiselect(key="f-patterns").options == ["Mediated"] and page.multiselect(key="f-models").options == ["stand-in"]
+    assert list(table["Pattern"]) == ["Mediated"] * len(table) and set(table["Model"]) <= {
+        "stand-in",
+        "",
+    }
+    assert page.multiselect(key="f-patterns").options == ["Mediated"] and page.multiselect(
+        key="f-models"
+    ).options == ["stand-in"]
     assert "Mediated, stand" in shown(open_turn(page, stored(asked)[0]))
 
 
@@ -188,7 +240,9 @@ def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, ask
     assert "1 conversation." in shown(page)
     page.query_params["conversation"] = "mine"
     page.run()
-    assert "Its newest question" in shown(page) and len(page.dataframe[0].value) == int(rows["Turns"][0])
+    assert "Its newest question" in shown(page) and len(page.dataframe[0].value) == int(
+        rows["Turns"][0]
+    )
     page.query_params["conversation"] = "theirs"
     page.run()
     assert "no such conversation of yours" in shown(page) and not page.dataframe
@@ -198,21 +252,37 @@ def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, ask
 def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, asked: Path) -> None:
     turn = stored(asked)[0]
     store = SqliteStore(asked)
-    composing = next(span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose"))
+    composing = next(
+        span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose")
+    )
     store.close()
     open_turn(page, turn, composing.id)
-    sent = next(html.proto.body for html in page.get("html") if 'class="request"' in html.proto.body)
-    assert sent.count("<details><summary>") == 3, "the stable prompt, the tools and earlier turns are folded"
-    for words in ("You are the assistant of a shopping app", "Date: ", "ask_rewards", MIXED, "→ ask_"):
+    sent = next(
+        html.proto.body for html in page.get("html") if 'class="request"' in html.proto.body
+    )
+    assert sent.count("<details><summary>") == 3, (
+        "the stable prompt, the tools and earlier turns are folded"
+    )
+    for words in (
+        "You are the assistant of a shopping app",
+        "Date: ",
+        "ask_rewards",
+        MIXED,
+        "→ ask_",
+    ):
         assert escape(words) in sent
     assert '"role": "system"' in "".join(code.value for code in page.code)
 
 
 @pytest.mark.req("K-32")
-def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(page: AppTest, asked: Path) -> None:
+def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(
+    page: AppTest, asked: Path
+) -> None:
     turn = stored(asked)[0]
     store = SqliteStore(asked)
-    composing = next(span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose"))
+    composing = next(
+        span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose")
+    )
     store.close()
     open_turn(page, turn, composing.id)
     fork = next(button for button in page.button if button.label == "Fork")

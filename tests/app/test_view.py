@@ -43,24 +43,34 @@ def _stamped(index: int, made: tuple[str, str, str]) -> tuple[float, str, str | 
 
 @some.composite
 def logs(draw: some.DrawFn) -> list[Event]:
-    kinds = some.sampled_from(("lead", "answer", "replaced", "started", "line", "failed", "dropped"))
+    kinds = some.sampled_from(
+        ("lead", "answer", "replaced", "started", "line", "failed", "dropped")
+    )
     made = draw(some.lists(some.tuples(kinds, some.sampled_from(AGENTS), TEXTS), max_size=25))
     bodies = [*begin(), *(_stamped(index, one) for index, one in enumerate(made))]
     return stamp(bodies + (end("done", "rewards") if draw(some.booleans()) else []))  # type: ignore[arg-type]
 
 
 @given(logs(), some.lists(some.integers(0, 30), max_size=6))
-def test_a_log_reduced_in_any_batches_gives_the_same_view(log: list[Event], cuts: list[int]) -> None:
+def test_a_log_reduced_in_any_batches_gives_the_same_view(
+    log: list[Event], cuts: list[int]
+) -> None:
     whole = advance(TurnView(), log)
     one_by_one, batched = TurnView(), TurnView()
     for event in log:
         one_by_one = advance(one_by_one, [event])
-        assert one_by_one.lead + one_by_one.answer + str(one_by_one.ttft) + str(one_by_one.trace)  # reading must not fix anything
+        assert (
+            one_by_one.lead + one_by_one.answer + str(one_by_one.ttft) + str(one_by_one.trace)
+        )  # reading must not fix anything
     edges = sorted({0, len(log), *(min(cut, len(log)) for cut in cuts)})
     for start, stop in itertools.pairwise(edges):
         batched = advance(batched, log[start:stop])
     assert one_by_one == whole == batched
-    assert (one_by_one.lead, one_by_one.answer, one_by_one.trace) == (whole.lead, whole.answer, whole.trace)
+    assert (one_by_one.lead, one_by_one.answer, one_by_one.trace) == (
+        whole.lead,
+        whole.answer,
+        whole.trace,
+    )
 
 
 def test_each_line_lands_in_the_step_it_was_said_in() -> None:
@@ -69,7 +79,10 @@ def test_each_line_lands_in_the_step_it_was_said_in() -> None:
         ("rewards", ("Checking your points", "Adding it up")),
         ("shop", ("Searching the catalogue",)),
     ]
-    assert [(step.state, step.seconds(99)) for step in view.steps] == [("ok", pytest.approx(0.7)), ("ok", pytest.approx(0.9))]
+    assert [(step.state, step.seconds(99)) for step in view.steps] == [
+        ("ok", pytest.approx(0.7)),
+        ("ok", pytest.approx(0.9)),
+    ]
 
 
 def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came_back() -> None:
@@ -77,21 +90,60 @@ def test_a_step_at_work_says_whether_anything_is_heard_of_it_and_never_what_came
         [
             *begin(),
             (1.0, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")),
-            (1.5, "s3", "s2", ToolStarted(agent="shop", tool="find", call_id="c", args={"word": "secret"})),
-            (2.0, "s2", "s1", StatusLine(agent="shop", text="Searching")),  # the runtime may say that for it
-            (2.5, "s3", "s2", ToolEnded(agent="shop", tool="find", call_id="c", result="raw-detail-42", error="raw-detail-42")),
+            (
+                1.5,
+                "s3",
+                "s2",
+                ToolStarted(agent="shop", tool="find", call_id="c", args={"word": "secret"}),
+            ),
+            (
+                2.0,
+                "s2",
+                "s1",
+                StatusLine(agent="shop", text="Searching"),
+            ),  # the runtime may say that for it
+            (
+                2.5,
+                "s3",
+                "s2",
+                ToolEnded(
+                    agent="shop",
+                    tool="find",
+                    call_id="c",
+                    result="raw-detail-42",
+                    error="raw-detail-42",
+                ),
+            ),
         ]
     )
     (step,) = advance(TurnView(), log[:3]).steps
-    assert [step.pace(at, 2.0, 6.0) for at in (1.0, 2.9, 3.0, 6.9, 7.0)] == ["starting", "starting", "quiet", "quiet", "stalled"]
+    assert [step.pace(at, 2.0, 6.0) for at in (1.0, 2.9, 3.0, 6.9, 7.0)] == [
+        "starting",
+        "starting",
+        "quiet",
+        "quiet",
+        "stalled",
+    ]
     (step,) = advance(TurnView(), log).steps
-    assert [step.pace(at, 2.0, 6.0) for at in (2.5, 4.4, 4.5, 8.5)] == ["active", "active", "quiet", "stalled"]
-    assert [entry.text for entry in step.entries] == ["calls find(word)", "Searching", "find() failed"]
+    assert [step.pace(at, 2.0, 6.0) for at in (2.5, 4.4, 4.5, 8.5)] == [
+        "active",
+        "active",
+        "quiet",
+        "stalled",
+    ]
+    assert [entry.text for entry in step.entries] == [
+        "calls find(word)",
+        "Searching",
+        "find() failed",
+    ]
     assert step.lines == ("Searching",)
 
 
 def test_the_same_agent_called_twice_has_two_steps() -> None:
-    calls = [(0.1, span, "s1", AgentStarted(agent="shop", call_id=span, query=span)) for span in ("s2", "s3")]
+    calls = [
+        (0.1, span, "s1", AgentStarted(agent="shop", call_id=span, query=span))
+        for span in ("s2", "s3")
+    ]
     line = (0.2, "s9", "s2", StatusLine(agent="shop", text="Searching"))
     view = advance(TurnView(), stamp([*begin(), *calls, line]))
     assert [step.lines for step in view.steps] == [("Searching",), ()]
@@ -99,7 +151,16 @@ def test_the_same_agent_called_twice_has_two_steps() -> None:
 
 def test_a_repeated_line_is_said_once() -> None:
     lines = [(0.2, "s2", "s1", StatusLine(agent="shop", text="Searching"))] * 3
-    view = advance(TurnView(), stamp([*begin(), (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")), *lines]))
+    view = advance(
+        TurnView(),
+        stamp(
+            [
+                *begin(),
+                (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")),
+                *lines,
+            ]
+        ),
+    )
     assert view.steps[0].lines == ("Searching",)
 
 
@@ -115,13 +176,26 @@ def test_replaced_text_no_longer_stands() -> None:
     assert advance(TurnView(), log).answer == "Right."
 
 
-@pytest.mark.parametrize("reason", [reason for reason in get_args(Reason) if reason not in ("cancelled", "paused")])
+@pytest.mark.parametrize(
+    "reason", [reason for reason in get_args(Reason) if reason not in ("cancelled", "paused")]
+)
 def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
     view = advance(
-        TurnView(), mixed(Failure(call_id="b", agent="shop", axis="invocation", reason=reason, detail="HTTP 503 raw-42"))
+        TurnView(),
+        mixed(
+            Failure(
+                call_id="b",
+                agent="shop",
+                axis="invocation",
+                reason=reason,
+                detail="HTTP 503 raw-42",
+            )
+        ),
     )
     step = view.steps[1]
-    assert step.state == "failed" and step.note and view.partial and view.headline == "1 of 2 answered"
+    assert (
+        step.state == "failed" and step.note and view.partial and view.headline == "1 of 2 answered"
+    )
     shown = " ".join((step.label, step.verdict, view.headline, *view.shortfalls))
     assert "raw-42" not in shown and "_" not in shown and reason not in shown
     assert view.shortfalls == (f"Shop: {step.note}",)
@@ -129,17 +203,34 @@ def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
 
 def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None:
     over = (0.1, "s1", None, CallDropped(agent="offer_details", call_id="a", reason="over_cap"))
-    guard = (0.1, "s1", None, CallDropped(agent="play", call_id="b", reason="guard", guard="overlap"))
-    routing = (0.2, "s1", None, decision("rewards", cap=1, behavior="over", dropped=("offer_details",)))
-    ran = [(0.1, "s2", "s1", AgentStarted(agent="rewards", call_id="r", query="q")), (0.2, "s2", "s1", answered("rewards"))]
-    view = advance(TurnView(), stamp([*begin(), *ran, over, guard, *end("Here.", "rewards"), routing]))
+    guard = (
+        0.1,
+        "s1",
+        None,
+        CallDropped(agent="play", call_id="b", reason="guard", guard="overlap"),
+    )
+    routing = (
+        0.2,
+        "s1",
+        None,
+        decision("rewards", cap=1, behavior="over", dropped=("offer_details",)),
+    )
+    ran = [
+        (0.1, "s2", "s1", AgentStarted(agent="rewards", call_id="r", query="q")),
+        (0.2, "s2", "s1", answered("rewards")),
+    ]
+    view = advance(
+        TurnView(), stamp([*begin(), *ran, over, guard, *end("Here.", "rewards"), routing])
+    )
     assert view.skipped == ("Offer details",) and view.headline == "1 of 2 answered"
     assert view.cap_words == "2 asked for, 1 run, 1 left out: at most 1 at once"
 
 
 def test_an_unknown_price_is_a_dash() -> None:
     log = stamp([*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5))])
-    priced = stamp([*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5, cost=0.00123))])
+    priced = stamp(
+        [*begin(), *end("x", usage=Usage(input_tokens=10, output_tokens=5, cost=0.00123))]
+    )
     assert advance(TurnView(), log).cost_words == "–"
     assert advance(TurnView(), priced).cost_words == "$0.0012"
     assert advance(TurnView(), log).tokens == 15
@@ -153,7 +244,13 @@ def test_times_are_those_of_the_log() -> None:
 def test_a_stopped_turn_leaves_no_step_running() -> None:
     view = advance(
         TurnView(),
-        stamp([*begin(), (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")), *end("", status="cancelled")]),
+        stamp(
+            [
+                *begin(),
+                (0.1, "s2", "s1", AgentStarted(agent="shop", call_id="a", query="q")),
+                *end("", status="cancelled"),
+            ]
+        ),
     )
     assert (view.status, view.headline, view.steps[0].state) == ("cancelled", "Stopped", "stopped")
     assert view.regret and not view.partial
@@ -189,28 +286,58 @@ def test_a_stored_turn_gives_the_view_it_had_when_it_was_live() -> None:
 
 def test_a_stored_turn_without_events_still_has_its_answer() -> None:
     view = stored_view(_record(status="ok", text="You have 120 points."))
-    assert (view.question, view.answer, view.lead) == ("points and shoes?", "You have 120 points.", "")
+    assert (view.question, view.answer, view.lead) == (
+        "points and shoes?",
+        "You have 120 points.",
+        "",
+    )
 
 
 def test_an_agent_is_named_in_plain_words() -> None:
     assert label("offer_details") == "Offer details"
 
 
-PIECES = ("\\", "$", "![", "](", "`", "<", "# ", "> ", "- ", "\n", "===", "a", "http://a.b", "www.a.b", "a@b.c", ":red[")
+PIECES = (
+    "\\",
+    "$",
+    "![",
+    "](",
+    "`",
+    "<",
+    "# ",
+    "> ",
+    "- ",
+    "\n",
+    "===",
+    "a",
+    "http://a.b",
+    "www.a.b",
+    "a@b.c",
+    ":red[",
+)
 
 
 @pytest.mark.req("S-11")
 @pytest.mark.req("K-14")
 @given(some.lists(some.sampled_from(PIECES), max_size=8).map("".join))
 def test_no_text_opens_mathematics_fetches_a_picture_links_or_heads(text: str) -> None:
-    assert not {"$", "![", "<", "http://", "www."} & set(marks(prose(text))) and marks(literal(text)) == []
-    assert unescaped(literal(text)).replace("  \n", "\n") == text and prose(r"\$5 and \\$6") == r"\$5 and \$6"
+    assert (
+        not {"$", "![", "<", "http://", "www."} & set(marks(prose(text)))
+        and marks(literal(text)) == []
+    )
+    assert (
+        unescaped(literal(text)).replace("  \n", "\n") == text
+        and prose(r"\$5 and \\$6") == r"\$5 and \$6"
+    )
     for shown in (prose(text), literal(text)):
         html = MarkdownIt().render(shown)
         assert not re.search(r"<(?:a|img|h\d)\b", html), html
 
 
-@pytest.mark.parametrize("text", ["# a" + " " * 40_000 + "b", "# a" + "#" * 40_000 + "b", "\\" * 40_000, "a\n" + "- " * 20_000])
+@pytest.mark.parametrize(
+    "text",
+    ["# a" + " " * 40_000 + "b", "# a" + "#" * 40_000 + "b", "\\" * 40_000, "a\n" + "- " * 20_000],
+)
 def test_a_long_answer_is_made_ready_in_no_time(text: str) -> None:
     began = time.process_time()
     assert prose(text) and time.process_time() - began < 0.5

@@ -20,7 +20,13 @@ def test_every_span_has_one_bar_in_tree_order() -> None:
 
 
 def test_a_failed_span_is_named_with_its_raw_reason() -> None:
-    failure = Failure(call_id="b", agent="shop", axis="invocation", reason="timeout", detail="no answer within 2 s")
+    failure = Failure(
+        call_id="b",
+        agent="shop",
+        axis="invocation",
+        reason="timeout",
+        detail="no answer within 2 s",
+    )
     by_id = {row["id"]: row for row in rows(trace_of(mixed(failure)))}
     assert by_id["s4"]["status"] == "error"
     assert by_id["s4"]["beside"] == "0.90 s · timeout: no answer within 2 s"
@@ -60,6 +66,9 @@ def test_a_notebook_gets_it_as_a_chart_that_altair_accepts() -> None:
 
 
 def test_it_loads_neither_streamlit_nor_altair() -> None:
-    code = "import sys, kit.ui.shared.waterfall, kit.ui.shared.turn_fold; print({'streamlit', 'altair'} & set(sys.modules))"
+    code = (
+        "import sys, kit.ui.shared.waterfall, kit.ui.shared.turn_fold; print({'streamlit', "
+        "'altair'} & set(sys.modules))"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

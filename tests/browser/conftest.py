@@ -1,4 +1,5 @@
-"""Browser tests need playwright and a Chromium. Without them they are skipped with the reason; in CI that is a failure."""
+"""Browser tests need playwright and a Chromium. Without them they are skipped with the reason; in
+CI that is a failure."""
 
 import os
 from collections.abc import Generator, Iterator
@@ -34,7 +35,9 @@ class Wanting(pytest.Module):
         pytest.skip(str(WANTING), allow_module_level=True)
 
 
-def pytest_pycollect_makemodule(module_path: Path, parent: pytest.Collector) -> pytest.Module | None:
+def pytest_pycollect_makemodule(
+    module_path: Path, parent: pytest.Collector
+) -> pytest.Module | None:
     return Wanting.from_parent(parent, path=module_path) if WANTING else None
 
 

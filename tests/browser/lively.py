@@ -1,4 +1,5 @@
-"""An entry for Streamlit: the app with talkative tools, each of which tells its progress for some seconds before it begins."""
+"""An entry for Streamlit: the app with talkative tools, each of which tells its progress for some
+seconds before it begins."""
 
 import asyncio
 import runpy

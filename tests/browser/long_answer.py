@@ -1,4 +1,5 @@
-"""An entry for Streamlit: an answer of 54 kB in 2,000 pieces and `?paragraphs=`, folded and drawn as the chat does it."""
+"""An entry for Streamlit: an answer of 54 kB in 2,000 pieces and `?paragraphs=`, folded and drawn
+as the chat does it."""
 
 import time
 
@@ -14,8 +15,20 @@ paragraphs = int(st.query_params.get("paragraphs", 60))
 answer, view = GrowingText(st.container()), TurnView()
 events: list[Event] = []
 for number in range(2_000):
-    text = "some twenty-six characters " if (number + 1) % (2_000 // paragraphs) else "and so it ends.\n\n"
-    events.append(Event(seq=number, at=number / 500, turn_id="t1", span_id="s1", body=Text(channel="answer", text=text)))
+    text = (
+        "some twenty-six characters "
+        if (number + 1) % (2_000 // paragraphs)
+        else "and so it ends.\n\n"
+    )
+    events.append(
+        Event(
+            seq=number,
+            at=number / 500,
+            turn_id="t1",
+            span_id="s1",
+            body=Text(channel="answer", text=text),
+        )
+    )
 for batch in (
     events[start : start + 3] for start in range(0, 2_000, 3)
 ):  # as many as the chat gathers when they come at 150 a second

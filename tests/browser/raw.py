@@ -1,4 +1,5 @@
-"""A visitor without a browser: Streamlit's own messages over its socket, for counting what many of them cost the server."""
+"""A visitor without a browser: Streamlit's own messages over its socket, for counting what many of
+them cost the server."""
 
 import os
 from collections.abc import Generator
@@ -47,7 +48,9 @@ class RawVisitor:
 @contextmanager
 def raw_visitor(url: str) -> Generator[RawVisitor]:
     """Opens the chat's socket."""
-    with connect(url.replace("http", "ws", 1) + "/_stcore/stream", origin=url, max_size=None) as socket:  # type: ignore[arg-type]
+    with connect(
+        url.replace("http", "ws", 1) + "/_stcore/stream", origin=url, max_size=None
+    ) as socket:  # type: ignore[arg-type]
         yield RawVisitor(socket)
 
 

@@ -1,4 +1,5 @@
-"""Takes the pictures of docs/screenshots from the served app: `python -m tests.browser.shoot [name ...]`; none names them all."""
+"""Takes the pictures of docs/screenshots from the served app: `python -m tests.browser.shoot [name
+...]`; none names them all."""
 
 # pyright: reportMissingImports=false
 
@@ -130,7 +131,10 @@ def main(names: list[str]) -> None:
     wanted = {name: SCENES[name] for name in names or SCENES}
     with browser() as driver:
         for app in dict.fromkeys(scene[3] for scene in wanted.values()):
-            with tempfile.TemporaryDirectory() as folder, serve(Path(folder), ENVIRONMENTS[app]) as served:
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                serve(Path(folder), ENVIRONMENTS[app]) as served,
+            ):
                 for name, scene in wanted.items():
                     if scene[3] == app:
                         shoot(driver, served, name)

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, Playwright, sync_playwright
+from playwright.sync_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Page,
+    Playwright,
+    sync_playwright,
+)
 
 from tests.browser.chromium import chromium
 
@@ -50,15 +57,39 @@ def _free_port() -> int:
 
 @contextmanager
 def serve(
-    folder: Path, environment: Mapping[str, str] | None = None, entry: str = "app.py", port: int | None = None
+    folder: Path,
+    environment: Mapping[str, str] | None = None,
+    entry: str = "app.py",
+    port: int | None = None,
 ) -> Generator[Served]:
-    """Serves the app on a free port, or this one, with a store of its own in `folder`; its output goes to `folder`/app.log."""
+    """Serves the app on a free port, or this one, with a store of its own in `folder`; its output
+    goes to `folder`/app.log."""
     port, store, began = port or _free_port(), folder / "kit.db", time.monotonic()
-    own = {"KIT_STORE": str(store), "KIT_MODEL": "offline", "OPENAI_API_KEY": "", "OPENAI_BASE_URL": "", "OPIK_URL_OVERRIDE": ""}
-    command = [sys.executable, "-m", "streamlit", "run", entry, "--server.port", str(port), "--server.headless", "true"]
+    own = {
+        "KIT_STORE": str(store),
+        "KIT_MODEL": "offline",
+        "OPENAI_API_KEY": "",
+        "OPENAI_BASE_URL": "",
+        "OPIK_URL_OVERRIDE": "",
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "streamlit",
+        "run",
+        entry,
+        "--server.port",
+        str(port),
+        "--server.headless",
+        "true",
+    ]
     with (folder / "app.log").open("wb") as log:
         process = subprocess.Popen(
-            command, cwd=ROOT, env={**os.environ, **own, **(environment or {})}, stdout=log, stderr=subprocess.STDOUT
+            command,
+            cwd=ROOT,
+            env={**os.environ, **own, **(environment or {})},
+            stdout=log,
+            stderr=subprocess.STDOUT,
         )
         try:
             url = f"http://127.0.0.1:{port}"
@@ -94,7 +125,8 @@ class Visitor:
     complaints: list[str] = field(default_factory=list[str])
 
     def open(self, query: str = "") -> float:
-        """Opens the chat; returns seconds until it can be typed into. The kit may still be opening behind it: see `ready`."""
+        """Opens the chat; returns seconds until it can be typed into. The kit may still be opening
+        behind it: see `ready`."""
         began = time.monotonic()
         self.page.goto(self.url + "/" + query)
         self.page.get_by_test_id("stChatInputTextArea").wait_for(timeout=30_000)
@@ -102,7 +134,10 @@ class Visitor:
 
     def ready(self) -> None:
         """Waits until the badge names the model: the kit is open."""
-        badge, alert = self.page.get_by_text("offline stand-in"), self.page.get_by_test_id("stAlert")
+        badge, alert = (
+            self.page.get_by_text("offline stand-in"),
+            self.page.get_by_test_id("stAlert"),
+        )
         badge.or_(alert).first.wait_for(timeout=30_000)
         assert not alert.count(), alert.first.inner_text()
 
@@ -115,8 +150,12 @@ class Visitor:
     def attach(self, name: str, data: bytes) -> None:
         """Puts a file beside the next question."""
         file: Any = {"name": name, "mimeType": "image/png", "buffer": data}
-        with self.page.expect_response(lambda response: "upload_file" in response.url and response.request.method == "PUT"):
-            self.page.locator("[data-testid=stChatInput] input[type=file]").first.set_input_files(files=[file])
+        with self.page.expect_response(
+            lambda response: "upload_file" in response.url and response.request.method == "PUT"
+        ):
+            self.page.locator("[data-testid=stChatInput] input[type=file]").first.set_input_files(
+                files=[file]
+            )
 
     def settled(self, turns: int = 1, timeout: float = 20) -> None:
         """Waits until so many turns show how they ended."""
@@ -126,7 +165,9 @@ class Visitor:
     def below(self) -> float:
         """Pixels of the page below what is in view."""
         box = "document.querySelector('.stMain')"
-        return float(self.page.evaluate(f"{box}.scrollHeight - {box}.clientHeight - {box}.scrollTop"))
+        return float(
+            self.page.evaluate(f"{box}.scrollHeight - {box}.clientHeight - {box}.scrollTop")
+        )
 
     def at_end(self, otherwise: str, seconds: float = 1.0) -> None:
         """Fails with `otherwise` unless the end of the page comes into view within so many seconds."""
@@ -141,7 +182,9 @@ class Visitor:
 
     def badges(self, word: str) -> int:
         """Turns that ended in this word."""
-        return self.page.locator("[data-testid=stChatMessage] .stMarkdownBadge", has_text=word).count()
+        return self.page.locator(
+            "[data-testid=stChatMessage] .stMarkdownBadge", has_text=word
+        ).count()
 
     def session(self) -> str:
         """The session of the page's address."""
@@ -166,16 +209,25 @@ def browser() -> Generator[Browser]:
 
 
 def _launch(driver: Playwright, path: str) -> Browser:
-    return driver.chromium.launch(executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"])
+    return driver.chromium.launch(
+        executable_path=path, args=["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
+    )
 
 
 def visit(browser: Browser | BrowserContext, url: str, **context: Any) -> Visitor:
-    """A visitor, watched from its first byte: a fresh one of a browser, or one more page of somebody who was here before."""
+    """A visitor, watched from its first byte: a fresh one of a browser, or one more page of
+    somebody who was here before."""
     page = browser.new_page(**context)
     page.add_init_script(path=WATCH)
     visitor = Visitor(page, url)
-    page.on("request", lambda request: None if _own(request.url, url) else visitor.foreign.append(request.url))
-    page.on("console", lambda said: visitor.complaints.append(said.text) if _complains(said, url) else None)
+    page.on(
+        "request",
+        lambda request: None if _own(request.url, url) else visitor.foreign.append(request.url),
+    )
+    page.on(
+        "console",
+        lambda said: visitor.complaints.append(said.text) if _complains(said, url) else None,
+    )
     page.on("pageerror", lambda error: visitor.complaints.append(str(error)))
     return visitor
 
@@ -185,7 +237,8 @@ def _own(asked: str, url: str) -> bool:
 
 
 def _complains(said: ConsoleMessage, url: str) -> bool:
-    """Whether it is an error. Streamlit looks for its server under the path of a sub-page first: those two misses are its own."""
+    """Whether it is an error. Streamlit looks for its server under the path of a sub-page first:
+    those two misses are its own."""
     probes = {
         f"{url}/{page}/_stcore/{probe}"
         for page in ("traces", "plans", "compare", "cards", "metrics", "benchmarks")
@@ -200,8 +253,8 @@ def told(line: str, figure: float, unit: str = "ms") -> None:
 
 
 def within(line: str, seconds: float, promised: float) -> None:
-    """Prints a time, and fails well past what was promised: beside other work a machine of two cores takes up to twice as long,
-    on a crowded one (QUIET) its load times that."""
+    """Prints a time, and fails well past what was promised: beside other work a machine of two
+    cores takes up to twice as long, on a crowded one (QUIET) its load times that."""
     told(line, 1000 * seconds)
     crowd = os.getloadavg()[0]
     assert seconds <= promised * (SLACK if crowd < QUIET else crowd), (

@@ -20,7 +20,9 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module")
 def lively(tmp_path_factory: pytest.TempPathFactory) -> Generator[Served]:
-    with serve(tmp_path_factory.mktemp("lively"), {"KIT_PACE": "1"}, entry="tests/browser/lively.py") as app:
+    with serve(
+        tmp_path_factory.mktemp("lively"), {"KIT_PACE": "1"}, entry="tests/browser/lively.py"
+    ) as app:
         yield app
 
 
@@ -83,7 +85,9 @@ def test_the_preamble_comes_first_and_the_answer_grows(watched: Watched) -> None
 def test_lines_of_different_agents_interleave(watched: Watched) -> None:
     names = [step["name"] for step in watched.seen["steps"]]
     again = [name in names[:place] and names[place - 1] != name for place, name in enumerate(names)]
-    assert len(set(names)) == 3 and sum(again) > 20, f"lines of different agents do not interleave: {names}"
+    assert len(set(names)) == 3 and sum(again) > 20, (
+        f"lines of different agents do not interleave: {names}"
+    )
 
 
 def late(watched: Watched) -> list[float]:
@@ -94,7 +98,10 @@ def late(watched: Watched) -> list[float]:
         if isinstance(event.body, StatusLine):
             said.setdefault(event.body.agent, []).append(start + event.at)
     seen = watched.seen
-    shown = {(step["name"].lower(), step["place"]): (seen["origin"] + step["at"]) / 1000 for step in seen["steps"]}
+    shown = {
+        (step["name"].lower(), step["place"]): (seen["origin"] + step["at"]) / 1000
+        for step in seen["steps"]
+    }
     assert len(said) == 3
     return sorted(
         shown[agent, place] - at
@@ -103,17 +110,24 @@ def late(watched: Watched) -> list[float]:
     )
 
 
-def test_a_line_is_painted_soon_after_it_was_said(chromium: Any, lively: Served, watched: Watched) -> None:
-    """Ten events a second. Of two turns the better counts: the other one was disturbed by something else on the machine."""
+def test_a_line_is_painted_soon_after_it_was_said(
+    chromium: Any, lively: Served, watched: Watched
+) -> None:
+    """Ten events a second. Of two turns the better counts: the other one was disturbed by something
+    else on the machine."""
     seconds = late(watched)
     if seconds[int(0.95 * len(seconds))] > 0.120:
-        seconds = min(seconds, late(watch(chromium, lively)), key=lambda one: one[int(0.95 * len(one))])
+        seconds = min(
+            seconds, late(watch(chromium, lively)), key=lambda one: one[int(0.95 * len(one))]
+        )
     assert len(seconds) > 30
     within("event to paint, half of the lines", statistics.median(seconds), 0.060)
     within("event to paint, 95 % of the lines", seconds[int(0.95 * len(seconds))], 0.120)
 
 
-def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(chromium: Any, lively: Served) -> None:
+def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(
+    chromium: Any, lively: Served
+) -> None:
     """The last one here: its server is gone after it."""
     visitor = visit(chromium, lively.url, viewport=DESK)
     visitor.open()
@@ -127,10 +141,14 @@ def test_after_a_killed_server_the_page_comes_back_with_what_was_shown(chromium:
     lively.process.send_signal(signal.SIGKILL)
     lively.process.wait()
     visitor.page.locator(".stApp:not([data-test-connection-state=CONNECTED])").wait_for()
-    assert "lost" in visitor.page.evaluate("getComputedStyle(document.querySelector('.stApp'), '::before').content")
+    assert "lost" in visitor.page.evaluate(
+        "getComputedStyle(document.querySelector('.stApp'), '::before').content"
+    )
     assert not visitor.page.get_by_text("Working").first.is_visible()
     with serve(lively.store.parent, {"KIT_PACE": "0"}, port=int(lively.url.rsplit(":", 1)[1])):
-        visitor.page.locator(".stMarkdownBadge", has_text="Interrupted").wait_for(timeout=30_000)  # nobody touched the page
+        visitor.page.locator(".stMarkdownBadge", has_text="Interrupted").wait_for(
+            timeout=30_000
+        )  # nobody touched the page
         assert visitor.page.get_by_test_id("stChatMessage").count() == 2
         told_again = visitor.page.get_by_test_id("stChatMessage").last.text_content()
         assert len(kept) > 6 and not [line for line in kept if line["line"] not in str(told_again)]

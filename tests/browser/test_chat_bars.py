@@ -1,4 +1,5 @@
-"""What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed is said in plain words."""
+"""What is promised of a turn on the page: it can be stopped, nothing else ends it, and what failed
+is said in plain words."""
 
 # pyright: reportMissingImports=false
 
@@ -59,13 +60,19 @@ def test_stop_ends_a_silent_turn_at_once_and_for_good(visitor: Visitor, served: 
     visitor.page.locator(".stMarkdownBadge", has_text="Stopped").wait_for()
     visitor.page.get_by_role("button", name="Stop").wait_for(state="detached", timeout=1500)
     seen = visitor.seen()
-    within("Stop to stopped, in a hang", (seen["badges"]["Stopped"] - seen["marks"]["click"]) / 1000, 1.5)
+    within(
+        "Stop to stopped, in a hang",
+        (seen["badges"]["Stopped"] - seen["marks"]["click"]) / 1000,
+        1.5,
+    )
     time.sleep(1)
     assert visitor.seen()["texts"] == seen["texts"], "text came after the stop"
     assert [turn.status for turn in turns_of(served, visitor)] == ["cancelled"]
 
 
-def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(visitor: Visitor, served: Served) -> None:
+def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(
+    visitor: Visitor, served: Served
+) -> None:
     visitor.open(HANGS)
     visitor.ready()
     hanging(visitor)
@@ -92,7 +99,9 @@ def test_a_reload_a_second_tab_and_its_trace_follow_a_turn_that_finishes_once(vi
     assert len(turns_of(served, visitor)) == 1
 
 
-def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Visitor, served: Served) -> None:
+def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
+    visitor: Visitor, served: Served
+) -> None:
     visitor.open()
     visitor.ready()
     visitor.ask("How many points do I have?")
@@ -100,9 +109,13 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     visitor.page.get_by_text("does not answer in time").click()
     visitor.page.wait_for_url("**fault=rewards*")
     hanging(visitor)
-    assert visitor.page.get_by_role("button", name="Stop").is_visible(), "it was not in the middle of the turn any more"
+    assert visitor.page.get_by_role("button", name="Stop").is_visible(), (
+        "it was not in the middle of the turn any more"
+    )
     visitor.page.get_by_text("gets no data from its service").click()
-    visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role("radio", name="Thumbs up").click()
+    visitor.page.get_by_test_id("stChatMessage").nth(1).get_by_role(
+        "radio", name="Thumbs up"
+    ).click()
     visitor.page.wait_for_url("**error_envelope*")
     visitor.page.get_by_role("link", name="Traces").click()
     visitor.page.get_by_role("heading", name="Traces").wait_for()
@@ -110,7 +123,9 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(visitor: Vi
     visitor.settled(2)
     assert visitor.page.get_by_test_id("stChatMessage").count() == 4 == visitor.seen()["most"]
     newest, oldest = turns_of(served, visitor)
-    assert (newest.status, newest.failed) == ("ok", ("rewards",)), "a switch holds from the next question on"
+    assert (newest.status, newest.failed) == ("ok", ("rewards",)), (
+        "a switch holds from the next question on"
+    )
     with stored(served) as store:
         given = store.feedback(oldest.id)
     assert given and given.score == 1
@@ -123,7 +138,9 @@ PAIRS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other", "healthy"), PAIRS, ids=[f"{one} {other}" for one, other, _ in PAIRS])
+@pytest.mark.parametrize(
+    ("one", "other", "healthy"), PAIRS, ids=[f"{one} {other}" for one, other, _ in PAIRS]
+)
 def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
     visitor: Visitor, served: Served, one: str, other: str, healthy: str
 ) -> None:
@@ -143,22 +160,31 @@ def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
         assert step.locator(".stMarkdownColoredText").count() == 1, "its step is not red"
         assert str(span.error) not in visitor.text()
     everything = visitor.page.content()
-    assert RAW not in everything and CANARY not in everything and str(CANARY_NUMBER) not in everything
+    assert (
+        RAW not in everything and CANARY not in everything and str(CANARY_NUMBER) not in everything
+    )
     visitor.page.get_by_role("link", name="Open trace").first.click()
     for agent, span in broken.items():
         visitor.page.locator(f"path[aria-roledescription=bar][aria-label*='{agent}']").first.click()
         visitor.page.locator(f"[data-span='{span.id}']").wait_for()
-        assert str(span.error) in visitor.page.locator(".st-key-span-detail [data-testid=stAlert]").inner_text()
+        assert (
+            str(span.error)
+            in visitor.page.locator(".st-key-span-detail [data-testid=stAlert]").inner_text()
+        )
 
 
-def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(visitor: Visitor, served: Served) -> None:
+def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(
+    visitor: Visitor, served: Served
+) -> None:
     visitor.open()
     visitor.ready()
     visitor.page.get_by_text("Someone else's data").click()
     visitor.settled()
     chip = visitor.page.get_by_test_id("stChatMessage").nth(1).locator(".faults li")
     assert chip.all_inner_texts() == ["Rewards is sent somebody else's data"]
-    assert "1 blocked" in visitor.page.locator(".st-key-panel-desk [data-fact=principal]").inner_text()
+    assert (
+        "1 blocked" in visitor.page.locator(".st-key-panel-desk [data-fact=principal]").inner_text()
+    )
     pages = [visitor.page.content()]
     visitor.page.get_by_role("link", name="Open trace").first.click()
     visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
@@ -183,7 +209,9 @@ def test_later_turns_add_two_messages_each_on_a_phone(visitor: Visitor) -> None:
     assert "points" in visitor.page.get_by_test_id("stChatMessage").nth(1).inner_text()
 
 
-def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, served: Served) -> None:
+def test_every_span_of_the_stored_trace_has_its_labelled_bar(
+    visitor: Visitor, served: Served
+) -> None:
     visitor.open()
     visitor.ready()
     visitor.ask(MIXED)
@@ -202,7 +230,9 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(visitor: Visitor, s
 
 
 @pytest.mark.req("SAT-14")
-def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_sentence(visitor: Visitor, served: Served) -> None:
+def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_sentence(
+    visitor: Visitor, served: Served
+) -> None:
     receipt = draw_picture("receipt").data
     visitor.open()
     visitor.ready()
@@ -211,20 +241,32 @@ def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_senten
     visitor.settled()
     asked = visitor.page.get_by_test_id("stChatMessage").first
     assert "[picture: receipt.png] why was this refused?" in asked.inner_text()
-    assert asked.locator("img[alt='receipt.png']").evaluate("one => one.naturalWidth") > 0, "the picture is not shown"
+    assert asked.locator("img[alt='receipt.png']").evaluate("one => one.naturalWidth") > 0, (
+        "the picture is not shown"
+    )
     for name, data, said in (
-        ("note.png", b"no picture", "note.png is no picture that can be read: send PNG, JPEG, WebP or GIF"),
+        (
+            "note.png",
+            b"no picture",
+            "note.png is no picture that can be read: send PNG, JPEG, WebP or GIF",
+        ),
         ("big.png", receipt + bytes(LARGEST), "at most 5 MB are taken: send a smaller copy"),
     ):
         visitor.attach(name, data)
         visitor.ask("and this?")
         visitor.page.get_by_test_id("stAlert").get_by_text(said).wait_for()
-        expect(visitor.page.get_by_test_id("stChatInputTextArea"), "the question is lost").to_have_value("and this?")
+        expect(
+            visitor.page.get_by_test_id("stChatInputTextArea"), "the question is lost"
+        ).to_have_value("and this?")
     (turn,) = turns_of(served, visitor)
-    assert turn.invoked == ("support",) and visitor.page.get_by_test_id("stChatMessage").count() == 2
+    assert (
+        turn.invoked == ("support",) and visitor.page.get_by_test_id("stChatMessage").count() == 2
+    )
 
 
-def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(visitor: Visitor, served: Served) -> None:
+def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(
+    visitor: Visitor, served: Served
+) -> None:
     visitor.open("?cap=2")
     visitor.ready()
     visitor.ask(MIXED)
@@ -241,7 +283,10 @@ def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(visitor: Vi
     assert shown["intents"] == f"{routing.reported_intents}/{routing.intent_count}" == "3/2"
     assert shown["cap"] == f"{routing.cap_behavior} {routing.cap}" == "over 2"
     panel = visitor.page.locator(".st-key-panel-desk .turn").inner_text()
-    assert f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" in panel and f"{turn.seconds:.2f} s" in panel
+    assert (
+        f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" in panel
+        and f"{turn.seconds:.2f} s" in panel
+    )
 
     up = visitor.page.get_by_role("radio", name="Thumbs up")
     up.click()
@@ -255,7 +300,9 @@ def seeded(store: Path, session: str, turns: int) -> None:
     """Plays turns straight into a store. In a thread: the browser's driver has the loop of this one."""
 
     async def play() -> None:
-        settings = Settings.read().model_copy(update={"store": str(store), "model": "offline", "pace": 0.0})
+        settings = Settings.read().model_copy(
+            update={"store": str(store), "model": "offline", "pace": 0.0}
+        )
         async with open_kit(settings) as kit:
             for _ in range(turns):
                 await kit.ask(MIXED, kit.session(session))
@@ -273,7 +320,9 @@ ANSWERED = """question => {{
 """Whether the message after a question says this."""
 
 
-def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, served: Served) -> None:
+def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(
+    visitor: Visitor, served: Served
+) -> None:
     seeded(served.store, "fifty", 50)
     began = time.monotonic()
     visitor.page.goto(f"{served.url}/?session=fifty")
@@ -306,7 +355,9 @@ def test_a_session_of_fifty_turns_opens_and_goes_on_quickly(visitor: Visitor, se
     visitor.page.mouse.move(600, 300)
     visitor.page.mouse.wheel(0, -1500)
     visitor.page.wait_for_timeout(500)
-    visitor.page.get_by_text("How this was answered").last.evaluate("one => one.click()")  # the page grows at its end
+    visitor.page.get_by_text("How this was answered").last.evaluate(
+        "one => one.click()"
+    )  # the page grows at its end
     visitor.page.wait_for_timeout(500)
     assert visitor.below() > 500, "it went down under a reader who had scrolled up"
     visitor.page.get_by_role("button", name="Newest").click()

@@ -1,4 +1,5 @@
-"""What is promised of turns beside each other: all patterns at once, live, by keys alone, and the same after a reload."""
+"""What is promised of turns beside each other: all patterns at once, live, by keys alone, and the
+same after a reload."""
 
 import pytest
 
@@ -30,13 +31,20 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
     page.wait_for_function(ENDED, polling=50, timeout=30_000)
     told("patterns at work at the same time", page.evaluate("window.most"), "of 7")
     assert page.evaluate("window.most") >= len(PATTERNS) - 2
-    assert page.locator(HEADS).count() == len(PATTERNS) and page.locator(f"{HEADS} .busy").count() == 0
+    assert (
+        page.locator(HEADS).count() == len(PATTERNS) and page.locator(f"{HEADS} .busy").count() == 0
+    )
     said = page.locator(".losses").inner_text()
-    assert "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”" in said
+    assert (
+        "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
+        in said
+    )
     ticks = page.locator(".st-key-compare-rows .axis span")
     bars = page.locator(".st-key-compare-rows li > span:last-child")
     edges = {
-        (round(box["x"]), round(box["x"] + box["width"])) for one in (ticks.first, *bars.all()) if (box := one.bounding_box())
+        (round(box["x"]), round(box["x"] + box["width"]))
+        for one in (ticks.first, *bars.all())
+        if (box := one.bounding_box())
     }
     assert len(edges) == 1, "every bar lies on the one axis"
     page.reload()

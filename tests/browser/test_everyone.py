@@ -1,4 +1,5 @@
-"""What is promised to everybody: each page can be read, in light and dark and on a phone, works by keys, and stays at home."""
+"""What is promised to everybody: each page can be read, in light and dark and on a phone, works by
+keys, and stays at home."""
 
 # pyright: reportMissingImports=false
 
@@ -27,13 +28,22 @@ WIDE = "[...document.querySelectorAll('html, body, section')].map(box => box.scr
 
 def findings(visitor: Visitor, *rules: str) -> list[str]:
     """What axe finds, with where it is; by these rules, or by all."""
-    axe = Axe("") if visitor.page.evaluate("'axe' in window") else Axe()  # its source is read once a page
-    found = axe.run(visitor.page, options={"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})})
+    axe = (
+        Axe("") if visitor.page.evaluate("'axe' in window") else Axe()
+    )  # its source is read once a page
+    found = axe.run(
+        visitor.page,
+        options={"resultTypes": ["violations"], **({"runOnly": rules} if rules else {})},
+    )
     own = {
         one["id"]: [str(node["html"]) for node in one["nodes"] if STREAMLITS not in node["html"]]
         for one in found.response["violations"]
     }
-    return [f"{rule}: {'; '.join(html[:160] for html in nodes[:3])}" for rule, nodes in own.items() if nodes]
+    return [
+        f"{rule}: {'; '.join(html[:160] for html in nodes[:3])}"
+        for rule, nodes in own.items()
+        if nodes
+    ]
 
 
 def plan_of_two_steps(store: Path) -> str:
@@ -109,7 +119,10 @@ def walk(visitor: Visitor, served: Served, look: Callable[[str], None]) -> None:
 
 BACKGROUNDS = {"light": "rgb(255, 255, 255)", "dark": "rgb(15, 20, 26)"}
 IS = "colour => getComputedStyle(document.querySelector('.stApp')).backgroundColor === colour"
-STILL = "document.getAnimations().every(one => one.playState !== 'running' || one.effect.getTiming().iterations === Infinity)"
+STILL = (
+    "document.getAnimations().every(one => one.playState !== 'running' || "
+    "one.effect.getTiming().iterations === Infinity)"
+)
 """What has just come has faded in."""
 Scheme = Literal["light", "dark"]
 LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
@@ -118,7 +131,8 @@ LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
     ("phone", PHONE, "dark", ()),
     ("desk", DESK, "dark", ("color-contrast",)),
 )
-"""Window and colours, and by which rules they are looked at: colours decide of contrast alone, and fade when they change."""
+"""Window and colours, and by which rules they are looked at: colours decide of contrast alone, and
+fade when they change."""
 
 
 def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served) -> None:
@@ -133,7 +147,9 @@ def test_every_page_can_be_read_and_stays_at_home(chromium: Any, served: Served)
             visitor.page.wait_for_function(IS, arg=BACKGROUNDS[scheme])
             visitor.page.wait_for_function(STILL)
             if findings(visitor, *rules):
-                visitor.page.wait_for_timeout(1000)  # a colour that still faded is no finding: what counts is what stays
+                visitor.page.wait_for_timeout(
+                    1000
+                )  # a colour that still faded is no finding: what counts is what stays
                 if found := findings(visitor, *rules):
                     grave[f"{state}, {name}, {scheme}"] = found
             if (width := max(visitor.page.evaluate(WIDE))) > window["width"]:

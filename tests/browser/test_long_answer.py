@@ -19,6 +19,10 @@ def test_an_answer_of_54_kb_streams_for_under_a_second_and_5_mb_a_viewer(tmp_pat
                 viewer.address = f"paragraphs={paragraphs}"
                 before = processor(app.process.pid)
                 viewer.run()
-                within(f"54 kB in {paragraphs} paragraphs, of a core", processor(app.process.pid) - before, 1)
+                within(
+                    f"54 kB in {paragraphs} paragraphs, of a core",
+                    processor(app.process.pid) - before,
+                    1,
+                )
                 told("the same, sent", viewer.received / 1000, "kB")
                 assert 54_000 < viewer.received < 5_000_000

@@ -1,4 +1,5 @@
-"""The tour for a stage: five scenes, each asked with a click, each with a sentence on what to look at, read from afar."""
+"""The tour for a stage: five scenes, each asked with a click, each with a sentence on what to look
+at, read from afar."""
 
 # pyright: reportMissingImports=false
 
@@ -27,6 +28,8 @@ def test_the_tour_walks_through_its_five_scenes(visitor: Visitor) -> None:
         visitor.settled(number)
         ending = page.get_by_test_id("stChatMessage").last.locator(".stMarkdownBadge").first
         expect(ending).to_have_text(headline)
-        page.get_by_role("button", name="Next" if number < len(scenes) else "End", exact=True).click()
+        page.get_by_role(
+            "button", name="Next" if number < len(scenes) else "End", exact=True
+        ).click()
     expect(strip).to_have_count(0)
     assert visitor.complaints == []

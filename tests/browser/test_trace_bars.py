@@ -1,4 +1,5 @@
-"""What is promised of the trace: a click, a key or a link opens a span, the file holds all of it, an empty page helps."""
+"""What is promised of the trace: a click, a key or a link opens a span, the file holds all of it,
+an empty page helps."""
 
 import json
 from collections.abc import Generator
@@ -46,7 +47,10 @@ def go(visitor: Visitor, address: str) -> None:
 
 
 def test_pages_without_a_turn_say_what_to_do(visitor: Visitor) -> None:
-    for address, said in (("traces", "ask something in the chat first"), ("metrics", "ask something in the chat first")):
+    for address, said in (
+        ("traces", "ask something in the chat first"),
+        ("metrics", "ask something in the chat first"),
+    ):
         go(visitor, f"{address}?tenant=globex&user=u-001")
         visitor.page.get_by_text(said).wait_for()
         visitor.page.get_by_role("link", name="Go to the chat").wait_for()
@@ -56,7 +60,9 @@ def test_pages_without_a_turn_say_what_to_do(visitor: Visitor) -> None:
     visitor.page.get_by_text("There is no such card in this deck. Choose one below.").wait_for()
 
 
-def test_a_deck_that_is_not_there_is_a_sentence_on_every_page(chromium: Any, tmp_path: Path) -> None:
+def test_a_deck_that_is_not_there_is_a_sentence_on_every_page(
+    chromium: Any, tmp_path: Path
+) -> None:
     with serve(tmp_path, {"KIT_DECK": str(tmp_path / "no-deck")}) as lost:
         visitor = visit(chromium, lost.url, viewport=DESK)
         go(visitor, "")
@@ -65,7 +71,10 @@ def test_a_deck_that_is_not_there_is_a_sentence_on_every_page(chromium: Any, tmp
             alert = visitor.page.get_by_test_id("stAlert")
             alert.first.wait_for()
             assert "give the folder that holds deck.yaml" in alert.first.inner_text()
-            assert not visitor.page.get_by_test_id("stException").count() and "Traceback" not in visitor.text()
+            assert (
+                not visitor.page.get_by_test_id("stException").count()
+                and "Traceback" not in visitor.text()
+            )
         visitor.page.close()
 
 
@@ -84,14 +93,19 @@ def test_a_click_on_a_bar_shows_its_span(visitor: Visitor, turn: tuple[str, Trac
     bar.click()
     visitor.page.locator(f"{DETAIL.removesuffix(']')}='{span.id}']").wait_for()
     clicked = visitor.seen()["marks"]["click"]
-    within("click on a bar to its detail", (visitor.page.evaluate("window.opened") - clicked) / 1000, 2)
+    within(
+        "click on a bar to its detail", (visitor.page.evaluate("window.opened") - clicked) / 1000, 2
+    )
     assert "search_offers" in visitor.page.locator(f"{DETAIL} h3").inner_text()
     assert f"span={span.id}" in visitor.page.url, "the address leads to it"
 
 
 def test_a_link_opens_a_span(visitor: Visitor, turn: tuple[str, Trace]) -> None:
     turn_id, trace = turn
-    for span in (trace.spans[0], next(span for span in trace.spans if span.name == "ask_support_service")):
+    for span in (
+        trace.spans[0],
+        next(span for span in trace.spans if span.name == "ask_support_service"),
+    ):
         go(visitor, f"traces?turn={turn_id}&span={span.id}")
         visitor.page.locator(f"{DETAIL.removesuffix(']')}='{span.id}']").wait_for()
         assert visitor.page.locator(f"{DETAIL} h3").inner_text().startswith(span.name)
@@ -103,7 +117,9 @@ def test_the_file_holds_every_span(visitor: Visitor, turn: tuple[str, Trace]) ->
     with visitor.page.expect_download() as download:
         visitor.page.get_by_role("button", name="JSON").click()
     whole = json.loads(Path(download.value.path()).read_text())
-    assert [span["id"] for span in whole["spans"]] == [span.id for span in trace.spans] and len(trace.spans) > 10
+    assert [span["id"] for span in whole["spans"]] == [span.id for span in trace.spans] and len(
+        trace.spans
+    ) > 10
     assert trace.routing and whole["routing"] == trace.routing.model_dump(mode="json")
     assert any(span["status"] == "error" for span in whole["spans"])
 

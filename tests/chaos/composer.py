@@ -13,7 +13,8 @@ from tests.chaos.scene import Fate, Scene
 AGAIN = "Write the answer again"
 """How a second composition is asked for; scenes tell it from the first by these words."""
 WAFFLE = (
-    "our friendly crew keeps a warm eye on that, come rain or shine, and all of it shall stay lovely through the long winter."
+    "our friendly crew keeps a warm eye on that, come rain or shine, and all of it shall "
+    "stay lovely through the long winter."
 )
 SMILING = "I was not able to stop smiling"
 
@@ -50,7 +51,11 @@ def honest(scene: Scene) -> str:
     """Everything that is known, and what is not."""
     lines = [fate.answer for fate in scene.good]
     lines += [f"What I know about {fate.label} may be incomplete." for fate in scene.reserved]
-    lines += [f"I could not get an answer about {fate.label}." for fate in scene.bad if fate not in scene.over]
+    lines += [
+        f"I could not get an answer about {fate.label}."
+        for fate in scene.bad
+        if fate not in scene.over
+    ]
     lines += [f"I left out {fate.label} for now." for fate in scene.over]
     if scene.owed == len(scene.uncalled):
         lines += [f"I left out {scene.word(fate)} for now." for fate in scene.uncalled]
@@ -66,37 +71,59 @@ def compose(scene: Scene, results: Sequence[str], messages: Sequence[BaseMessage
     about: Fate | None = unanswered[0] if unanswered else None
     lie = LIES.get(scene.composer)
     if lie is not None:
-        return f"{told if scene.composer in SILENT else honest(scene)} {lie(about, about.label)}" if about else told
+        return (
+            f"{told if scene.composer in SILENT else honest(scene)} {lie(about, about.label)}"
+            if about
+            else told
+        )
     match scene.composer:
         case "topical":
             owed = ", ".join(fate.topic for fate in scene.bad)
             partly = " Some of this may be incomplete." if scene.reserved else ""
-            return f"{told}{partly}" + (f" Sadly I wasn't able to check {owed} right now." if owed else "")
+            return f"{told}{partly}" + (
+                f" Sadly I wasn't able to check {owed} right now." if owed else ""
+            )
         case "stitches":
             return " | ".join(results)
         case "silent" | "retells":
             return told if scene.composer == "silent" else _retold(scene)
         case "waffles" if scene.good:
-            return honest(scene).replace(scene.good[0].answer, f"About {scene.good[0].label}: {WAFFLE}")
+            return honest(scene).replace(
+                scene.good[0].answer, f"About {scene.good[0].label}: {WAFFLE}"
+            )
         case "omits" if scene.good:
-            return "\n".join(line for line in honest(scene).splitlines() if line != scene.good[0].answer)
+            return "\n".join(
+                line for line in honest(scene).splitlines() if line != scene.good[0].answer
+            )
         case "omits_all":
-            return " ".join(f"I could not get an answer about {fate.label}." for fate in scene.bad) or "That is all for today."
+            return (
+                " ".join(f"I could not get an answer about {fate.label}." for fate in scene.bad)
+                or "That is all for today."
+            )
         case "blames_another":
             return f"I could not get an answer about {scene.good[0].label}." if scene.good else ""
         case "leaks_ids":
             calls = next(calls for m in messages if (calls := getattr(m, "tool_calls", None)))
-            word = (calls[0]["id"], calls[0]["name"], "looking_up_points_balance", "principal_mismatch")[scene.seed % 4]
+            word = (
+                calls[0]["id"],
+                calls[0]["name"],
+                "looking_up_points_balance",
+                "principal_mismatch",
+            )[scene.seed % 4]
             return f"{honest(scene)} I used {word} for that."
         case other:
-            return FIXED.get(other, honest(scene)) + (f" The log says: {scene.raw}" if other == "leaks" else "")
+            return FIXED.get(other, honest(scene)) + (
+                f" The log says: {scene.raw}" if other == "leaks" else ""
+            )
 
 
 def _retold(scene: Scene) -> str:
     """Everything that is known, in other words than those it came in."""
     answers = {fate.answer for fate in scene.good}
     retold = [f"As for {fate.topic}, {fate.value} is what came back to me." for fate in scene.good]
-    return "\n".join([*retold, *(line for line in honest(scene).splitlines() if line not in answers)])
+    return "\n".join(
+        [*retold, *(line for line in honest(scene).splitlines() if line not in answers)]
+    )
 
 
 SILENT = ("claims", "claims_while_denying")

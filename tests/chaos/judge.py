@@ -1,4 +1,5 @@
-"""The judge of a reply: knows what was injected and which values were planted, and nothing of how the kit checks itself."""
+"""The judge of a reply: knows what was injected and which values were planted, and nothing of how
+the kit checks itself."""
 
 import re
 from collections import Counter
@@ -18,7 +19,9 @@ DENIES = re.compile(
 )
 NUMBER = re.compile(r"\b(one|\d+) more parts? of your message")
 RESERVES = re.compile(r"incomplete|some sources", re.I)
-MACHINE = re.compile(r"Say plainly|claim nothing|Write the answer again|\b\w+Error\b|\bask_\w+|\bcall_\d+|[a-z]_[a-z]")
+MACHINE = re.compile(
+    r"Say plainly|claim nothing|Write the answer again|\b\w+Error\b|\bask_\w+|\bcall_\d+|[a-z]_[a-z]"
+)
 
 
 @dataclass(frozen=True)
@@ -35,40 +38,68 @@ class Witness:
 
 def shown(reply: Reply) -> list[str]:
     """Every text a person could read at any moment of the turn, replaced ones too."""
-    return [e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced | StatusLine)]
+    return [
+        e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced | StatusLine)
+    ]
 
 
 def unacknowledged(scene: Scene, reply: Reply) -> list[Fate]:
     """Failed and left out parts that no sentence names and denies."""
-    sentences = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s) and SMILING not in s]
-    return [fate for fate in scene.bad if not any(fate.label in s or fate.topic in s for s in sentences)]
+    sentences = [
+        s.lower()
+        for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text)
+        if DENIES.search(s) and SMILING not in s
+    ]
+    return [
+        fate for fate in scene.bad if not any(fate.label in s or fate.topic in s for s in sentences)
+    ]
 
 
 def vanished(scene: Scene, reply: Reply) -> int:
-    """How many parts that the model counted and nobody took no sentence owns up to, by a word of theirs or by number."""
-    sentences = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s) and SMILING not in s]
-    named = sum(any(word in s for s in sentences for word in (f.topic, SPANISH[f.agent])) for f in scene.uncalled)
-    counts = [int(number) if number.isdigit() else 1 for s in sentences for number in NUMBER.findall(s)]
+    """How many parts that the model counted and nobody took no sentence owns up to, by a word of
+    theirs or by number."""
+    sentences = [
+        s.lower()
+        for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text)
+        if DENIES.search(s) and SMILING not in s
+    ]
+    named = sum(
+        any(word in s for s in sentences for word in (f.topic, SPANISH[f.agent]))
+        for f in scene.uncalled
+    )
+    counts = [
+        int(number) if number.isdigit() else 1 for s in sentences for number in NUMBER.findall(s)
+    ]
     return max(0, scene.owed - named - max(counts, default=0))
 
 
 def leaked(scene: Scene, reply: Reply) -> list[str]:
     """Marks of raw text, and the machinery's own words, in anything that was shown."""
     everything = "\n".join([*shown(reply), reply.text, reply.preamble])
-    return [fate.mark for fate in scene.fates if fate.mark in everything] + MACHINE.findall(everything)
+    return [fate.mark for fate in scene.fates if fate.mark in everything] + MACHINE.findall(
+        everything
+    )
 
 
 def claimed(scene: Scene, reply: Reply) -> list[str]:
     """Values that nobody delivered, and assurances about a part that failed."""
     read = f"{reply.preamble}\n{reply.text}"
     unanswered = (*scene.bad, *scene.uncalled) if scene.owed else scene.bad
-    made_up = [fate.value for fate in unanswered if any(word in read for word in fate.value.split())]
-    return made_up + [fate.label for fate in scene.bad if f"{fate.label} side is in perfect order" in read]
+    made_up = [
+        fate.value for fate in unanswered if any(word in read for word in fate.value.split())
+    ]
+    return made_up + [
+        fate.label for fate in scene.bad if f"{fate.label} side is in perfect order" in read
+    ]
 
 
 def lost(scene: Scene, reply: Reply) -> list[str]:
     """Healthy agents whose value is not in the reply."""
-    return [fate.label for fate in scene.good if not any(word in reply.text for word in fate.value.split())]
+    return [
+        fate.label
+        for fate in scene.good
+        if not any(word in reply.text for word in fate.value.split())
+    ]
 
 
 def unreserved(scene: Scene, reply: Reply) -> list[str]:
@@ -79,18 +110,25 @@ def unreserved(scene: Scene, reply: Reply) -> list[str]:
 def needless(scene: Scene, reply: Reply) -> bool:
     """An acknowledgement, by event or in words, where nothing was wrong, other than of a part that went to nobody."""
     topics = [word for fate in scene.uncalled for word in (fate.topic, SPANISH[fate.agent])]
-    owed = [event.body.owed or ("",) for event in reply.events if isinstance(event.body, Acknowledged)]
+    owed = [
+        event.body.owed or ("",) for event in reply.events if isinstance(event.body, Acknowledged)
+    ]
     denials = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s)]
-    return scene.clean and not all(any(topic in text for topic in topics) for text in (*sum(owed, ()), *denials))
+    return scene.clean and not all(
+        any(topic in text for topic in topics) for text in (*sum(owed, ()), *denials)
+    )
 
 
 def foreign(seen: Witness) -> dict[str, int]:
-    """Marks of other people's data, by where they were found; all but the model inputs are read as they are handed out."""
+    """Marks of other people's data, by where they were found; all but the model inputs are read as
+    they are handed out."""
     reply, record = seen.reply, seen.record
     events = "\n".join(event.model_dump_json() for event in reply.events)
     places = {
         "model inputs": "\n".join(seen.inputs),
-        "answers": "\n".join([*shown(reply), reply.text, reply.preamble, *map(str, reply.outcomes)]),
+        "answers": "\n".join(
+            [*shown(reply), reply.text, reply.preamble, *map(str, reply.outcomes)]
+        ),
         "events": events,
         "traces": reply.trace.model_dump_json(),
         "downloads": export(record, reply.events) if record is not None else "",
@@ -132,7 +170,9 @@ class Tally:
             **{f"foreign payloads in {where}": count for where, count in foreign(seen).items()},
         }
         self.inputs += len(seen.inputs)
-        path = next((e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed")
+        path = next(
+            (e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed"
+        )
         self.scenes += 1
         self.clean += scene.clean and not scene.uncalled
         self.short += bool(scene.uncalled)
@@ -143,7 +183,9 @@ class Tally:
         self.wrong.update(found)
         bad = {what: count for what, count in found.items() if count}
         if bad and len(self.examples) < 8:
-            self.examples.append(f"seed {scene.seed} {scene.composer}/{scene.second} {bad}: {reply.text!r}")
+            self.examples.append(
+                f"seed {scene.seed} {scene.composer}/{scene.second} {bad}: {reply.text!r}"
+            )
 
     def look_into(self, rows: list[tuple[object, ...]]) -> None:
         """Counts other people's data in a store, row by row."""
@@ -168,16 +210,24 @@ class Tally:
         """For people: what went wrong (nothing should), and how often each way of mending was needed."""
         ways = ("none owed", "composed", "recomposed", "appended", "rescued")
         lines = [f"{self.scenes} scenes, {self.clean} of them clean"]
-        lines.append(f"{self.short} with parts not called for: {self.counted} counted by the model, {self.uncounted} by nobody")
+        lines.append(
+            f"{self.short} with parts not called for: {self.counted} counted by the model, {self.uncounted} by nobody"
+        )
         beside = "a neighbour's turn beside each scene"
-        lines.append(f"{self.planted} foreign envelopes sent, {beside}, {self.inputs} messages to models read")
+        lines.append(
+            f"{self.planted} foreign envelopes sent, {beside}, {self.inputs} messages to models read"
+        )
         lines += [f"  {n:6} {what}" for what, n in self.wrong.items()]
         lines.append(f"{'composer':22}" + "".join(f"{way:>12}" for way in ways))
-        lines += [f"{who:22}" + "".join(f"{n[way]:12}" for way in ways) for who, n in sorted(self.by_composer.items())]
+        lines += [
+            f"{who:22}" + "".join(f"{n[way]:12}" for way in ways)
+            for who, n in sorted(self.by_composer.items())
+        ]
         lines.append(f"{'all':22}" + "".join(f"{self.paths[way]:12}" for way in ways))
         owed = self.scenes - self.paths["none owed"]
         added = self.paths["appended"]
         lines.append(
-            f"the fixed sentence was appended in {added} of {owed} turns that owed something: {added / max(owed, 1):.1%}"
+            f"the fixed sentence was appended in {added} of {owed} turns that owed something: "
+            f"{added / max(owed, 1):.1%}"
         )
         return "\n".join(lines)

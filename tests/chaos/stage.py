@@ -35,7 +35,11 @@ from tests.kits import ALICE, SmallKit, small_kit
 from tests.listening import WHOSE, Heard
 
 TOOLS = ("lookup", "second")
-PEERS: dict[str, Reason] = {"refuses": "refusal", "over_budget": "budget", "unsure": "low_confidence"}
+PEERS: dict[str, Reason] = {
+    "refuses": "refusal",
+    "over_budget": "budget",
+    "unsure": "low_confidence",
+}
 
 
 @dataclass
@@ -51,12 +55,19 @@ class Stage:
     """Envelopes about somebody else that were sent."""
 
     def fate(self, agent: str) -> Fate:
-        return next(fate for fate in (*self.scene.fates, *self.scene.uncalled) if fate.agent == agent)
+        return next(
+            fate for fate in (*self.scene.fates, *self.scene.uncalled) if fate.agent == agent
+        )
 
     def kit(self) -> SmallKit:
         tools = {name: self._tool(name) for name in TOOLS}
         cards = [
-            AgentCard(id=agent, description=f"Answers what people ask about their {topic}.", model="offline", tools=tuple(tools))
+            AgentCard(
+                id=agent,
+                description=f"Answers what people ask about their {topic}.",
+                model="offline",
+                tools=tuple(tools),
+            )
             for agent, topic in AGENTS.items()
         ]
         models = {agent: ScriptedModel(self._worker(agent)) for agent in AGENTS}
@@ -84,7 +95,9 @@ class Stage:
 
     def _lead(self, seen: list[BaseMessage]) -> Line:
         if WHOSE.get() == "neighbour":
-            return strangers.neighbours_line(self.scene, isinstance(seen[-1], ToolMessage), leads=True)
+            return strangers.neighbours_line(
+                self.scene, isinstance(seen[-1], ToolMessage), leads=True
+            )
         return lead(self.scene, seen)
 
     def _tool(self, name: str) -> BaseTool:
@@ -103,20 +116,26 @@ class Stage:
             match fate.kind, name:
                 case "tool_raises", _:
                     raise ValueError(fate.raw)
-                case ("no_data", _) | ("part_of_data", "second") if fate.kind == "no_data" or self.scene.seed % 2:
+                case ("no_data", _) | ("part_of_data", "second") if (
+                    fate.kind == "no_data" or self.scene.seed % 2
+                ):
                     raise EnrichError("unavailable", fate.raw)
                 case ("foreign_principal", _) | ("part_of_data", "second"):
                     self.planted += 1
                     return strangers.foreign(request, self.scene, fate)
                 case kind, _:
-                    return strangers.owned(request, fate.answer, "partial" if kind == "partial" else "ok")
+                    return strangers.owned(
+                        request, fate.answer, "partial" if kind == "partial" else "ok"
+                    )
 
         return enricher_tool(spec, enrich, {})
 
     def _worker(self, agent: str) -> Any:
         def line(messages: list[BaseMessage]) -> Line:
             if WHOSE.get() == "neighbour":
-                return strangers.neighbours_line(self.scene, isinstance(messages[-1], ToolMessage), leads=False)
+                return strangers.neighbours_line(
+                    self.scene, isinstance(messages[-1], ToolMessage), leads=False
+                )
             fate = self.fate(agent)
             match fate.kind:
                 case "raise":
@@ -160,7 +179,13 @@ class _Peer:
         reason = PEERS.get(fate.kind)
         if reason is None or WHOSE.get() == "neighbour":
             return await self.inner.run(call, ctx)
-        return Failure(call_id=call.call_id, agent=call.agent, axis="invocation", reason=reason, detail=fate.raw)
+        return Failure(
+            call_id=call.call_id,
+            agent=call.agent,
+            axis="invocation",
+            reason=reason,
+            detail=fate.raw,
+        )
 
 
 class _Log(logging.Handler):
@@ -180,11 +205,18 @@ async def play(stage: Stage, kit: SmallKit, on: Scene) -> Witness:
     session = Session(id=f"s{on.seed}", principal=ALICE.principal)
     with stage.listening():
         token = WHOSE.set("neighbour")
-        beside = run_turn(f"how is my {strangers.said_by(on)}?", strangers.neighbour(on), kit, cap=1)
+        beside = run_turn(
+            f"how is my {strangers.said_by(on)}?", strangers.neighbour(on), kit, cap=1
+        )
         WHOSE.reset(token)
         reply = await run_turn(on.message, session, kit, cap=on.cap)
         await beside
-    return Witness(reply, tuple(stage.heard.said.get("", ())), tuple(stage.logged), kit.store.turn(reply.turn_id))
+    return Witness(
+        reply,
+        tuple(stage.heard.said.get("", ())),
+        tuple(stage.logged),
+        kit.store.turn(reply.turn_id),
+    )
 
 
 def as_asked(planned: Scene, reply: Reply) -> Scene:
@@ -194,7 +226,14 @@ def as_asked(planned: Scene, reply: Reply) -> Scene:
     fates = {fate.agent: fate for fate in (*planned.fates, *planned.uncalled)}
     called = tuple(fates.pop(agent) for agent in dict.fromkeys(asked))
     count = min(reply.routing.reported_intents, len(called) + len(fates))
-    return replace(planned, fates=called, uncalled=tuple(fates.values()), count=count, cap=len(ran), composer="offline stand-in")
+    return replace(
+        planned,
+        fates=called,
+        uncalled=tuple(fates.values()),
+        count=count,
+        cap=len(ran),
+        composer="offline stand-in",
+    )
 
 
 def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
@@ -205,7 +244,9 @@ def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
         stage = Stage(scene(seeds[0]), lead_model, str(path))
         kit = stage.kit()
         for seed in seeds:
-            planned = scene(seed) if lead_model is None else replace(scene(seed), language="en")  # the stand-in reads English
+            planned = (
+                scene(seed) if lead_model is None else replace(scene(seed), language="en")
+            )  # the stand-in reads English
             seen = await play(stage, kit, planned)
             tally.add(planned if lead_model is None else as_asked(planned, seen.reply), seen)
         kit.store.close()
@@ -220,8 +261,12 @@ def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
 def rows_of(path: Path) -> list[tuple[object, ...]]:
     """Every row of every table of a store's file, a turn's log with its session."""
     with sqlite3.connect(path) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-        rows = [row for table in {*tables} - {"logs"} for row in db.execute(f"SELECT * FROM {table}")]
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        ]
+        rows = [
+            row for table in {*tables} - {"logs"} for row in db.execute(f"SELECT * FROM {table}")
+        ]
         rows += db.execute("SELECT log, session_id FROM logs LEFT JOIN turns USING (number)")
     db.close()
     return rows

@@ -1,6 +1,8 @@
-"""Other people's data, planted in every scene: envelopes about the wrong principal, and a neighbour who asks at the same time.
+"""Other people's data, planted in every scene: envelopes about the wrong principal, and a neighbour
+who asks at the same time.
 
-Every mark is unique to its scene. Who looks for them needs to know their form, and nothing of how the kit keeps them out.
+Every mark is unique to its scene. Who looks for them needs to know their form, and nothing of how
+the kit keeps them out.
 """
 
 import random
@@ -24,7 +26,8 @@ Envelope = EnricherResponse[Mapping[str, object]]
 def neighbour(scene: Scene) -> Session:
     """Someone else of the same tenant, whose turn runs beside the scene, with the same agents and the same tools."""
     return Session(
-        id=f"n{scene.seed}", principal=Principal(tenant_id=ALICE.principal.tenant_id, user_id=f"neighbour{scene.seed}")
+        id=f"n{scene.seed}",
+        principal=Principal(tenant_id=ALICE.principal.tenant_id, user_id=f"neighbour{scene.seed}"),
     )
 
 
@@ -38,7 +41,15 @@ def neighbours_line(scene: Scene, answered: bool, *, leads: bool) -> Line:
     if answered:
         return Line(f"The neighbour's {said_by(scene)} came to 12.", delay=0.05)
     if leads:
-        return Line("One moment.", calls=[(f"ask_{scene.fates[0].agent}", {"query": f"my {said_by(scene)}", "intent_count": 1})])
+        return Line(
+            "One moment.",
+            calls=[
+                (
+                    f"ask_{scene.fates[0].agent}",
+                    {"query": f"my {said_by(scene)}", "intent_count": 1},
+                )
+            ],
+        )
     return Line(calls=[("lookup", {})], delay=0.05)
 
 
@@ -48,7 +59,8 @@ def owned(request: EnricherRequest, text: str, status: str = "ok") -> Envelope:
 
 
 def foreign(request: EnricherRequest, scene: Scene, fate: Fate) -> Envelope:
-    """An envelope about another principal: far off or hardly to be told apart, whole, partial or broken, full of marks."""
+    """An envelope about another principal: far off or hardly to be told apart, whole, partial or
+    broken, full of marks."""
     mark = f"Zq{scene.seed}E{scene.fates.index(fate)}"
     rng = random.Random(mark)
     me = ALICE.principal
@@ -65,11 +77,23 @@ def foreign(request: EnricherRequest, scene: Scene, fate: Fate) -> Envelope:
     sources = (FailedSource(source=f"{mark}source", message=f"{mark}message"),)
     version = rng.choice(["1.0.0", "1.7.0", "9.0.0"])
     cache = CacheMeta(cached=True, key=f"{mark}key")
-    return reply.model_copy(update={"partial": sources, "version": version, "cache_meta": cache, "signature": f"{mark}sig"})
+    return reply.model_copy(
+        update={
+            "partial": sources,
+            "version": version,
+            "cache_meta": cache,
+            "signature": f"{mark}sig",
+        }
+    )
 
 
 def _envelope(request: EnricherRequest, who: Principal, text: str, status: str) -> Envelope:
-    article = {"id": f"{text}id", "topic": text, "title": f"About {text}", "text": f"It came to {text}."}
+    article = {
+        "id": f"{text}id",
+        "topic": text,
+        "title": f"About {text}",
+        "text": f"It came to {text}.",
+    }
     payload = {"match": "named", "topic": text, "found": 1, "articles": [article]}
     return Envelope.model_validate(
         {

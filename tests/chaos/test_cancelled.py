@@ -33,7 +33,11 @@ class Watched(ScriptedModel):
         super().__init__(*script, **fields)
 
     async def _astream(
-        self, messages: list[BaseMessage], stop: list[str] | None = None, run_manager: Any = None, **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: Any = None,
+        **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         key = len(streams) + random.getrandbits(60)
         streams.add(key)
@@ -53,29 +57,49 @@ async def read_file() -> str:
 
 
 def open_files(folder: Path) -> Counter[str]:
-    """What this process holds open, by name: sockets, pipes and files, those of other tests' folders left out.
+    """What this process holds open, by name: sockets, pipes and files, those of other tests'
+    folders left out.
 
-    Earlier tests ran in this process too: what they left is closed, or opened, by threads and garbage collection of their own.
+    Earlier tests ran in this process too: what they left is closed, or opened, by threads and
+    garbage collection of their own.
     """
     names: Counter[str] = Counter()
     for link in Path("/proc/self/fd").iterdir():
-        with suppress(FileNotFoundError):  # it was the folder itself, or another thread has closed it
+        with suppress(
+            FileNotFoundError
+        ):  # it was the folder itself, or another thread has closed it
             names[os.readlink(link)] += 1
     others = f"{folder.parent}/"
-    return Counter({name: n for name, n in names.items() if name.startswith(f"{folder}/") or not name.startswith(others)})
+    return Counter(
+        {
+            name: n
+            for name, n in names.items()
+            if name.startswith(f"{folder}/") or not name.startswith(others)
+        }
+    )
 
 
 def slow_kit(rng: random.Random, store: SqliteStore, tools: dict[str, Any]) -> SmallKit:
     """Agents that stream, call a tool or fail, each at its own pace; serves any number of turns."""
     ids = [f"a{i}" for i in range(rng.randint(1, 4))]
-    cards = [AgentCard(id=i, description=f"Answers {i}.", model="offline", tools=tuple(tools)) for i in ids]
+    cards = [
+        AgentCard(id=i, description=f"Answers {i}.", model="offline", tools=tuple(tools))
+        for i in ids
+    ]
     words = [f"word{i} " for i in range(6)]
 
     def worker() -> Watched:
-        says = Line("".join(words), pieces=words, pace=rng.random() / 3, error=rng.choice([None, None, OSError("x1")]))
+        says = Line(
+            "".join(words),
+            pieces=words,
+            pace=rng.random() / 3,
+            error=rng.choice([None, None, OSError("x1")]),
+        )
         calls = Line(calls=[(name, {}) for name in tools], delay=rng.random())
         uses = rng.random() < 0.7
-        return Watched(lambda seen: calls if uses and not isinstance(seen[-1], ToolMessage) else says)
+        return Watched(
+            lambda seen: calls if uses and not isinstance(seen[-1], ToolMessage) else says
+        )
 
     asking = Line("One moment.", calls=asks(*ids).calls, delay=0.3)
     saying = Line("".join(words), pieces=words, pace=0.2)
@@ -93,23 +117,36 @@ async def cancelled_at(moment: Awaitable[object], kit: SmallKit, name: str) -> R
     reply = await turn
     assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
     assert streams == set()
-    assert reply.events[-1].kind == "completed" and all(span.status != "running" for span in reply.trace.spans)
+    assert reply.events[-1].kind == "completed" and all(
+        span.status != "running" for span in reply.trace.spans
+    )
     return reply
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc, which this system lacks")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(),
+    reason="open files are counted in /proc, which this system lacks",
+)
 @pytest.mark.parametrize("block", range(4))
-def test_250_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp_path: Path) -> None:
+def test_250_turns_cancelled_at_random_points_leave_nothing_open(
+    block: int, tmp_path: Path
+) -> None:
     async def scene() -> set[str]:
         rng = random.Random(block)
         store = SqliteStore(str(tmp_path / "kit.db"))
-        await asyncio.to_thread(store.turn, "none")  # opens the connection of other threads, as LiveLogs does
+        await asyncio.to_thread(
+            store.turn, "none"
+        )  # opens the connection of other threads, as LiveLogs does
         ended: set[str] = set()
         before: Counter[str] = Counter()
         kit = slow_kit(rng, store, {"read_file": read_file})
         for number in range(BLOCK):
             kit = kit if number % 10 else slow_kit(rng, store, {"read_file": read_file})
-            ended.add((await cancelled_at(asyncio.sleep(rng.random() * 4), kit, f"{block}-{number}")).status)
+            ended.add(
+                (
+                    await cancelled_at(asyncio.sleep(rng.random() * 4), kit, f"{block}-{number}")
+                ).status
+            )
             before = before or open_files(tmp_path)
             assert not open_files(tmp_path) - before
         store.close()
@@ -119,7 +156,10 @@ def test_250_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp
 
 
 @pytest.mark.realtime
-@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open files are counted in /proc, which this system lacks")
+@pytest.mark.skipif(
+    not Path("/proc/self/fd").exists(),
+    reason="open files are counted in /proc, which this system lacks",
+)
 async def test_turns_cancelled_while_tools_wait_on_sockets_close_them(tmp_path: Path) -> None:
     held: list[asyncio.StreamWriter] = []
     connected = asyncio.Event()
@@ -146,10 +186,14 @@ async def test_turns_cancelled_while_tools_wait_on_sockets_close_them(tmp_path: 
         cards = [AgentCard(id="a", description="d", model="offline", tools=("ask_socket",))]
         kit = small_kit(Watched(asks("a", "b")), models, {"ask_socket": ask_socket}, cards=cards)
         waits = number % 2 == 1
-        reply = await cancelled_at(connected.wait() if waits else asyncio.sleep(0.002 * number), kit, f"r{number}")
+        reply = await cancelled_at(
+            connected.wait() if waits else asyncio.sleep(0.002 * number), kit, f"r{number}"
+        )
         kit.store.close()
         assert reply.status == "cancelled" and bool(held) >= waits
-        await asyncio.sleep(0.005)  # a connection made just before is accepted by then, or at the latest in the next round
+        await asyncio.sleep(
+            0.005
+        )  # a connection made just before is accepted by then, or at the latest in the next round
         for writer in held:
             writer.close()
         await asyncio.gather(*(writer.wait_closed() for writer in held), return_exceptions=True)

@@ -29,7 +29,9 @@ def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     assert tally.scenes == BLOCK
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
     assert tally.paths["none owed"] >= tally.clean
-    assert set(tally.by_composer["retells"]) <= {"none owed", "composed"}, "told in other words, and nothing was wrong with it"
+    assert set(tally.by_composer["retells"]) <= {"none owed", "composed"}, (
+        "told in other words, and nothing was wrong with it"
+    )
 
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
@@ -43,7 +45,12 @@ def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence() -> None:
 
 def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
     scenes = [scene(seed) for seed in range(600)]
-    assert {fate.kind for each in scenes for fate in each.ran} >= {*FAULTS, "well", "partial", "part_of_data"}
+    assert {fate.kind for each in scenes for fate in each.ran} >= {
+        *FAULTS,
+        "well",
+        "partial",
+        "part_of_data",
+    }
     assert {each.composer for each in scenes} == set(COMPOSERS)
     assert {len(each.fates) + len(each.uncalled) for each in scenes} == set(range(2, 9))
     ratios = {(len(each.good), len(each.bad)) for each in scenes}
@@ -54,9 +61,18 @@ def test_the_scenes_hold_every_fault_every_composer_and_every_size() -> None:
 def alone(kind: str, composer: str, second: str = "the same") -> Scene:
     """A scene in which the first of two agents fails in this way and the other is well."""
     pairs = ((s, scene(s)) for s in range(5000))
-    seed = next(s for s, on in pairs if len(on.fates) == 2 and not on.uncalled and on.fates[0].kind == kind and on.cap == 8)
+    seed = next(
+        s
+        for s, on in pairs
+        if len(on.fates) == 2 and not on.uncalled and on.fates[0].kind == kind and on.cap == 8
+    )
     found = scene(seed)
-    fine = next(f for s in range(0, 5000, 8) for f in scene(s).fates if f.agent != found.fates[0].agent and f.value.isdigit())
+    fine = next(
+        f
+        for s in range(0, 5000, 8)
+        for f in scene(s).fates
+        if f.agent != found.fates[0].agent and f.value.isdigit()
+    )
     return Scene(seed, (found.fates[0], fine), 8, composer, second, False)
 
 
@@ -83,21 +99,35 @@ def test_one_of_two_fails_and_the_reply_says_so(kind: str, composer: str) -> Non
 @pytest.mark.req("PC2-FR-8", "PC2-AC-5")
 @pytest.mark.parametrize(
     ("second", "path"),
-    [("honest", "recomposed"), ("the same", "appended"), ("raises", "appended"), ("hangs", "appended"), ("leaks", "appended")],
+    [
+        ("honest", "recomposed"),
+        ("the same", "appended"),
+        ("raises", "appended"),
+        ("hangs", "appended"),
+        ("leaks", "appended"),
+    ],
 )
 def test_a_silent_composer_is_asked_once_more_and_then_helped(second: str, path: str) -> None:
     tally = played(alone("raise", "silent", second))
     assert list(tally.paths) == [path] and not any(tally.wrong.values())
 
 
-def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def unchecked(text: str, *_: object, **__: object) -> str:
         return text
 
     monkeypatch.setattr("kit.patterns.agents_as_tools.acknowledge", unchecked)
     tally = sweep(range(100))
-    about_the_text = [what for what in tally.wrong if "foreign" not in what and what != "acknowledgements on clean turns"]
-    assert len(about_the_text) == 6 and all(tally.wrong[what] for what in about_the_text), tally.table()
+    about_the_text = [
+        what
+        for what in tally.wrong
+        if "foreign" not in what and what != "acknowledgements on clean turns"
+    ]
+    assert len(about_the_text) == 6 and all(tally.wrong[what] for what in about_the_text), (
+        tally.table()
+    )
 
 
 PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "the store")
@@ -107,16 +137,26 @@ PLACES = ("model inputs", "answers", "events", "traces", "downloads", "logs", "t
 def test_what_was_planted_about_other_people_is_nowhere() -> None:
     tally = sweep(range(600, 680))
     assert tally.planted > 20 and tally.inputs > 80 * 4
-    assert [tally.wrong[f"foreign payloads in {place}"] for place in PLACES] == [0] * len(PLACES), tally.table()
+    assert [tally.wrong[f"foreign payloads in {place}"] for place in PLACES] == [0] * len(PLACES), (
+        tally.table()
+    )
 
 
-def test_the_judge_sees_foreign_data_once_principals_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_sees_foreign_data_once_principals_are_not_compared(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(Principal, "__eq__", lambda *_: True)
     tally = sweep(range(40))
-    assert all(tally.wrong[f"foreign payloads in {place}"] for place in PLACES if place not in ("answers", "logs")), tally.table()
+    assert all(
+        tally.wrong[f"foreign payloads in {place}"]
+        for place in PLACES
+        if place not in ("answers", "logs")
+    ), tally.table()
 
 
-def test_the_judge_sees_a_neighbour_whose_narration_is_mixed_in(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_judge_sees_a_neighbour_whose_narration_is_mixed_in(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     kept: list[Message] = []
 
     def mixed(memory: Any, _: str) -> list[Message]:
@@ -136,7 +176,9 @@ def test_two_failed_calls_to_one_agent_are_owed_one_sentence() -> None:
         kit = stage.kit()
         reply = (await play(stage, kit, on)).reply
         assert reply.text.lower().count(on.fates[0].label) == 1 and unacknowledged(on, reply) == []
-        assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [(on.fates[0].agent,)]
+        assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [
+            (on.fates[0].agent,)
+        ]
         kit.store.close()
 
     run_virtual(turn())

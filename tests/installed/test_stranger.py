@@ -1,4 +1,5 @@
-"""The whole way of a stranger: a wheel in an environment of its own, a project, its tool, a question, the app, a verdict."""
+"""The whole way of a stranger: a wheel in an environment of its own, a project, its tool, a
+question, the app, a verdict."""
 
 import email
 import os
@@ -35,9 +36,17 @@ print("\\n".join(one.value for one in page.markdown))
 def uv(*words: str | Path) -> None:
     """Runs uv. Without a registry the test is skipped, except where CI must run it."""
     command = [sys.executable, "-m", "uv", *map(str, words)]
-    done = subprocess.run(command, cwd=ROOT, env={**os.environ, "UV_LINK_MODE": "copy"}, capture_output=True, text=True)
+    done = subprocess.run(
+        command,
+        cwd=ROOT,
+        env={**os.environ, "UV_LINK_MODE": "copy"},
+        capture_output=True,
+        text=True,
+    )
     if done.returncode and os.environ.get("CI") != "true":
-        pytest.skip(f"uv {words[0]} did not succeed, is a registry in reach? {done.stderr.strip()[-300:]}")
+        pytest.skip(
+            f"uv {words[0]} did not succeed, is a registry in reach? {done.stderr.strip()[-300:]}"
+        )
     assert done.returncode == 0, done.stderr
 
 
@@ -50,7 +59,14 @@ class Stranger:
     def run(self, *words: str) -> str:
         """Runs a command of the environment in the folder; returns what it prints."""
         command = [str(self.bin / words[0]), *words[1:]]
-        done = subprocess.run(command, cwd=self.folder, env=self.environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(
+            command,
+            cwd=self.folder,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+        )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
@@ -61,7 +77,11 @@ class Stranger:
     @property
     def files(self) -> set[Path]:
         """What is installed, without what Python compiles."""
-        return {path for path in (self.home / "venv").rglob("*") if path.is_file() and path.suffix != ".pyc"}
+        return {
+            path
+            for path in (self.home / "venv").rglob("*")
+            if path.is_file() and path.suffix != ".pyc"
+        }
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +98,16 @@ def install(stranger: Stranger, extras: str, *more: str) -> None:
     """Installs the wheel with these extras, in the versions of the lock."""
     (wheel,) = (stranger.home / "wheel").glob("*.whl")
     constraints = ("--constraint", ROOT / "requirements.txt")
-    uv("pip", "install", "--quiet", "--python", stranger.bin / "python", *constraints, f"{wheel}{extras}", *more)
+    uv(
+        "pip",
+        "install",
+        "--quiet",
+        "--python",
+        stranger.bin / "python",
+        *constraints,
+        f"{wheel}{extras}",
+        *more,
+    )
 
 
 @contextmanager
@@ -88,7 +117,9 @@ def serving(stranger: Stranger) -> Generator[str]:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
     command = [str(stranger.bin / "subagent-kit"), "app", "--port", str(port)]
-    with subprocess.Popen(command, cwd=stranger.folder, env=stranger.environment, stderr=subprocess.DEVNULL) as app:
+    with subprocess.Popen(
+        command, cwd=stranger.folder, env=stranger.environment, stderr=subprocess.DEVNULL
+    ) as app:
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
@@ -139,7 +170,10 @@ def test_a_project_takes_a_tool_of_ones_own_to_a_verdict(stranger: Stranger) -> 
     assert "0 warnings" in stranger.run("subagent-kit", "check")
     assert "Model 18" in stranger.run("subagent-kit", "ask", "Which laptop does Ana have?")
     assert "not distinguishable; needs about" in stranger.run("subagent-kit", "grid")
-    assert '"revision": "0.1.0"' in (stranger.folder / ".kit/grids/helpdesk/provenance.json").read_text()
+    assert (
+        '"revision": "0.1.0"'
+        in (stranger.folder / ".kit/grids/helpdesk/provenance.json").read_text()
+    )
     with serving(stranger) as url:
         assert answer(f"{url}/_stcore/health") == "ok" and "<title>" in answer(url)
     assert "Model 18" in stranger.run("python", "-c", PAGE)

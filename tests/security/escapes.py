@@ -1,4 +1,5 @@
-"""Ways out of a sandbox, as expressions that are true where one is open; harmless, for they are run where nothing holds too."""
+"""Ways out of a sandbox, as expressions that are true where one is open; harmless, for they are run
+where nothing holds too."""
 
 import platform
 
@@ -70,11 +71,13 @@ OTHERS = {
 if X86:
     OTHERS["call the kernel as 32-bit code does"] = (
         "(setattr(libc.mmap, 'restype', ctypes.c_void_p), page := libc.mmap(None, 4096, 7, 34, -1, 0), "
-        "ctypes.memmove(page, b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3', 8), ctypes.CFUNCTYPE(ctypes.c_int)(page)() > 0)[-1]"
+        "ctypes.memmove(page, b'\\xb8\\x14\\0\\0\\0\\xcd\\x80\\xc3', 8), "
+        "ctypes.CFUNCTYPE(ctypes.c_int)(page)() > 0)[-1]"
     )
 ESCAPES = FILES | OTHERS
 OF_SOME_HOSTS = {
-    "set up io_uring", "make a namespace", "mount", "add to the keyring of the kernel", "load a program into the kernel",
+    "set up io_uring", "make a namespace", "mount", "add to the keyring of "
+                                                    "the kernel", "load a program into the kernel",
     "watch the processor", "be debugged", "call the kernel as 32-bit code does", "write to the interpreter's files",
 }  # fmt: skip
 """What a host may refuse everybody, or everybody but root."""

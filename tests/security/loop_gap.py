@@ -10,9 +10,11 @@ _TICK = 0.002
 
 
 class LoopGap:
-    """`async with LoopGap() as gap:` measures on a real loop; `gap.longest` is the longest stretch without a tick, in seconds.
+    """`async with LoopGap() as gap:` measures on a real loop; `gap.longest` is the longest stretch
+    without a tick, in seconds.
 
-    Of each stretch counts what the loop worked in it, not what the machine gave to others; of a wait, which is no work, a tenth.
+    Of each stretch counts what the loop worked in it, not what the machine gave to others; of a
+    wait, which is no work, a tenth.
     """
 
     def __init__(self) -> None:
@@ -23,7 +25,12 @@ class LoopGap:
         await asyncio.sleep(0)
         return self
 
-    async def __aexit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
         await asyncio.sleep(2 * _TICK)
         self._task.cancel()
 
@@ -32,4 +39,6 @@ class LoopGap:
             wall, worked = time.monotonic(), time.thread_time()
             await asyncio.sleep(_TICK)
             blocked = time.monotonic() - wall - _TICK
-            self.longest = max(self.longest, min(blocked, max(time.thread_time() - worked, blocked / 10)))
+            self.longest = max(
+                self.longest, min(blocked, max(time.thread_time() - worked, blocked / 10))
+            )

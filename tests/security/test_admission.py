@@ -24,7 +24,9 @@ def crowded(limit: int | None) -> SmallKit:
         BUSY["most"] = max(BUSY["most"], BUSY["now"])
         return Line("Hello.", delay=BUSY["now"] * 1.0)
 
-    return small_kit(ScriptedModel(lead), {"shop": ScriptedModel("x")}, turns_at_once=limit, turn_budget_ms=5000)
+    return small_kit(
+        ScriptedModel(lead), {"shop": ScriptedModel("x")}, turns_at_once=limit, turn_budget_ms=5000
+    )
 
 
 async def play(kit: SmallKit, count: int = 30) -> list[str]:
@@ -49,22 +51,40 @@ async def test_the_limit_is_that_of_the_kit_whatever_pattern_model_or_cohort_ask
     deck = load_deck(HOME / "cards" / "consumer")
     deck = replace(deck, settings=deck.settings.model_copy(update={"turns_at_once": 2}))
     lead = ScriptedModel(lambda _: Line("Hello.", delay=1.0))
-    async with open_kit(Settings(store=":memory:"), deck=deck, models={"*": ScriptedModel("x"), "orchestrator": lead}) as kit:
+    async with open_kit(
+        Settings(store=":memory:"),
+        deck=deck,
+        models={"*": ScriptedModel("x"), "orchestrator": lead},
+    ) as kit:
         flags, began = dict.fromkeys(kit.deck.flags, True), asyncio.get_running_loop().time()
-        ways = [(pattern, cohort) for pattern in ("mediated", "monolith", "supervisor") for cohort in (None, flags)]
-        asked = [kit.ask("hello", kit.session(f"{n}", flags=cohort), pattern) for n, (pattern, cohort) in enumerate(ways)]
+        ways = [
+            (pattern, cohort)
+            for pattern in ("mediated", "monolith", "supervisor")
+            for cohort in (None, flags)
+        ]
+        asked = [
+            kit.ask("hello", kit.session(f"{n}", flags=cohort), pattern)
+            for n, (pattern, cohort) in enumerate(ways)
+        ]
         replies = await asyncio.gather(*asked)
         assert {reply.text for reply in replies} == {"Hello."} and len(lead.seen) == 6
-        assert asyncio.get_running_loop().time() - began == 3.0, "six turns of a second each, two at once"
+        assert asyncio.get_running_loop().time() - began == 3.0, (
+            "six turns of a second each, two at once"
+        )
 
 
 @pytest.mark.req("S-10")
 async def test_a_turn_that_waits_is_stored_and_can_be_stopped() -> None:
     kit = crowded(1)
     BUSY.update(now=0, most=0)
-    first, second = run_turn("hi", ALICE, kit), run_turn("wait", ALICE.model_copy(update={"id": "s2"}), kit)
+    first, second = (
+        run_turn("hi", ALICE, kit),
+        run_turn("wait", ALICE.model_copy(update={"id": "s2"}), kit),
+    )
     await asyncio.sleep(0.5)
     waiting = kit.store.turn(second.id)
     assert waiting is not None and waiting.status == "running" and not second.done
     second.cancel()
-    assert (await second).status == "cancelled" and (await first).status == "ok" and BUSY["most"] == 1
+    assert (
+        (await second).status == "cancelled" and (await first).status == "ok" and BUSY["most"] == 1
+    )

@@ -1,4 +1,5 @@
-"""No text from outside can hold the loop: every regular expression of the kit takes time in proportion to what it reads."""
+"""No text from outside can hold the loop: every regular expression of the kit takes time in
+proportion to what it reads."""
 
 import ast
 import importlib
@@ -17,9 +18,51 @@ from tests.test_repository import sources
 
 REPEATED = (
     *" \n\tx0A_-.?!\"'“([{<`*#:,/\\",
-    *("\r\n", ", ", "1. ", "a.b/", "Aa ", "x ", "- ", "\0 ", "```", "<a>", "<component ", '{"name":', "{", '\\"', "@a", "|a"),
-    *("and ", "and also ", "not ", "even ", "hi ", "no ", "the ", "left ", "near A ", "is ", "ask_a ", "please ", "1 ", "-----"),
-    *("[picture: ", "(Note: ", "No answer from a: ", "Not asked: ", "Candidate 1:\n", "draft: {", "could not ", "some ", "key="),
+    *(
+        "\r\n",
+        ", ",
+        "1. ",
+        "a.b/",
+        "Aa ",
+        "x ",
+        "- ",
+        "\0 ",
+        "```",
+        "<a>",
+        "<component ",
+        '{"name":',
+        "{",
+        '\\"',
+        "@a",
+        "|a",
+    ),
+    *(
+        "and ",
+        "and also ",
+        "not ",
+        "even ",
+        "hi ",
+        "no ",
+        "the ",
+        "left ",
+        "near A ",
+        "is ",
+        "ask_a ",
+        "please ",
+        "1 ",
+        "-----",
+    ),
+    *(
+        "[picture: ",
+        "(Note: ",
+        "No answer from a: ",
+        "Not asked: ",
+        "Candidate 1:\n",
+        "draft: {",
+        "could not ",
+        "some ",
+        "key=",
+    ),
 )
 """What an attacker would repeat: white space, quotes, brackets, the words that the patterns themselves look for."""
 FRAMES = (("x", "x"), ("x ", "!"), ('no "', "\x01"))
@@ -40,7 +83,10 @@ def compiled() -> Iterator[tuple[str, re.Pattern[str]]]:
     for path, text in sources("kit"):
         for node in ast.walk(ast.parse(text)) if re.search(r"\bre\.", text) else ():
             match node:
-                case ast.Call(func=ast.Attribute(value=ast.Name(id="re"), attr=attribute), args=[ast.Constant(str(pattern)), *_]):
+                case ast.Call(
+                    func=ast.Attribute(value=ast.Name(id="re"), attr=attribute),
+                    args=[ast.Constant(str(pattern)), *_],
+                ):
                     if attribute != "compile":
                         yield f"{path}:{node.lineno}", re.compile(pattern, re.I)
                 case _:
@@ -48,7 +94,8 @@ def compiled() -> Iterator[tuple[str, re.Pattern[str]]]:
 
 
 def seconds(pattern: re.Pattern[str], text: str) -> float:
-    """Processor time of looking through a whole text, the quicker of two goes; one that is quick enough is the only one."""
+    """Processor time of looking through a whole text, the quicker of two goes; one that is quick
+    enough is the only one."""
     times: list[float] = []
     while len(times) < 2 and not (times and times[0] < QUICK):
         began = time.process_time()
@@ -66,7 +113,9 @@ def steep(pattern: re.Pattern[str], repeated: str, frame: tuple[str, str]) -> bo
 
     if any(cost(size) > 0.02 for size in SMALL):
         return True
-    return cost(LARGE) > QUICK and all(cost(2 * size) > STEEP * cost(size) for size in (LARGE // 4, LARGE // 2, LARGE))
+    return cost(LARGE) > QUICK and all(
+        cost(2 * size) > STEEP * cost(size) for size in (LARGE // 4, LARGE // 2, LARGE)
+    )
 
 
 @pytest.mark.req("S-1")
@@ -84,7 +133,11 @@ def test_no_pattern_takes_more_than_linear_time():
 
 @pytest.mark.parametrize("pattern", [r"\s+x", r"\s*(?:\s+a|\s+b)\s+c", r"left (?:\w| )*out"])
 def test_a_pattern_that_is_not_linear_is_noticed(pattern: str):
-    assert any(steep(re.compile(pattern), repeated, frame) for repeated in (" ", "x", "left ", "a") for frame in FRAMES)
+    assert any(
+        steep(re.compile(pattern), repeated, frame)
+        for repeated in (" ", "x", "left ", "a")
+        for frame in FRAMES
+    )
 
 
 MESSAGES = [
@@ -100,7 +153,10 @@ MESSAGES = [
 @pytest.mark.req("S-1")
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: repr(text[:8]))
 def test_the_longest_message_is_routed_and_read_in_no_time(message: str):
-    tools = (("shop", "Finds offers and coffee deals."), ("support", "Helps with receipts that did not scan."))
+    tools = (
+        ("shop", "Finds offers and coffee deals."),
+        ("support", "Helps with receipts that did not scan."),
+    )
     situation = Situation(request=message, tools=tools)
     decide(situation, 4)
     began = time.process_time()

@@ -54,7 +54,9 @@ def victim() -> Iterator[int]:
 
 
 @pytest.fixture
-def places(tmp_path: Path, victim: int, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, Any]]:
+def places(
+    tmp_path: Path, victim: int, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[dict[str, Any]]:
     """What an escape reaches for: files of the host, its key, its open descriptor, its process and another one."""
     monkeypatch.setenv("HOST_KEY", "sk-of-the-host")
     for name in ("secret", "victim", ".ssh/id_ed25519"):
@@ -83,7 +85,9 @@ def test_no_way_out_is_open(name: str, boundary: Boundary, places: dict[str, Any
     result = run(script(name, **places), boundary)
     assert "ESCAPED" not in result.stdout
     assert result.reason in (None, "failed")
-    assert result.stdout or "Error" in result.stderr or result.exit == 159, result  # 159: killed by SIGSYS
+    assert result.stdout or "Error" in result.stderr or result.exit == 159, (
+        result
+    )  # 159: killed by SIGSYS
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -103,7 +107,15 @@ def test_every_way_out_is_one_where_nothing_holds_it(name: str, places: dict[str
 def plain(code: str, *descriptors: int, **options: Any) -> str:
     """What a script prints without a sandbox."""
     command = [*PYTHON, code]
-    return subprocess.run(command, pass_fds=descriptors, input="x", capture_output=True, text=True, check=False, **options).stdout
+    return subprocess.run(
+        command,
+        pass_fds=descriptors,
+        input="x",
+        capture_output=True,
+        text=True,
+        check=False,
+        **options,
+    ).stdout
 
 
 @pytest.mark.parametrize("name", ESCAPES)
@@ -118,7 +130,9 @@ def test_the_list_of_system_calls_holds_alone(name: str, places: dict[str, Any])
 def test_each_boundary_holds_files_alone(wall: str, name: str, places: dict[str, Any]) -> None:
     """Where seccomp's list has a hole, the boundary stands."""
     command = held_by(wall).command
-    output = with_walls(["restrict_files"] if wall == "landlock" else [], script(name, **places), command)
+    output = with_walls(
+        ["restrict_files"] if wall == "landlock" else [], script(name, **places), command
+    )
     assert "ESCAPED" not in output
 
 
@@ -128,9 +142,21 @@ def with_walls(walls: list[str], code: str, command: tuple[str, ...] = ()) -> st
     for wall in {"filter_calls", "restrict_files"} - set(walls):
         assert source.count(f"\n    {wall}(") == 1
         source = source.replace(f"\n    {wall}(", "\n    (lambda *_, **__: None)(")
-    config = {"script": len(code), "seconds": 10, "memory": 2**29, "landlock": True, "filter": filter_program().hex()}
+    config = {
+        "script": len(code),
+        "seconds": 10,
+        "memory": 2**29,
+        "landlock": True,
+        "filter": filter_program().hex(),
+    }
     process = subprocess.run(
-        [*command, *PYTHON, source, json.dumps(config)], input=code, env={}, cwd="/", capture_output=True, text=True, check=False
+        [*command, *PYTHON, source, json.dumps(config)],
+        input=code,
+        env={},
+        cwd="/",
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert process.stdout or "Error" in process.stderr or process.returncode in (-31, 159), process
     return process.stdout
@@ -155,14 +181,20 @@ def verdict(program: bytes, architecture: int, number: int) -> int:
 def test_the_program_of_each_architecture_allows_its_calls_alone(column: int, machine: str) -> None:
     """Also that of the architecture which is not this machine's."""
     program, numbers = filter_program(machine), {both[column] for both in CALLS.values()}
-    assert {n for n in range(600) if verdict(program, ARCHITECTURES[machine], n) == ALLOW} == numbers
-    assert {verdict(program, ARCHITECTURES[machine], n) for n in {*range(600), 1 << 30 | 1} - numbers} == {REFUSE}
+    assert {
+        n for n in range(600) if verdict(program, ARCHITECTURES[machine], n) == ALLOW
+    } == numbers
+    assert {
+        verdict(program, ARCHITECTURES[machine], n) for n in {*range(600), 1 << 30 | 1} - numbers
+    } == {REFUSE}
     others = [0x40000003, *(number for name, number in ARCHITECTURES.items() if name != machine)]
     assert {verdict(program, other, n) for other in others for n in range(600)} == {KILL}
 
 
 def test_a_machine_whose_calls_are_not_known_is_refused() -> None:
-    with pytest.raises(KitError, match="the system calls of riscv64 are not known; run it on x86_64 or aarch64"):
+    with pytest.raises(
+        KitError, match="the system calls of riscv64 are not known; run it on x86_64 or aarch64"
+    ):
         filter_program("riscv64")
 
 
@@ -172,7 +204,11 @@ def test_a_machine_whose_calls_are_not_known_is_refused() -> None:
 @pytest.mark.req("AS-7")
 @pytest.mark.parametrize(
     "code",
-    ["while True: pass", "import time\nwhile True: time.sleep(0.01), print(end='x', flush=True)", "import time\ntime.sleep(1e6)"],
+    [
+        "while True: pass",
+        "import time\nwhile True: time.sleep(0.01), print(end='x', flush=True)",
+        "import time\ntime.sleep(1e6)",
+    ],
 )
 def test_a_script_without_an_end_is_stopped_on_time(code: str, boundary: Boundary) -> None:
     begun = time.monotonic()
@@ -189,7 +225,9 @@ def test_a_gigabyte_of_output_is_cut_at_its_limit(stream: str, boundary: Boundar
     begun = time.monotonic()
     result = run(code, boundary)
     assert (result.reason, result.exit, result.truncated) == ("oversized_output", None, True)
-    assert len(result.stdout) == (500_000 if stream == "stdout" else 0) and len(result.stderr) <= 4_000
+    assert (
+        len(result.stdout) == (500_000 if stream == "stdout" else 0) and len(result.stderr) <= 4_000
+    )
     assert result.size == 500_001 and time.monotonic() - begun < 5
 
 
@@ -211,7 +249,10 @@ print(size)
 
 @pytest.mark.req("AS-7")
 def test_a_bomb_of_processes_makes_none(boundary: Boundary) -> None:
-    code = "import os\nmade = 0\nfor _ in range(10_000):\n  try: made += os.fork() >= 0\n  except OSError: pass\nprint(made)"
+    code = (
+        "import os\nmade = 0\nfor _ in range(10_000):\n  try: made += os.fork() >= 0\n  "
+        "except OSError: pass\nprint(made)"
+    )
     assert run(code, boundary).stdout == "0\n"
 
 
@@ -257,14 +298,20 @@ def descendants(process: int) -> set[int]:
 def busy(processes: set[int]) -> set[int]:
     """Those that are there and have used more than a tenth of a second."""
     stats = {
-        one: path.read_text().rpartition(")")[2].split() for one in processes if (path := Path(f"/proc/{one}/stat")).exists()
+        one: path.read_text().rpartition(")")[2].split()
+        for one in processes
+        if (path := Path(f"/proc/{one}/stat")).exists()
     }
     return {one for one, fields in stats.items() if fields[0] != "Z" and int(fields[11]) >= 10}
 
 
 def children(process: str = "self") -> set[int]:
     """The processes that one has started and that are there."""
-    return {int(word) for path in Path(f"/proc/{process}/task").glob("*/children") for word in path.read_text().split()}
+    return {
+        int(word)
+        for path in Path(f"/proc/{process}/task").glob("*/children")
+        for word in path.read_text().split()
+    }
 
 
 # What a script can do
@@ -301,7 +348,9 @@ def test_the_input_is_read_as_files_are(reading: str, boundary: Boundary) -> Non
     )
 
 
-def test_the_plain_part_of_the_standard_library_is_there_and_the_rest_is_not(boundary: Boundary) -> None:
+def test_the_plain_part_of_the_standard_library_is_there_and_the_rest_is_not(
+    boundary: Boundary,
+) -> None:
     code = """
 import csv, datetime, decimal, re, statistics
 print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean([1, 2]))
@@ -315,7 +364,11 @@ print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean
 @pytest.mark.parametrize(
     ("code", "exit", "words"),
     [
-        ("total = 1\nprint(total / 0)", 1, "line 2, in <module>\nZeroDivisionError: division by zero\n"),
+        (
+            "total = 1\nprint(total / 0)",
+            1,
+            "line 2, in <module>\nZeroDivisionError: division by zero\n",
+        ),
         (
             "def half(n):\n  return n / 0\nhalf(1)",
             1,
@@ -327,7 +380,9 @@ print(datetime.datetime.strptime("2026-11-01", "%Y-%m-%d").year, statistics.mean
         ("\ud800", 1, "SyntaxError: invalid syntax (script, line 1)\n"),
     ],
 )
-def test_a_failure_is_told_by_the_scripts_own_words(code: str, exit: int, words: str, boundary: Boundary) -> None:
+def test_a_failure_is_told_by_the_scripts_own_words(
+    code: str, exit: int, words: str, boundary: Boundary
+) -> None:
     result = run(code, boundary)
     assert (result.reason, result.exit) == ("failed", exit)
     assert result.stderr == words
@@ -367,18 +422,28 @@ except SandboxUnavailable as error:
 @pytest.mark.req("AS-7")
 def test_where_nothing_holds_nothing_runs(tmp_path: Path) -> None:
     """A bwrap that cannot make namespaces, as in many containers, and a kernel without Landlock."""
-    (tmp_path / "bwrap").write_text("#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n")
+    (tmp_path / "bwrap").write_text(
+        "#!/bin/sh\necho 'bwrap: No permissions to create a new namespace' >&2\nexit 1\n"
+    )
     (tmp_path / "bwrap").chmod(0o755)
     command = [sys.executable, "-c", REFUSING]
-    done = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
-    assert done.stdout.startswith("no sandbox holds on this machine, so no script runs. bubblewrap: bwrap does not hold here"), (
-        done
+    done = subprocess.run(
+        command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False
     )
-    assert "No permissions to create a new namespace; landlock: it does not hold here" in done.stdout
+    assert done.stdout.startswith(
+        "no sandbox holds on this machine, so no script runs. bubblewrap: bwrap does not hold here"
+    ), done
+    assert (
+        "No permissions to create a new namespace; landlock: it does not hold here" in done.stdout
+    )
 
 
-def test_a_bwrap_that_holds_nothing_is_found_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "bwrap").write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n')
+def test_a_bwrap_that_holds_nothing_is_found_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "bwrap").write_text(
+        '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
+    )
     (tmp_path / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     with pytest.raises(SandboxUnavailable, match="does not hold here: False True False"):

@@ -24,7 +24,13 @@ WHO = Principal(tenant_id="acme", user_id="u-001")
 
 
 def settings(tmp_path: Path, **more: object) -> Settings:
-    return Settings(store=str(tmp_path / "kit.db"), openai_api_key=KEY, pace=0.0, variables={"SHOP_TOKEN": KEY + "-2"}, **more)  # type: ignore[arg-type]
+    return Settings(
+        store=str(tmp_path / "kit.db"),
+        openai_api_key=KEY,
+        pace=0.0,
+        variables={"SHOP_TOKEN": KEY + "-2"},
+        **more,
+    )  # type: ignore[arg-type]
 
 
 def on_disk(folder: Path) -> str:
@@ -37,7 +43,9 @@ def on_disk(folder: Path) -> str:
 async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, status: int) -> None:
     exporter = InMemorySpanExporter()
     with loopback() as server:
-        server.plays(*[Refuse(status, f"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}")] * 4)
+        server.plays(
+            *[Refuse(status, f"Incorrect API key provided: {KEY}. Authorization: Bearer {KEY}")] * 4
+        )
         spec = ModelSpec(key="stub", provider="openai", fallback=None)
         model = chat_model(spec, api_key=KEY, base_url=server.url)
         kit = small_kit(model, {"shop": answering("Beans.")})
@@ -45,11 +53,15 @@ async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, s
         kit.recorder = Recorder((sink,))
         reply = await run_turn("hi", ALICE, kit)
         sink.close()
-    events = "".join(event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)])
+    events = "".join(
+        event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)]
+    )
     spans = "".join(span.to_json() for span in exporter.get_finished_spans())
     assert reply.status == "failed" and str(status) in events
     assert KEY not in events and KEY not in spans and spans
-    assert "Incorrect API key" in events and "Incorrect API key" not in spans, "words of others stay out of a shared collector"
+    assert "Incorrect API key" in events and "Incorrect API key" not in spans, (
+        "words of others stay out of a shared collector"
+    )
 
 
 @pytest.mark.req("S-3")
@@ -57,10 +69,15 @@ async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, s
 async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path, by: str) -> None:
     def lead(messages: list[BaseMessage]) -> Line:
         return (
-            Line(f"Your key is {KEY}.") if by == "lead" else asks("shop", query=f"use {KEY}-2" if by == "argument" else "beans")
+            Line(f"Your key is {KEY}.")
+            if by == "lead"
+            else asks("shop", query=f"use {KEY}-2" if by == "argument" else "beans")
         )
 
-    models = {"*": answering(f"The key {KEY} works."), "orchestrator": ScriptedModel(lead, stitched)}
+    models = {
+        "*": answering(f"The key {KEY} works."),
+        "orchestrator": ScriptedModel(lead, stitched),
+    }
     async with open_kit(settings(tmp_path), models=models) as kit:
         reply = await kit.ask("find beans", Session(id="s", principal=WHO))
         said = "".join(event.model_dump_json() for event in reply.events)
@@ -70,7 +87,9 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
 
 @pytest.mark.req("S-3")
 def test_no_repr_shows_a_key(tmp_path: Path) -> None:
-    assert KEY not in repr(settings(tmp_path)) and KEY not in str(settings(tmp_path, opik_api_key=KEY))
+    assert KEY not in repr(settings(tmp_path)) and KEY not in str(
+        settings(tmp_path, opik_api_key=KEY)
+    )
 
 
 @pytest.mark.req("S-3")
@@ -81,10 +100,15 @@ async def test_the_repr_of_a_kit_shows_no_key(tmp_path: Path) -> None:
 
 @pytest.mark.req("S-3")
 @pytest.mark.parametrize("cut", range(1, len(KEY), 5))
-async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(tmp_path: Path, cut: int) -> None:
+async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(
+    tmp_path: Path, cut: int
+) -> None:
     pieces = (f"The key is {KEY[:cut]}", f"{KEY[cut:]}.")
     cassette = Cassette(tmp_path / "calls.jsonl", "record")
-    models = {"*": answering("x"), "orchestrator": ScriptedModel(lambda _: Line("".join(pieces), pieces=pieces))}
+    models = {
+        "*": answering("x"),
+        "orchestrator": ScriptedModel(lambda _: Line("".join(pieces), pieces=pieces)),
+    }
     async with open_kit(settings(tmp_path), models=models, cassette=cassette) as kit:
         await kit.ask("hi there", Session(id="s", principal=WHO))
     assert KEY not in (tmp_path / "calls.jsonl").read_text()

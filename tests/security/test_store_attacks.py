@@ -25,7 +25,11 @@ from tests.sample_turn import a_turn, finish
 from tests.security.loop_gap import LONGEST_GAP, LoopGap
 
 pytestmark = pytest.mark.realtime
-MALLORY = ALICE.model_copy(update={"principal": ALICE.principal.model_copy(update={"tenant_id": "evil", "user_id": "mallory"})})
+MALLORY = ALICE.model_copy(
+    update={
+        "principal": ALICE.principal.model_copy(update={"tenant_id": "evil", "user_id": "mallory"})
+    }
+)
 
 
 @pytest.fixture
@@ -58,7 +62,9 @@ class Locked:
 
 
 @pytest.mark.req("S-4")
-async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(kit: SmallKit, tmp_path: Path) -> None:
+async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(
+    kit: SmallKit, tmp_path: Path
+) -> None:
     free = kit_over(SqliteStore(tmp_path / "other.db"))
     await run_turn("what is loaded once is loaded now", ALICE, free)
     lock = Locked(kit.store)
@@ -77,7 +83,9 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(kit: SmallKit
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("stop", [False, True])
-async def test_a_turn_that_was_not_saved_says_so(kit: SmallKit, monkeypatch: pytest.MonkeyPatch, stop: bool) -> None:
+async def test_a_turn_that_was_not_saved_says_so(
+    kit: SmallKit, monkeypatch: pytest.MonkeyPatch, stop: bool
+) -> None:
     monkeypatch.setattr(turn_module, "PATIENCE", 0.3)
     await run_turn("what is loaded once is loaded now", ALICE, kit)
     lock = Locked(kit.store)
@@ -109,7 +117,9 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
     lock.release()
     reply = await turn
     assert reply.saved and reply.status == "cancelled" and "left behind" not in caplog.text
-    assert kit.store.events(turn.id) == list(reply.events) and kit.store.session(ALICE.id) is not None
+    assert (
+        kit.store.events(turn.id) == list(reply.events) and kit.store.session(ALICE.id) is not None
+    )
 
 
 @pytest.mark.req("S-4")
@@ -123,7 +133,9 @@ async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit) -> None:
 
 
 @pytest.mark.req("S-2")
-async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(kit: SmallKit) -> None:
+async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(
+    kit: SmallKit,
+) -> None:
     begin, failures = kit.store.begin_turn, [1]
 
     def broken(*args: Any, **options: Any) -> None:
@@ -140,7 +152,9 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(ki
 
 
 @pytest.mark.req("S-2")
-async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(kit: SmallKit) -> None:
+async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(
+    kit: SmallKit,
+) -> None:
     begin = kit.store.begin_turn
 
     def late(*args: Any, **options: Any) -> None:
@@ -159,8 +173,15 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
     store = SqliteStore(":memory:")
     store.open_session(MALLORY)
     turn = a_turn("t1", ALICE.id, user="alice")
-    store.end_turn(turn.replace(status="ok", invoked=("shop",)), [], [Message(turn_id="t1", role="user", text="secret")])
-    assert store.history(ALICE.id, who=MALLORY.principal) == [] and store.shown_components(ALICE.id, MALLORY.principal) == []
+    store.end_turn(
+        turn.replace(status="ok", invoked=("shop",)),
+        [],
+        [Message(turn_id="t1", role="user", text="secret")],
+    )
+    assert (
+        store.history(ALICE.id, who=MALLORY.principal) == []
+        and store.shown_components(ALICE.id, MALLORY.principal) == []
+    )
     assert [line.text for line in store.history(ALICE.id, who=ALICE.principal)] == ["secret"]
     recalled = store.recall(ALICE.id)
     assert recalled is not None and recalled.routed is None and recalled.unanswered == ()
@@ -202,12 +223,16 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(store: Sqlit
         store.history("s1")
         looks += not ended.is_set()
         await asyncio.sleep(0.02)
-    assert await reading == [(3000000,)] and looks > 3, "who waits for the reader looks once, when it has ended"
+    assert await reading == [(3000000,)] and looks > 3, (
+        "who waits for the reader looks once, when it has ended"
+    )
 
 
 @pytest.mark.req("S-4")
 @pytest.mark.parametrize("column", ["invoked", "measures", "log"])
-def test_junk_in_one_row_breaks_no_list(store: SqliteStore, column: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_junk_in_one_row_breaks_no_list(
+    store: SqliteStore, column: str, caplog: pytest.LogCaptureFixture
+) -> None:
     for n in range(3):
         finish(store, a_turn(f"t{n}", at=float(n)))
     with sqlite3.connect(store.path) as db:
@@ -216,13 +241,18 @@ def test_junk_in_one_row_breaks_no_list(store: SqliteStore, column: str, caplog:
     db.close()
     turns = [turn.id for turn in store.turns()]
     assert turns == (["t2", "t1", "t0"] if column == "log" else ["t2", "t0"])
-    assert bool(store.turn("t1")) == bool(column == "log") and bool(store.events("t1")) == (column != "log")
+    assert bool(store.turn("t1")) == bool(column == "log") and bool(store.events("t1")) == (
+        column != "log"
+    )
     assert "t1 in the store cannot be read" in caplog.text
 
 
 def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Event]:
     parts = [Component(agent="shop", type="offer", payload=payload) for payload in payloads]
-    return [Event(seq=n, at=at, turn_id=name, span_id="s2", parent_span_id="s1", body=part) for n, part in enumerate(parts)]
+    return [
+        Event(seq=n, at=at, turn_id=name, span_id="s2", parent_span_id="s1", body=part)
+        for n, part in enumerate(parts)
+    ]
 
 
 @pytest.mark.req("S-1")
@@ -230,10 +260,16 @@ def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Eve
 def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)
-    payloads = [{"id": str(n), "title": f"Tea {n}"} for n in range(4_000)] if of == "many components" else [{"x": "y" * 300_000}]
+    payloads = (
+        [{"id": str(n), "title": f"Tea {n}"} for n in range(4_000)]
+        if of == "many components"
+        else [{"x": "y" * 300_000}]
+    )
     for n in range(20):
         turn = a_turn(f"t{n}", ALICE.id, user="alice", at=float(n)).replace(status="ok")
-        events = shown_turn(turn.id, float(n), payloads if n < 19 else [{"id": "last", "title": "Beans"}])
+        events = shown_turn(
+            turn.id, float(n), payloads if n < 19 else [{"id": "last", "title": "Beans"}]
+        )
         store.end_turn(turn, events, [Message(turn_id=turn.id, role="user", text="offers?")])
     components, times = store.shown_components(ALICE.id, ALICE.principal), list[float]()
     assert components[-1].title == "Beans" and len(components) > 1

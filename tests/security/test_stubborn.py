@@ -32,7 +32,9 @@ class Stubborn(AsyncChatModel):
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self.bind(**options)
 
-    async def _astream(self, messages: Any, *args: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: Any, *args: Any, **options: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         loop = asyncio.get_running_loop()
         end = loop.time() + HANGS
         while loop.time() < end:
@@ -42,8 +44,14 @@ class Stubborn(AsyncChatModel):
 
 
 def kit_with(**models: Any) -> SmallKit:
-    lead = models.pop("orchestrator", None) or ScriptedModel(asks("shop", "rewards"), stitched, stitched)
-    return small_kit(lead, {"shop": answering("Beans."), "rewards": answering("120 points."), **models}, turn_budget_ms=2000)
+    lead = models.pop("orchestrator", None) or ScriptedModel(
+        asks("shop", "rewards"), stitched, stitched
+    )
+    return small_kit(
+        lead,
+        {"shop": answering("Beans."), "rewards": answering("120 points."), **models},
+        turn_budget_ms=2000,
+    )
 
 
 async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]:
@@ -56,13 +64,17 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
     assert turn.done and reply.saved
     events = list(reply.events)
     await asyncio.sleep(2 * HANGS)
-    assert list(turn.events) == events == kit.store.events(turn.id), "what was left behind has no voice"
+    assert list(turn.events) == events == kit.store.events(turn.id), (
+        "what was left behind has no voice"
+    )
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
     return reply, took
 
 
 @pytest.mark.req("S-12")
-async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(caplog: pytest.LogCaptureFixture) -> None:
+async def test_a_sub_agent_that_cannot_be_stopped_costs_its_own_part(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     with caplog.at_level(logging.ERROR):
         reply, took = await timed(kit_with(shop=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
@@ -79,7 +91,9 @@ async def test_what_is_left_behind_calls_no_further_model() -> None:
 
 
 @pytest.mark.req("S-12")
-async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(caplog: pytest.LogCaptureFixture) -> None:
+async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     reply, took = await timed(kit_with(orchestrator=Stubborn()))
     assert took <= 2.0 + GRACE + 0.01 and reply.status == "deadline"
     assert reply.text and "word" not in reply.text and "left behind" in caplog.text
@@ -89,14 +103,19 @@ async def test_an_orchestrator_that_cannot_be_stopped_is_left_behind(caplog: pyt
 @pytest.mark.req("S-12")
 async def test_a_stop_is_heard_although_a_model_takes_no_notice() -> None:
     reply, took = await timed(kit_with(shop=Stubborn()), stop=1.0)
-    assert took <= 1.0 + GRACE + 0.01 and reply.status == "cancelled" and "120 points." in reply.text
+    assert (
+        took <= 1.0 + GRACE + 0.01 and reply.status == "cancelled" and "120 points." in reply.text
+    )
 
 
 @pytest.mark.req("S-12")
 async def test_a_helper_that_cannot_be_stopped_holds_no_turn() -> None:
     kit = kit_with()
     kit = small_kit(
-        ScriptedModel(lambda _: "Hello."), {"shop": answering("x"), "helper": Stubborn()}, compact_after=1, compact_keep=1
+        ScriptedModel(lambda _: "Hello."),
+        {"shop": answering("x"), "helper": Stubborn()},
+        compact_after=1,
+        compact_keep=1,
     )
     for _ in range(5):
         await run_turn("hi there", ALICE, kit)

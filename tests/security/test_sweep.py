@@ -1,4 +1,5 @@
-"""Ways to overwhelm a turn, played on a real loop: it ends in plain words, its trace can be read, and nobody else waited."""
+"""Ways to overwhelm a turn, played on a real loop: it ends in plain words, its trace can be read,
+and nobody else waited."""
 
 import json
 import time
@@ -46,7 +47,9 @@ class Flood(AsyncChatModel):
     def bind_tools(self, tools: Any, **options: Any) -> Any:
         return self.bind(**options)
 
-    async def _astream(self, messages: Any, *args: Any, **options: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: Any, *args: Any, **options: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         for _ in range(self.count):
             yield ChatGenerationChunk(message=AIMessageChunk(content=self.piece))
 
@@ -61,7 +64,11 @@ class Reports(ScriptedModel):
         self._tokens = tokens
 
     def _usage(self, messages: Any, line: Line) -> Any:
-        return {"input_tokens": self._tokens, "output_tokens": self._tokens, "total_tokens": self._tokens}
+        return {
+            "input_tokens": self._tokens,
+            "output_tokens": self._tokens,
+            "total_tokens": self._tokens,
+        }
 
 
 def component(payload: str) -> str:
@@ -69,34 +76,53 @@ def component(payload: str) -> str:
 
 
 def said(text: str, **options: Any) -> dict[str, BaseChatModel]:
-    return {"orchestrator": ScriptedModel(asks("shop"), stitched), "shop": answering(text), **options}
+    return {
+        "orchestrator": ScriptedModel(asks("shop"), stitched),
+        "shop": answering(text),
+        **options,
+    }
 
 
 SPACES = " " * 15_000
 ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
     "white space in an answer that owns up": lambda: {
-        "orchestrator": ScriptedModel(asks("shop"), f"I could not{SPACES}reach{SPACES}shop.", f"Sorry.{SPACES}x"),
+        "orchestrator": ScriptedModel(
+            asks("shop"), f"I could not{SPACES}reach{SPACES}shop.", f"Sorry.{SPACES}x"
+        ),
         "shop": failing(OSError("down")),
     },
     "an error of 96 KB": lambda: {
         "orchestrator": ScriptedModel(asks("shop"), stitched),
         "shop": failing(OSError("a1b2/c3 " * 12_000)),
     },
-    "a million chunks": lambda: {"orchestrator": Flood(piece="word ", count=1_000_000), "shop": answering("x")},
-    "one word without end": lambda: {"orchestrator": Flood(piece="a" * 50, count=1_000_000), "shop": answering("x")},
+    "a million chunks": lambda: {
+        "orchestrator": Flood(piece="word ", count=1_000_000),
+        "shop": answering("x"),
+    },
+    "one word without end": lambda: {
+        "orchestrator": Flood(piece="a" * 50, count=1_000_000),
+        "shop": answering("x"),
+    },
     "5,000 calls": lambda: {
-        "orchestrator": ScriptedModel(Line(calls=[("ask_shop", {"query": str(n)}) for n in range(5_000)]), "Sorry."),
+        "orchestrator": ScriptedModel(
+            Line(calls=[("ask_shop", {"query": str(n)}) for n in range(5_000)]), "Sorry."
+        ),
         "shop": answering("x"),
     },
     "arguments 300 deep": lambda: {
         "orchestrator": ScriptedModel(
-            Line(calls=[("ask_shop", {"query": "x", "more": nested(300)})]), "Sorry.", "Sorry.", "Sorry."
+            Line(calls=[("ask_shop", {"query": "x", "more": nested(300)})]),
+            "Sorry.",
+            "Sorry.",
+            "Sorry.",
         ),
         "shop": answering("x"),
     },
     "a component 300 deep": lambda: said(component(json.dumps(nested(300)))),
     "a component 100,000 deep": lambda: said(component("[" * 100_000)),
-    "a component with a number that is none": lambda: said(component('{"id": "a", "price": 1e999, "x": NaN}')),
+    "a component with a number that is none": lambda: said(
+        component('{"id": "a", "price": 1e999, "x": NaN}')
+    ),
     "a component with a number of 400 digits": lambda: said(component(json.dumps({"id": 10**400}))),
     "components inside components": lambda: said("<comp<component/>onent" * 3_000),
     "components around components": lambda: {
@@ -124,7 +150,11 @@ def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str)
 async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
     lead = models.pop("orchestrator")
     kit = small_kit(lead, models)
-    await run_turn("what is loaded once", ALICE, small_kit(ScriptedModel(asks("shop"), stitched), {"shop": answering("is here")}))
+    await run_turn(
+        "what is loaded once",
+        ALICE,
+        small_kit(ScriptedModel(asks("shop"), stitched), {"shop": answering("is here")}),
+    )
     async with LoopGap() as gap:
         reply = await run_turn("hi", ALICE, kit)
     return kit, reply, gap.longest
@@ -136,7 +166,9 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
     kit, reply, gap = await play(ATTACKS[attack]())
     row = kit.store.turn(reply.turn_id)
     assert row is not None and row.status == reply.status != "running" and reply.saved
-    assert [event.seq for event in kit.store.events(reply.turn_id)] == [event.seq for event in reply.events]
+    assert [event.seq for event in kit.store.events(reply.turn_id)] == [
+        event.seq for event in reply.events
+    ]
     assert 0 <= reply.usage.input_tokens < 10**9 and 0 <= reply.usage.output_tokens < 10**9
     assert len(reply.text) < 500_000
     assert gap < LONGEST_GAP
@@ -144,7 +176,14 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
 
 @pytest.mark.req("S-1")
 @pytest.mark.parametrize(
-    "message", ["x" + " " * 600 + "x", '"' + " " * 1_000 + 'x "', "x. " * 5_000, "a, b, " * 2_600, "? " * 7_900]
+    "message",
+    [
+        "x" + " " * 600 + "x",
+        '"' + " " * 1_000 + 'x "',
+        "x. " * 5_000,
+        "a, b, " * 2_600,
+        "? " * 7_900,
+    ],
 )
 async def test_no_message_holds_the_loop(message: str) -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:

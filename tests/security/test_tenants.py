@@ -27,7 +27,9 @@ def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> 
 
     async def start_both() -> list[str]:
         asks = [partial(host.kit.ask, "how many points do I have", session) for session in sessions]
-        return await asyncio.gather(*(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True)))
+        return await asyncio.gather(
+            *(host._start(ask, s, "", ()) for ask, s in zip(asks, sessions, strict=True))
+        )
 
     ids = asyncio.run_coroutine_threadsafe(start_both(), host._loop).result(10)
     for turn_id in ids:
@@ -39,6 +41,18 @@ def test_two_people_under_one_new_session_id_see_their_own_turns(host: Host) -> 
 
 @pytest.mark.req("S-2")
 def test_no_two_principals_are_spelled_alike() -> None:
-    one, other = Principal(tenant_id="acme/eu", user_id="bob"), Principal(tenant_id="acme", user_id="eu/bob")
+    one, other = (
+        Principal(tenant_id="acme/eu", user_id="bob"),
+        Principal(tenant_id="acme", user_id="eu/bob"),
+    )
     assert str(one) != str(other) and str(ANN) == "acme/ann"
-    assert len({str(Principal(tenant_id=t, user_id=u)) for t in ("a", "a/", "a%2F") for u in ("b", "/b", "%2Fb")}) == 9
+    assert (
+        len(
+            {
+                str(Principal(tenant_id=t, user_id=u))
+                for t in ("a", "a/", "a%2F")
+                for u in ("b", "/b", "%2Fb")
+            }
+        )
+        == 9
+    )

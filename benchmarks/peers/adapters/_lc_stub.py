@@ -5,7 +5,14 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage, ToolCallChunk, ToolMessage
+from langchain_core.messages import (
+    AIMessage,
+    AIMessageChunk,
+    BaseMessage,
+    HumanMessage,
+    ToolCallChunk,
+    ToolMessage,
+)
 from langchain_core.outputs import ChatGeneration, ChatGenerationChunk, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -29,7 +36,9 @@ class SubModel(BaseChatModel):
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
 
-    async def _reply(self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]] = ()) -> Reply:
+    async def _reply(
+        self, messages: list[BaseMessage], tools: Sequence[dict[str, Any]] = ()
+    ) -> Reply:
         """Asks for what the schema of the tools wants: the request under its name there, and the number of intents."""
         place = len(messages)
         while isinstance(messages[place - 1], ToolMessage):
@@ -38,24 +47,41 @@ class SubModel(BaseChatModel):
         results = [str(message.content) for message in messages[place:]]
         if self.sid:
             return await reply(self.spec, self.sid, str(request.content), results)
-        name, fields = tools[0]["function"]["name"], tools[0]["function"]["parameters"]["properties"]
+        name, fields = (
+            tools[0]["function"]["name"],
+            tools[0]["function"]["parameters"]["properties"],
+        )
         if not name.startswith("ask_"):
             return await submission(self.spec, name, next(iter(fields)))
         count = {"intent_count": self.spec.n} if "intent_count" in fields else {}
-        return await reply(self.spec, "", str(request.content), results, next(iter(fields)), **count)
+        return await reply(
+            self.spec, "", str(request.content), results, next(iter(fields)), **count
+        )
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         raise NotImplementedError("the benchmark awaits its models")
 
     async def _agenerate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, tools: Any = (), **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: Any = None,
+        run_manager: Any = None,
+        tools: Any = (),
+        **kwargs: Any,
     ) -> ChatResult:
         said = await self._reply(messages, tools)
         calls = [{"id": call.id, "name": call.name, "args": call.args} for call in said.calls]
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(said.text, tool_calls=calls))])
+        return ChatResult(
+            generations=[ChatGeneration(message=AIMessage(said.text, tool_calls=calls))]
+        )
 
     async def _astream(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, tools: Any = (), **kwargs: Any
+        self,
+        messages: list[BaseMessage],
+        stop: Any = None,
+        run_manager: Any = None,
+        tools: Any = (),
+        **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         said = await self._reply(messages, tools)
         begun = -1
@@ -66,7 +92,9 @@ class SubModel(BaseChatModel):
                 continue
             call = said.calls[place] if place > begun else None
             begun = place
-            part = ToolCallChunk(name=call and call.name, id=call and call.id, args=piece, index=place)
+            part = ToolCallChunk(
+                name=call and call.name, id=call and call.id, args=piece, index=place
+            )
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=[part]))
 
 

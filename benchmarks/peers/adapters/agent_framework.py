@@ -14,7 +14,18 @@ from agent_framework import (
     tool,
 )
 
-from workload import DESC, LOOKUP_DESC, ORCH_PROMPT, SUB_PROMPT, History, Reply, Spec, deltas, lookup, reply
+from workload import (
+    DESC,
+    LOOKUP_DESC,
+    ORCH_PROMPT,
+    SUB_PROMPT,
+    History,
+    Reply,
+    Spec,
+    deltas,
+    lookup,
+    reply,
+)
 
 NAME = "MS Agent Framework"
 PACKAGES = ["agent-framework-core"]
@@ -25,8 +36,14 @@ class _Client(FunctionInvocationLayer, BaseChatClient):
         super().__init__()
         self._spec, self._sid = spec, sid
 
-    def _inner_get_response(self, *, messages: Any, stream: bool = False, options: Any = None, **kwargs: Any) -> Any:
-        return self._build_response_stream(self._updates(messages)) if stream else self._response(messages)
+    def _inner_get_response(
+        self, *, messages: Any, stream: bool = False, options: Any = None, **kwargs: Any
+    ) -> Any:
+        return (
+            self._build_response_stream(self._updates(messages))
+            if stream
+            else self._response(messages)
+        )
 
     async def _reply(self, messages: Any) -> Reply:
         request = next(message.text for message in reversed(messages) if message.role == "user")
@@ -39,8 +56,12 @@ class _Client(FunctionInvocationLayer, BaseChatClient):
 
     async def _response(self, messages: Any) -> ChatResponse:
         said = await self._reply(messages)
-        contents = [_call(call.id, call.name, call.json) for call in said.calls] or [Content.from_text(said.text)]
-        return ChatResponse(messages=[Message(role="assistant", contents=contents)], response_id="r")
+        contents = [_call(call.id, call.name, call.json) for call in said.calls] or [
+            Content.from_text(said.text)
+        ]
+        return ChatResponse(
+            messages=[Message(role="assistant", contents=contents)], response_id="r"
+        )
 
     async def _updates(self, messages: Any) -> Any:
         said = await self._reply(messages)
@@ -62,13 +83,28 @@ def _message(role: str, text: str) -> Message:
 class Adapter:
     def __init__(self, spec: Spec):
         self._streams = spec.chunks > 0
-        own = [tool(lookup, name="lookup", description=LOOKUP_DESC, approval_mode="never_require")] if spec.sub_tool else None
+        own = (
+            [tool(lookup, name="lookup", description=LOOKUP_DESC, approval_mode="never_require")]
+            if spec.sub_tool
+            else None
+        )
         subs = [
-            Agent(client=_Client(spec, i), name=i, description=DESC.format(id=i), instructions=SUB_PROMPT.format(id=i), tools=own)
+            Agent(
+                client=_Client(spec, i),
+                name=i,
+                description=DESC.format(id=i),
+                instructions=SUB_PROMPT.format(id=i),
+                tools=own,
+            )
             for i in spec.ids
         ]
-        tools = [sub.as_tool(name=f"ask_{sub.name}", arg_name="request", stream_callback=self._heard) for sub in subs]
-        self._agent = Agent(client=_Client(spec), name="orchestrator", instructions=ORCH_PROMPT, tools=tools)
+        tools = [
+            sub.as_tool(name=f"ask_{sub.name}", arg_name="request", stream_callback=self._heard)
+            for sub in subs
+        ]
+        self._agent = Agent(
+            client=_Client(spec), name="orchestrator", instructions=ORCH_PROMPT, tools=tools
+        )
 
     @property
     def _heard(self) -> Any:

@@ -1,4 +1,5 @@
-"""Google ADK: sub-agents in its single-turn mode, which ADK recommends over AgentTool; an in-memory session for each turn."""
+"""Google ADK: sub-agents in its single-turn mode, which ADK recommends over AgentTool; an in-memory
+session for each turn."""
 
 import asyncio
 import logging
@@ -16,7 +17,18 @@ from google.adk.runners import Runner
 from google.adk.sessions import InMemorySessionService
 from google.genai import types
 
-from workload import DESC, LOOKUP_DESC, ORCH_PROMPT, SUB_PROMPT, History, Reply, Spec, deltas, lookup, reply
+from workload import (
+    DESC,
+    LOOKUP_DESC,
+    ORCH_PROMPT,
+    SUB_PROMPT,
+    History,
+    Reply,
+    Spec,
+    deltas,
+    lookup,
+    reply,
+)
 
 NAME = "Google ADK"
 PACKAGES = ["google-adk", "google-genai"]
@@ -34,15 +46,26 @@ class _Model(BaseLlm):
         if stream and not said.calls:
             for _, piece in deltas(said, self.spec.chunks):
                 await asyncio.sleep(0)
-                yield LlmResponse(content=types.Content(role="model", parts=[types.Part(text=piece)]), partial=True)
-        calls = [types.FunctionCall(id=call.id, name=call.name, args=call.args) for call in said.calls]
+                yield LlmResponse(
+                    content=types.Content(role="model", parts=[types.Part(text=piece)]),
+                    partial=True,
+                )
+        calls = [
+            types.FunctionCall(id=call.id, name=call.name, args=call.args) for call in said.calls
+        ]
         parts = [types.Part(function_call=call) for call in calls] or [types.Part(text=said.text)]
         yield LlmResponse(content=types.Content(role="model", parts=parts))
 
     async def _reply(self, contents: Any) -> Reply:
-        request = next(p.text for c in reversed(contents) if c.role == "user" for p in c.parts if p.text)
-        answers = [part.function_response.response for part in contents[-1].parts if part.function_response]
-        return await reply(self.spec, self.sid, request, [str(answer["result"]) for answer in answers])
+        request = next(
+            p.text for c in reversed(contents) if c.role == "user" for p in c.parts if p.text
+        )
+        answers = [
+            part.function_response.response for part in contents[-1].parts if part.function_response
+        ]
+        return await reply(
+            self.spec, self.sid, request, [str(answer["result"]) for answer in answers]
+        )
 
 
 def _content(role: str, text: str) -> types.Content:
@@ -59,21 +82,38 @@ class Adapter:
             )
             for i in spec.ids
         ]  # fmt: skip
-        lead = LlmAgent(name="orchestrator", instruction=ORCH_PROMPT, model=_Model(model="stub", spec=spec), sub_agents=subs)
+        lead = LlmAgent(
+            name="orchestrator",
+            instruction=ORCH_PROMPT,
+            model=_Model(model="stub", spec=spec),
+            sub_agents=subs,
+        )
         self._sessions = InMemorySessionService()
         self._runner = Runner(app_name=APP, agent=lead, session_service=self._sessions)
-        self._config = RunConfig(streaming_mode=StreamingMode.SSE if spec.chunks else StreamingMode.NONE)
+        self._config = RunConfig(
+            streaming_mode=StreamingMode.SSE if spec.chunks else StreamingMode.NONE
+        )
 
     async def turn(self, text: str, history: History = ()) -> str:
         session = await self._sessions.create_session(app_name=APP, user_id=USER)
         for role, said in history:
             author = "user" if role == "user" else "orchestrator"
-            await self._sessions.append_event(session, Event(author=author, invocation_id="past", content=_content(role, said)))
+            await self._sessions.append_event(
+                session, Event(author=author, invocation_id="past", content=_content(role, said))
+            )
         answer = ""
         async for event in self._runner.run_async(
-            user_id=USER, session_id=session.id, new_message=_content("user", text), run_config=self._config
+            user_id=USER,
+            session_id=session.id,
+            new_message=_content("user", text),
+            run_config=self._config,
         ):
-            if event.author == "orchestrator" and not event.partial and event.content and event.content.parts[0].text:
+            if (
+                event.author == "orchestrator"
+                and not event.partial
+                and event.content
+                and event.content.parts[0].text
+            ):
                 answer = event.content.parts[0].text
         await self._sessions.delete_session(app_name=APP, user_id=USER, session_id=session.id)
         return answer

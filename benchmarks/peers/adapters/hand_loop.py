@@ -1,4 +1,5 @@
-"""What one would write by hand over LangChain's chat models: no cap, no deadline, no trace. The floor of the comparison."""
+"""What one would write by hand over LangChain's chat models: no cap, no deadline, no trace. The
+floor of the comparison."""
 
 import asyncio
 from typing import Any
@@ -14,17 +15,28 @@ PACKAGES = ["langchain-core"]
 
 
 def _tool(name: str, description: str, argument: str) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": {argument: {"type": "string"}}, "required": [argument]}
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    parameters = {
+        "type": "object",
+        "properties": {argument: {"type": "string"}},
+        "required": [argument],
+    }
+    return {
+        "type": "function",
+        "function": {"name": name, "description": description, "parameters": parameters},
+    }
 
 
 class Adapter:
     def __init__(self, spec: Spec):
         self._streams = spec.chunks > 0
-        self._lead = OrchModel(spec).bind_tools([_tool(f"ask_{i}", DESC.format(id=i), "request") for i in spec.ids])
+        self._lead = OrchModel(spec).bind_tools(
+            [_tool(f"ask_{i}", DESC.format(id=i), "request") for i in spec.ids]
+        )
         tools = [_tool("lookup", LOOKUP_DESC, "key")]
         models = {i: SubModel(spec, i) for i in spec.ids}
-        self._subs: dict[str, Any] = {i: model.bind_tools(tools) if spec.sub_tool else model for i, model in models.items()}
+        self._subs: dict[str, Any] = {
+            i: model.bind_tools(tools) if spec.sub_tool else model for i, model in models.items()
+        }
 
     async def _call(self, model: Any, messages: list[BaseMessage]) -> Any:
         if not self._streams:
@@ -34,17 +46,30 @@ class Adapter:
 
     async def _loop(self, model: Any, messages: list[BaseMessage], call_tool: Any) -> str:
         while (said := await self._call(model, messages)).tool_calls:
-            results = await asyncio.gather(*(call_tool(call["name"], **call["args"]) for call in said.tool_calls))
+            results = await asyncio.gather(
+                *(call_tool(call["name"], **call["args"]) for call in said.tool_calls)
+            )
             pairs = zip(said.tool_calls, results, strict=True)
-            messages += [said, *(ToolMessage(result, tool_call_id=call["id"]) for call, result in pairs)]
+            messages += [
+                said,
+                *(ToolMessage(result, tool_call_id=call["id"]) for call, result in pairs),
+            ]
         return str(said.content)
 
     async def _ask(self, name: str, request: str) -> str:
         sid = name.removeprefix("ask_")
-        return await self._loop(self._subs[sid], [SystemMessage(SUB_PROMPT.format(id=sid)), HumanMessage(request)], _lookup)
+        return await self._loop(
+            self._subs[sid],
+            [SystemMessage(SUB_PROMPT.format(id=sid)), HumanMessage(request)],
+            _lookup,
+        )
 
     async def turn(self, text: str, history: History = ()) -> str:
-        return await self._loop(self._lead, [SystemMessage(ORCH_PROMPT), *messages_of(history), HumanMessage(text)], self._ask)
+        return await self._loop(
+            self._lead,
+            [SystemMessage(ORCH_PROMPT), *messages_of(history), HumanMessage(text)],
+            self._ask,
+        )
 
 
 async def _lookup(name: str, key: str) -> str:

@@ -1,4 +1,5 @@
-"""The kit: its own adapter for most of it, and the kit as an app opens it where the conversation is one that it stored itself."""
+"""The kit: its own adapter for most of it, and the kit as an app opens it where the conversation is
+one that it stored itself."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -29,5 +30,7 @@ async def open_session(spec: Spec, messages: int) -> AsyncGenerator[StoredSessio
     async with open_kit(Settings(store=spec.store), deck=deck, models=models, tools=tools) as kit:
         session = StoredSession(kit, kit.session("long"))
         for place in range(messages // 2):
-            await session.turn(f"message {place} " + "points offers receipts rewards coffee tea bread milk " * 4)
+            await session.turn(
+                f"message {place} " + "points offers receipts rewards coffee tea bread milk " * 4
+            )
         yield session

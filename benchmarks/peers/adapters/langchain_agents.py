@@ -16,11 +16,21 @@ PACKAGES = ["langchain", "langgraph", "langchain-core"]
 class Adapter:
     def __init__(self, spec: Spec):
         self._streams = spec.chunks > 0
-        tools = [StructuredTool.from_function(coroutine=lookup, name="lookup", description=LOOKUP_DESC)] if spec.sub_tool else []
+        tools = (
+            [StructuredTool.from_function(coroutine=lookup, name="lookup", description=LOOKUP_DESC)]
+            if spec.sub_tool
+            else []
+        )
         self._agent = create_agent(
             OrchModel(spec),
             tools=[
-                _as_tool(i, create_agent(SubModel(spec, i), tools=tools, system_prompt=SUB_PROMPT.format(id=i))) for i in spec.ids
+                _as_tool(
+                    i,
+                    create_agent(
+                        SubModel(spec, i), tools=tools, system_prompt=SUB_PROMPT.format(id=i)
+                    ),
+                )
+                for i in spec.ids
             ],
             system_prompt=ORCH_PROMPT,
         )
@@ -39,4 +49,6 @@ def _as_tool(sid: str, agent: Any) -> StructuredTool:
     async def ask(request: str) -> str:
         return (await agent.ainvoke({"messages": [HumanMessage(request)]}))["messages"][-1].content
 
-    return StructuredTool.from_function(coroutine=ask, name=f"ask_{sid}", description=DESC.format(id=sid))
+    return StructuredTool.from_function(
+        coroutine=ask, name=f"ask_{sid}", description=DESC.format(id=sid)
+    )

@@ -4,10 +4,28 @@ import asyncio
 from typing import Any
 
 from pydantic_ai import Agent
-from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    TextPart,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
 from pydantic_ai.models.function import DeltaToolCall, FunctionModel
 
-from workload import DESC, LOOKUP_DESC, ORCH_PROMPT, SUB_PROMPT, History, Reply, Spec, deltas, lookup, reply
+from workload import (
+    DESC,
+    LOOKUP_DESC,
+    ORCH_PROMPT,
+    SUB_PROMPT,
+    History,
+    Reply,
+    Spec,
+    deltas,
+    lookup,
+    reply,
+)
 
 NAME = "Pydantic AI"
 PACKAGES = ["pydantic-ai-slim"]
@@ -15,7 +33,12 @@ PACKAGES = ["pydantic-ai-slim"]
 
 def _model(spec: Spec, sid: str = "") -> FunctionModel:
     async def say(messages: Any) -> Reply:
-        prompts = (part for message in reversed(messages) for part in message.parts if isinstance(part, UserPromptPart))
+        prompts = (
+            part
+            for message in reversed(messages)
+            for part in message.parts
+            if isinstance(part, UserPromptPart)
+        )
         results = [part.content for part in messages[-1].parts if isinstance(part, ToolReturnPart)]
         return await reply(spec, sid, next(prompts).content, results)
 
@@ -32,7 +55,9 @@ def _model(spec: Spec, sid: str = "") -> FunctionModel:
             if place is None:
                 yield piece
                 continue
-            name, call_id = (said.calls[place].name, said.calls[place].id) if place > begun else (None, None)
+            name, call_id = (
+                (said.calls[place].name, said.calls[place].id) if place > begun else (None, None)
+            )
             begun = place
             yield {place: DeltaToolCall(name, piece, tool_call_id=call_id)}
 
@@ -58,11 +83,15 @@ class Adapter:
             sub = Agent(_model(spec, i), instructions=SUB_PROMPT.format(id=i))
             if spec.sub_tool:
                 sub.tool_plain(lookup, name="lookup", description=LOOKUP_DESC)
-            self._agent.tool_plain(_ask(sub, self._streams), name=f"ask_{i}", description=DESC.format(id=i))
+            self._agent.tool_plain(
+                _ask(sub, self._streams), name=f"ask_{i}", description=DESC.format(id=i)
+            )
 
     async def turn(self, text: str, history: History = ()) -> str:
         past = [
-            ModelRequest(parts=[UserPromptPart(said)]) if role == "user" else ModelResponse(parts=[TextPart(said)])
+            ModelRequest(parts=[UserPromptPart(said)])
+            if role == "user"
+            else ModelResponse(parts=[TextPart(said)])
             for role, said in history
         ]
         return await _run(self._agent, self._streams, text, past or None)

@@ -15,9 +15,19 @@ WIDTH = 6.5
 """Inches: a column of text."""
 INK, GREY, PALE = "#2B2F36", "#6F7782", "#DFE5EC"
 BLUE, ORANGE, RUST, RED = "#0072B2", "#E69F00", "#B8500B", "#B3261E"
-"""Blue and orange differ in lightness too, so they survive colour blindness and a grey printer. Rust is orange fit for words."""
+"""Blue and orange differ in lightness too, so they survive colour blindness and a grey printer.
+Rust is orange fit for words."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-DASHES: tuple[Any, ...] = ("-", (0, (5, 2)), (0, (1, 1)), (0, (5, 1, 1, 1)), (0, (3, 3)), (0, (8, 2, 1, 2)), (0, (1, 3)), "--")
+DASHES: tuple[Any, ...] = (
+    "-",
+    (0, (5, 2)),
+    (0, (1, 1)),
+    (0, (5, 1, 1, 1)),
+    (0, (3, 3)),
+    (0, (8, 2, 1, 2)),
+    (0, (1, 3)),
+    "--",
+)
 """Beside a colour, each line of a figure has a marker and dashes by its place: they tell lines apart in grey."""
 HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++")
 """The same for bars."""
@@ -50,10 +60,14 @@ def canvas(height: float) -> Generator[tuple[Figure, Axes]]:
 
 
 @contextmanager
-def panels(height: float, count: int, *, sharey: bool = True) -> Generator[tuple[Figure, list[Axes]]]:
+def panels(
+    height: float, count: int, *, sharey: bool = True
+) -> Generator[tuple[Figure, list[Axes]]]:
     """The same with several panels side by side."""
     with plt.rc_context(_STYLE):
-        figure, row = plt.subplots(1, count, figsize=(WIDTH, height), layout="constrained", sharey=sharey, squeeze=False)
+        figure, row = plt.subplots(
+            1, count, figsize=(WIDTH, height), layout="constrained", sharey=sharey, squeeze=False
+        )
         plt.close(figure)  # pyplot would show it a second time in a notebook
         for axes in row[0]:
             axes.set_axisbelow(True)
@@ -68,7 +82,12 @@ def headline(figure: Figure, text: str) -> None:
 def table(frame: pd.DataFrame) -> Styler:
     """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
     words = frame.select_dtypes(exclude="number").columns
-    styles: list[Any] = [{"selector": f".col{place}", "props": "text-align: left"} for place in map(frame.columns.get_loc, words)]
-    style = frame.style.hide().set_table_styles([*styles, {"selector": "td", "props": "white-space: nowrap"}])
+    styles: list[Any] = [
+        {"selector": f".col{place}", "props": "text-align: left"}
+        for place in map(frame.columns.get_loc, words)
+    ]
+    style = frame.style.hide().set_table_styles(
+        [*styles, {"selector": "td", "props": "white-space: nowrap"}]
+    )
     style.format(precision=2)
     return style

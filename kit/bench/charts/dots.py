@@ -10,10 +10,14 @@ from matplotlib.ticker import PercentFormatter
 from kit.bench.charts.canvas import INK, MARKERS, canvas
 
 
-def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, *, low: float = 0.0) -> Figure:
-    """One row for each value of `row`, in their order, one dot for each of `line`; shares, drawn from `low` to 1.
+def dots(
+    frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, *, low: float = 0.0
+) -> Figure:
+    """One row for each value of `row`, in their order, one dot for each of `line`; shares, drawn
+    from `low` to 1.
 
-    `frame` has the columns row, line, y, low, high (see Estimate.columns), and n, the items of a dot, if it is to be said.
+    `frame` has the columns row, line, y, low, high (see Estimate.columns), and n, the items of a
+    dot, if it is to be said.
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["row"]))
@@ -22,7 +26,9 @@ def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: st
     with canvas(0.9 + 0.3 * len(names) + 0.06 * len(names) * (len(colours) - 1)) as (figure, axes):
         for place, (line, colour) in enumerate(colours.items()):
             part = rows[rows["line"] == line]
-            at = [names.index(name) + step * (place - (len(colours) - 1) / 2) for name in part["row"]]
+            at = [
+                names.index(name) + step * (place - (len(colours) - 1) / 2) for name in part["row"]
+            ]
             whiskers = [part["y"] - part["low"], part["high"] - part["y"]]
             axes.errorbar(
                 part["y"],
@@ -59,6 +65,7 @@ def dots(frame: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: st
 
 
 def _count(name: str, rows: Any, column: str) -> str:
-    """The name of a row or of a line, and of how many items each of its dots is; the name alone where they differ in that."""
+    """The name of a row or of a line, and of how many items each of its dots is; the name alone
+    where they differ in that."""
     counts = {int(n) for n in rows[rows[column] == name]["n"]} if "n" in rows else set[int]()
     return f"{name} (n = {counts.pop():,})" if len(counts) == 1 else name

@@ -26,12 +26,16 @@ class _Dot(NamedTuple):
 
 
 def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figure:
-    """One numbered dot for each row of `frame`: way, x (what it costs), y, low, high (a share with its interval).
+    """One numbered dot for each row of `frame`: way, x (what it costs), y, low, high (a share with
+    its interval).
 
-    With x_low and x_high the cost has its interval too. The names stand beside the figure, the cheapest first. Blue and round: no
-    other way is both cheaper and right more often. Ways that fall on one dot share it.
+    With x_low and x_high the cost has its interval too. The names stand beside the figure, the
+    cheapest first. Blue and round: no other way is both cheaper and right more often. Ways that
+    fall on one dot share it.
     """
-    rows: Any = frame.assign(**{end: frame["x"] for end in ("x_low", "x_high") if end not in frame}).sort_values(["x", "y"])
+    rows: Any = frame.assign(
+        **{end: frame["x"] for end in ("x_low", "x_high") if end not in frame}
+    ).sort_values(["x", "y"])
     points = _merge([_Dot(*map(row.get, _Dot._fields)) for row in rows.to_dict("records")])
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
@@ -39,9 +43,21 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
             colour = BLUE if place in best else GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
-            style: Any = {"fmt": "o" if place in best else "s", "ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
+            style: Any = {
+                "fmt": "o" if place in best else "s",
+                "ms": 11,
+                "elinewidth": 1.2,
+                "clip_on": False,
+                "zorder": 3,
+            }
             axes.errorbar(point.x, point.y, whiskers, across, color=colour, **style)
-            at: Any = {"ha": "center", "va": "center_baseline", "fontsize": 7.5, "fontweight": "bold", "zorder": 4}
+            at: Any = {
+                "ha": "center",
+                "va": "center_baseline",
+                "fontsize": 7.5,
+                "fontweight": "bold",
+                "zorder": 4,
+            }
             axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
         axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
         axes.set_ylim(max(0.0, min((point.low for point in points), default=0.0) - 0.04), 1.02)
@@ -58,14 +74,25 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
 
 def front(points: Sequence[tuple[float, float]]) -> set[int]:
     """Places of the points that no other one beats: none has as small an x and as large a y, and one of them better."""
-    return {place for place, (x, y) in enumerate(points) if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)}
+    return {
+        place
+        for place, (x, y) in enumerate(points)
+        if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)
+    }
 
 
 def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     wide = max((dot.x for dot in dots), default=1.0) or 1.0
     distinct: list[_Dot] = []
     for dot in dots:
-        same = next((p for p, o in enumerate(distinct) if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2), None)
+        same = next(
+            (
+                p
+                for p, o in enumerate(distinct)
+                if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2
+            ),
+            None,
+        )
         if same is None:
             distinct.append(dot)
         else:
@@ -76,9 +103,14 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
 def _names(axes: Axes, ways: Sequence[str], best: set[int]) -> None:
     """Beside the figure; the dots have their numbers already."""
     beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0}
-    handles = [Line2D([], [], linestyle="none", label=f"{place + 1}  {way}") for place, way in enumerate(ways)]
+    handles = [
+        Line2D([], [], linestyle="none", label=f"{place + 1}  {way}")
+        for place, way in enumerate(ways)
+    ]
     title = "blue and round: none is\nboth cheaper and better"
-    legend = axes.legend(handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside)
+    legend = axes.legend(
+        handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside
+    )
     legend.get_title().set(fontsize=8, color=GREY)
     for place, text in enumerate(legend.get_texts()):
         text.set_color(BLUE if place in best else INK)

@@ -17,7 +17,18 @@ NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
 """Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
 
 FIRST = {
-    *("key", "provider", "name", "base_url", "api", "effort", "context_window", "price_in", "price_out", "routing"),
+    *(
+        "key",
+        "provider",
+        "name",
+        "base_url",
+        "api",
+        "effort",
+        "context_window",
+        "price_in",
+        "price_out",
+        "routing",
+    ),
     *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
@@ -54,7 +65,11 @@ def tracks(spec: GridSpec) -> Iterator[str]:
     """Every track of a recording of this grid."""
     for cell in cells(spec):
         yield track(spec, cell)
-        yield from (judge_track(spec, cell, judge, turn) for judge in spec.grid.judges for turn in spec.cases[cell.case].scored)
+        yield from (
+            judge_track(spec, cell, judge, turn)
+            for judge in spec.grid.judges
+            for turn in spec.cases[cell.case].scored
+        )
 
 
 def judges_identity(spec: GridSpec) -> str:
@@ -62,15 +77,19 @@ def judges_identity(spec: GridSpec) -> str:
     if not spec.grid.judges:
         return ""
     models = _model_identities(spec)
-    judges = ((name, judge, spec.rubrics[name], models[judge.model]) for name, judge in sorted(spec.grid.judges.items()))
+    judges = (
+        (name, judge, spec.rubrics[name], models[judge.model])
+        for name, judge in sorted(spec.grid.judges.items())
+    )
     return digest(*chain.from_iterable(judges))
 
 
 def cells(spec: GridSpec) -> Iterator[Cell]:
     """Every cell, in the order of their names; case ids within a way, repeats within a case.
 
-    A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case, scorers or judges, and with nothing
-    else: neither the name of the grid, nor its limits, nor what else is in it.
+    A key changes with model, endpoint, params, law, seed, deck, prompt, setting, fault, case,
+    scorers or judges, and with nothing else: neither the name of the grid, nor its limits, nor what
+    else is in it.
     """
     grid, own = spec.grid, spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
@@ -81,8 +100,13 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
         base = digest(base, models[grid.others])
     decks = {
         names: digest(
-            deck.settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(deck.settings, LATER)),
-            *(card.model_dump(mode="json", exclude=_at_default(card, LATER)) for card in deck.cards.values()),
+            deck.settings.model_dump(
+                mode="json", exclude=NO_OUTCOME | _at_default(deck.settings, LATER)
+            ),
+            *(
+                card.model_dump(mode="json", exclude=_at_default(card, LATER))
+                for card in deck.cards.values()
+            ),
             *deck.blocks.values(),
             sorted(deck.flags.items()),
             deck.tool_settings,
@@ -91,9 +115,19 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     }
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
-    ways = product(*map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)))
+    ways = product(
+        *map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults))
+    )
     for model, prompt, setting, pattern, fault in ways:
-        way = "|".join((base, models[model], decks[prompt, setting], pattern + _identity(spec, pattern), faults[fault]))
+        way = "|".join(
+            (
+                base,
+                models[model],
+                decks[prompt, setting],
+                pattern + _identity(spec, pattern),
+                faults[fault],
+            )
+        )
         for _, place, case in cases:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
@@ -109,7 +143,10 @@ def _identity(spec: GridSpec, pattern: str) -> str:
 def _model_identities(spec: GridSpec) -> dict[str, str]:
     """Model -> a digest of what it is and where it is reached."""
     return {
-        key: digest(model.model_dump(mode="json", exclude=_silent(model)), *([url] if (url := spec.endpoints.get(key)) else []))
+        key: digest(
+            model.model_dump(mode="json", exclude=_silent(model)),
+            *([url] if (url := spec.endpoints.get(key)) else []),
+        )
         + spec.own.identity("model", (key,))
         for key, model in spec.every_model.items()
     }
@@ -122,4 +159,6 @@ def _silent(model: ModelSpec) -> set[str]:
 
 def _at_default(value: Value, names: Iterable[str]) -> set[str]:
     fields = type(value).model_fields
-    return {name for name in names if name in fields and getattr(value, name) == fields[name].default}
+    return {
+        name for name in names if name in fields and getattr(value, name) == fields[name].default
+    }

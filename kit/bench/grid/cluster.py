@@ -22,11 +22,15 @@ WAIT = 10
 _AGAIN = "run the grid again: it goes on from the finished cells"
 
 
-def play_on_cluster(address: str, spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
-    """Plays all cells on the workers of `dask://host:port`. A worker that dies loses its tasks; others play them.
+def play_on_cluster(
+    address: str, spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn
+) -> None:
+    """Plays all cells on the workers of `dask://host:port`. A worker that dies loses its tasks;
+    others play them.
 
-    `opener` is called on the workers. No further task is begun once `go_on` says no; those in flight are kept.
-    Raises SettingsError where Dask is not installed, DataError where the cluster does not answer, has no workers, or is lost.
+    `opener` is called on the workers. No further task is begun once `go_on` says no; those in
+    flight are kept. Raises SettingsError where Dask is not installed, DataError where the cluster
+    does not answer, has no workers, or is lost.
     """
     size = 4 * BATCH if spec.timeless else spec.concurrency
     batches = [cells[start : start + size] for start in range(0, len(cells), size)]
@@ -34,9 +38,13 @@ def play_on_cluster(address: str, spec: GridSpec, cells: Sequence[Cell], opener:
         try:
             client.wait_for_workers(1, timeout=WAIT)
         except TimeoutError as error:
-            raise DataError(f"the cluster {address} has no workers; start one with: dask worker {_tcp(address)}") from error
+            raise DataError(
+                f"the cluster {address} has no workers; start one with: dask worker {_tcp(address)}"
+            ) from error
         threads: dict[str, int] = client.nthreads()
-        grid = client.submit(_the_same, spec, pure=False)  # made again where the worker that holds it dies
+        grid = client.submit(
+            _the_same, spec, pure=False
+        )  # made again where the worker that holds it dies
 
         def begin(batch: Sequence[Cell]) -> Any:
             return client.submit(_play, grid, batch, opener, pure=False)
@@ -62,12 +70,16 @@ def _client(address: str) -> Generator[tuple[Any, Any]]:
     try:
         client = Client(_tcp(address), timeout=WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
-        raise DataError(f"no Dask scheduler answers at {address}; start one with: dask scheduler") from error
+        raise DataError(
+            f"no Dask scheduler answers at {address}; start one with: dask scheduler"
+        ) from error
     with client:
         try:
             yield client, as_completed
         except (KilledWorker, CancelledError) as error:
-            raise DataError(f"the cluster {address} lost its workers or its scheduler; {_AGAIN}") from error
+            raise DataError(
+                f"the cluster {address} lost its workers or its scheduler; {_AGAIN}"
+            ) from error
 
 
 def _tcp(address: str) -> str:

@@ -1,7 +1,9 @@
-"""Scored rows into verdicts: every way beside the baseline, paired by item, corrected for their number, each as one sentence.
+"""Scored rows into verdicts: every way beside the baseline, paired by item, corrected for their
+number, each as one sentence.
 
-A row is a dict: `case`, `scorer`, `value`, and what tells ways apart, such as `model` and `pattern`; `repeat`, `turn` and
-`domain` where there are several. Rows without a value are undecided: they are left out and counted.
+A row is a dict: `case`, `scorer`, `value`, and what tells ways apart, such as `model` and
+`pattern`; `repeat`, `turn` and `domain` where there are several. Rows without a value are
+undecided: they are left out and counted.
 """
 
 from collections import Counter, defaultdict
@@ -15,7 +17,15 @@ from kit.bench.grid.failures import CellCount, CellEnds, obstacle
 from kit.bench.grid.results import MEASURES, PEER_MEASURES
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.clusters import clustered
-from kit.bench.statistics.difference import Difference, Scores, by_item, holm, holm_levels, mcnemar_of, paired_difference
+from kit.bench.statistics.difference import (
+    Difference,
+    Scores,
+    by_item,
+    holm,
+    holm_levels,
+    mcnemar_of,
+    paired_difference,
+)
 from kit.bench.statistics.means import SEED, bootstrap_mean
 from kit.bench.statistics.power import more_items
 from kit.core.display.count import many
@@ -28,7 +38,15 @@ Score = tuple[str, float]
 """A case, and what one of its turns scored: all that is kept of a row while many are compared."""
 WAYS = ("model", "pattern")
 """Columns that tell ways apart, unless others are named."""
-LOWER = COSTS | {"seconds", "ttft", "routing_seconds", "input_tokens", "output_tokens", "cost", *PEER_MEASURES}
+LOWER = COSTS | {
+    "seconds",
+    "ttft",
+    "routing_seconds",
+    "input_tokens",
+    "output_tokens",
+    "cost",
+    *PEER_MEASURES,
+}
 """Of these less is better."""
 QUALITY = "response_quality"
 """The scorer that a card's threshold is about."""
@@ -52,7 +70,10 @@ class Summary(Value):
         if self.failed:
             rest += f" of the completed; {many(self.failed, 'turn')} failed"
         if self.bounds is not None:
-            rest += f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to {self.bounds[1]:.3f} had they been wrong or right"
+            rest += (
+                f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to "
+                f"{self.bounds[1]:.3f} had they been wrong or right"
+            )
         return f"{_label(self.way)}, {self.scorer}: {self.estimate}{rest}"
 
 
@@ -107,12 +128,15 @@ class Standing(Value):
         return self.estimate.excludes(self.threshold)
 
     def __str__(self) -> str:
-        verdict = ("reached" if self.passes else "missed") + ("" if self.sure else " (not for certain)")
+        verdict = ("reached" if self.passes else "missed") + (
+            "" if self.sure else " (not for certain)"
+        )
         return f"{self.vertical}, {QUALITY}: {self.estimate}, {self.threshold:g} {verdict}"
 
 
 def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
-    """Every way by every scorer, with an interval that takes a case's repeats and turns for one item, in order of way."""
+    """Every way by every scorer, with an interval that takes a case's repeats and turns for one
+    item, in order of way."""
     groups: dict[tuple[str, ...], list[Score]] = defaultdict(list)
     failed, undecided = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
     for row in rows:
@@ -127,12 +151,16 @@ def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
     ]
 
 
-def _summary(way: dict[str, str], scorer: str, scores: Sequence[Score], undecided: int, failed: int) -> Summary:
+def _summary(
+    way: dict[str, str], scorer: str, scores: Sequence[Score], undecided: int, failed: int
+) -> Summary:
     figure, bounds = estimate(scores), None
     if failed and scorer not in MEASURES:
         right, count = figure.value * len(scores), len(scores) + failed
         bounds = (right / count, (right + failed) / count)
-    return Summary(way=way, scorer=scorer, estimate=figure, undecided=undecided, failed=failed, bounds=bounds)
+    return Summary(
+        way=way, scorer=scorer, estimate=figure, undecided=undecided, failed=failed, bounds=bounds
+    )
 
 
 def compare(
@@ -145,8 +173,9 @@ def compare(
 ) -> list[Comparison]:
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
-    `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it leaves out must agree between
-    the two that are compared. Where too many cells failed there is no verdict. Raises DataError where no row is of the baseline.
+    `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it
+    leaves out must agree between the two that are compared. Where too many cells failed there is no
+    verdict. Raises DataError where no row is of the baseline.
     """
     ways: dict[tuple[str, ...], dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
     ends: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
@@ -159,7 +188,11 @@ def compare(
                 scores.append((row["case"], row["value"]))
     counts = {names: CellCount.of(own) for names, own in ends.items()}
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
-    bases = [names for names, way in way_of.items() if all(way.get(key) == str(value) for key, value in baseline.items())]
+    bases = [
+        names
+        for names, way in way_of.items()
+        if all(way.get(key) == str(value) for key, value in baseline.items())
+    ]
     if not bases:
         name, existing = _label(baseline), sorted({_label(way) for way in way_of.values()})
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
@@ -174,7 +207,9 @@ def compare(
     ]
     comparisons = [_compare_pair(*job, seed, len(jobs)) for job in jobs]
     chances = {str(place): comparison.p for place, comparison in enumerate(comparisons)}
-    corrections = zip(comparisons, holm(chances).values(), holm_levels(chances).values(), strict=True)
+    corrections = zip(
+        comparisons, holm(chances).values(), holm_levels(chances).values(), strict=True
+    )
     return [_settle(comparison, p, level, counts) for comparison, p, level in corrections]
 
 
@@ -232,13 +267,22 @@ def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int)
     )
 
 
-def _settle(comparison: Comparison, adjusted: float, level: float, counts: Mapping[tuple[str, ...], CellCount]) -> Comparison:
+def _settle(
+    comparison: Comparison,
+    adjusted: float,
+    level: float,
+    counts: Mapping[tuple[str, ...], CellCount],
+) -> Comparison:
     difference = comparison.difference.at(level)
-    if comparison.scorer not in MEASURES:  # scores are 0 to 1, and a wider interval does not know it
+    if (
+        comparison.scorer not in MEASURES
+    ):  # scores are 0 to 1, and a wider interval does not know it
         ends = {"low": max(-1.0, difference.low), "high": min(1.0, difference.high)}
         difference = difference.model_copy(update=ends)
     update: dict[str, Any] = {"adjusted": adjusted, "difference": difference}
-    why = obstacle(counts[tuple(comparison.baseline.values())], counts[tuple(comparison.way.values())])
+    why = obstacle(
+        counts[tuple(comparison.baseline.values())], counts[tuple(comparison.way.values())]
+    )
     if why:
         update |= {"verdict": "no verdict", "more": None, "obstacle": why}
     elif adjusted < 1 - LEVEL and difference.excludes(0.0):

@@ -1,4 +1,5 @@
-"""What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU, which other work disturbs."""
+"""What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU,
+which other work disturbs."""
 
 import statistics
 import tempfile
@@ -24,13 +25,15 @@ from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 
 CALLS, MILLISECONDS = 400, 0.3
-"""What a cell may cost beside its turn, in Python calls and in CPU. Tests hold the first: the second depends on the machine."""
+"""What a cell may cost beside its turn, in Python calls and in CPU. Tests hold the first: the
+second depends on the machine."""
 ROUNDS = 5
 
 
 @dataclass(frozen=True)
 class CellCost:
-    """One pattern's cells. The harness is all that is done to a cell beside its turn: truth, scores, line, ledger, files."""
+    """One pattern's cells. The harness is all that is done to a cell beside its turn: truth,
+    scores, line, ledger, files."""
 
     pattern: str
     cells: int
@@ -46,25 +49,39 @@ class CellCost:
         return f"{self.pattern:20} {turn}, harness {self.harness_calls:4.0f} calls {self.harness_ms:5.2f} ms"
 
 
-def cell_costs(spec: GridSpec, opener: Opener, take: int = 96, rounds: int = ROUNDS) -> list[CellCost]:
-    """The cost of each pattern on the grid's first model, prompt and setting, over `take` of its cells; blocks.
+def cell_costs(
+    spec: GridSpec, opener: Opener, take: int = 96, rounds: int = ROUNDS
+) -> list[CellCost]:
+    """The cost of each pattern on the grid's first model, prompt and setting, over `take` of its
+    cells; blocks.
 
-    Only cases of one turn without faults are taken. Raises DataError for a grid on the real clock, or without such a case.
+    Only cases of one turn without faults are taken. Raises DataError for a grid on the real clock,
+    or without such a case.
     """
     if not spec.virtual:
-        raise DataError(f"grid {spec.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only")
-    return [run_virtual(_Sample(spec, pattern, take).cost(opener, rounds)) for pattern in spec.grid.patterns]
+        raise DataError(
+            f"grid {spec.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only"
+        )
+    return [
+        run_virtual(_Sample(spec, pattern, take).cost(opener, rounds))
+        for pattern in spec.grid.patterns
+    ]
 
 
 class _Sample:
-    """Cells of one pattern, played once with their turns and then, for what is done beside them, over the turns played."""
+    """Cells of one pattern, played once with their turns and then, for what is done beside them,
+    over the turns played."""
 
     def __init__(self, spec: GridSpec, pattern: str, take: int):
         self._spec, self._pattern = spec, pattern
-        candidates = [cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)]
+        candidates = [
+            cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)
+        ]
         self._cells = list(islice(candidates, 0, None, max(1, len(candidates) // take)))[:take]
         if not self._cells:
-            raise DataError(f"grid {spec.grid.name} has no case of one turn without faults: nothing to count the cost of")
+            raise DataError(
+                f"grid {spec.grid.name} has no case of one turn without faults: nothing to count the cost of"
+            )
         self._replies: dict[str, tuple[Reply, TurnRecord]] = {}
 
     async def cost(self, opener: Opener, rounds: int) -> CellCost:
@@ -97,7 +114,14 @@ class _Sample:
             harness_ms = [await self._play(player) for _ in range(4 * rounds)]
         finally:
             await player.close()
-        return CellCost(self._pattern, len(self._cells), whole - harness, turn_ms, harness, statistics.median(harness_ms))
+        return CellCost(
+            self._pattern,
+            len(self._cells),
+            whole - harness,
+            turn_ms,
+            harness,
+            statistics.median(harness_ms),
+        )
 
     async def _play(self, player: Player) -> float:
         """Plays the cells as a grid does, into a folder of their own; CPU milliseconds a cell."""
@@ -119,7 +143,9 @@ class _Sample:
 def _plain(cell: Cell, spec: GridSpec) -> bool:
     grid, case = spec.grid, spec.cases[cell.case]
     first = (grid.models[0], next(iter(grid.prompts)), next(iter(grid.settings)), 0)
-    alone = len(case.turns) == 1 and not case.live and not case.faults and not spec.faults[cell.fault]
+    alone = (
+        len(case.turns) == 1 and not case.live and not case.faults and not spec.faults[cell.fault]
+    )
     return alone and (cell.model, cell.prompt, cell.setting, cell.repeat) == first
 
 
@@ -132,8 +158,17 @@ def show_costs(spec: GridSpec, opener: Opener) -> int:
 
 def cost_table(costs: Sequence[CellCost]) -> str:
     """A line a pattern, and the gate."""
-    calls, milliseconds = max(cost.harness_calls for cost in costs), max(cost.harness_ms for cost in costs)
+    calls, milliseconds = (
+        max(cost.harness_calls for cost in costs),
+        max(cost.harness_ms for cost in costs),
+    )
     verdict = "held" if calls <= CALLS else "BROKEN"
     gate = f"beside its turn a cell makes at most {CALLS} Python calls: {verdict}, {calls:.0f}"
     head = f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:"
-    return "\n".join([head, *map(str, costs), f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {milliseconds:.2f} here"])
+    return "\n".join(
+        [
+            head,
+            *map(str, costs),
+            f"{gate}; and takes {MILLISECONDS} ms on a quiet machine: {milliseconds:.2f} here",
+        ]
+    )

@@ -24,11 +24,14 @@ from kit.stores.sqlite import SqliteStore
 Row = Mapping[str, Any]
 
 
-def experiment(spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None) -> Run:
-    """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a line where that lies.
+def experiment(
+    spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int | None = None
+) -> Run:
+    """`run_grid` with traces, then a copy of the whole run to Opik if one is configured; says in a
+    line where that lies.
 
-    The results are written before Opik hears of anything: whatever becomes of the copy, they stay as they are. Blocks; raises
-    what `run_grid` does.
+    The results are written before Opik hears of anything: whatever becomes of the copy, they stay
+    as they are. Blocks; raises what `run_grid` does.
     """
     run = run_grid(spec.at(kits.access), folder, kits, workers, traces=True)
     if kits.has_opik:
@@ -37,28 +40,46 @@ def experiment(spec: GridSpec, folder: Path, kits: ExperimentKits, workers: int 
 
 
 def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
-    """Sends a run to Opik: its cases as a data set, each way as an experiment. Returns a line that says what came of it."""
+    """Sends a run to Opik: its cases as a data set, each way as an experiment. Returns a line that
+    says what came of it."""
     if sink is None:
         traces = run.folder / TRACES
-        return f"Opik: no server answers. The traces are in {traces}; run it again to send them, no cell is played twice."
+        return (
+            f"Opik: no server answers. The traces are in {traces}; run it again to send them, "
+            f"no cell is played twice."
+        )
     store = SqliteStore(run.folder / TRACES)
     try:
         rows = read_results(run.folder)
         items = {case.id: item(case) for case in spec.cases}
-        count, page = send_experiments(sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store))
-    except Exception as error:  # a border: the SDK raises classes of its own and of what it is built on
+        count, page = send_experiments(
+            sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store)
+        )
+    except (
+        Exception
+    ) as error:  # a border: the SDK raises classes of its own and of what it is built on
         words = " ".join(str(error).split())[:200]
-        return f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and traces are in {run.folder}."
+        return (
+            f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and "
+            f"traces are in {run.folder}."
+        )
     finally:
         store.close()
         sink.close()
     missing = len(rows) - count
-    note = f"; {missing:,} were played without a trace and are left out: another folder plays them again" if missing else ""
+    note = (
+        f"; {missing:,} were played without a trace and are left out: another folder plays them again"
+        if missing
+        else ""
+    )
     return f"Opik: {count:,} turns as traces and experiments{note}: {page}"
 
 
-def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore) -> Iterator[Experiment]:
-    """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its scores beside its traces."""
+def experiments(
+    spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStore
+) -> Iterator[Experiment]:
+    """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its
+    scores beside its traces."""
     ways, verdicts = compare_ways(spec, rows, read_failures(run.folder))
     names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
@@ -73,9 +94,14 @@ def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStor
             metadata={
                 **common,
                 "kind": kind,
-                **{axis: own[0][axis] for axis in ("model", "prompt", "setting", "pattern", "fault")},
+                **{
+                    axis: own[0][axis]
+                    for axis in ("model", "prompt", "setting", "pattern", "fault")
+                },
                 "turns": len(own),
-                "estimates": {summary.scorer: _estimate(summary) for summary in ways if summary.way == way},
+                "estimates": {
+                    summary.scorer: _estimate(summary) for summary in ways if summary.way == way
+                },
                 "verdicts": [_verdict(verdict) for verdict in verdicts if verdict.way == way],
                 "is_baseline": any(verdict.baseline == way for verdict in verdicts),
             },
@@ -85,7 +111,8 @@ def experiments(spec: GridSpec, run: Run, rows: Sequence[Row], store: SqliteStor
 
 
 def data_set(files: Iterable[CaseFile]) -> str:
-    """The name of a set of cases: its files, and which of their lines, as Python writes a slice: `mixed[::2] + single`."""
+    """The name of a set of cases: its files, and which of their lines, as Python writes a slice:
+    `mixed[::2] + single`."""
     return "cases: " + " + ".join(_slice(file) for file in files)
 
 
@@ -104,7 +131,9 @@ def _scored_turns(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTur
     for row in rows:
         turn = store.turn(turn_id(row["cell"], row["turn"]))
         if turn is not None:
-            scores = {name: float(value) for name, value in row["scores"].items() if value is not None}
+            scores = {
+                name: float(value) for name, value in row["scores"].items() if value is not None
+            }
             yield ScoredTurn(row["case"], turn, trace_of(store.events(turn.id)), scores)
 
 
@@ -117,7 +146,10 @@ def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
         "clock": "virtual" if spec.virtual else "real",
         "revision": sorted({run_record["revision"] for run_record in runs}),
         "versions": [
-            json.loads(text) for text in sorted({json.dumps(run_record["versions"], sort_keys=True) for run_record in runs})
+            json.loads(text)
+            for text in sorted(
+                {json.dumps(run_record["versions"], sort_keys=True) for run_record in runs}
+            )
         ],
         "complete": run.complete,
         "failed": run.failed,
@@ -126,7 +158,11 @@ def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
 
 def _estimate(summary: Summary) -> dict[str, Any]:
     estimate = summary.estimate
-    return {"value": estimate.value, "interval": [estimate.low, estimate.high], "says": str(summary)}
+    return {
+        "value": estimate.value,
+        "interval": [estimate.low, estimate.high],
+        "says": str(summary),
+    }
 
 
 def _verdict(comparison: Comparison) -> dict[str, Any]:

@@ -42,19 +42,27 @@ class CellCount(Value):
 
 
 def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str] | None:
-    """Returns what lost a cell of a real model, and the developer's line about it; None where its turns are samples.
+    """Returns what lost a cell of a real model, and the developer's line about it; None where its
+    turns are samples.
 
-    A budget loses what it ends, the turn or a sub-agent; a call that a turn goes on without, such as the failsafe's second one,
-    is part of what is measured. `faults`: time-outs are wanted in this cell.
+    A budget loses what it ends, the turn or a sub-agent; a call that a turn goes on without, such
+    as the failsafe's second one, is part of what is measured. `faults`: time-outs are wanted in
+    this cell.
     """
     for reply in replies:
         ends: list[tuple[ErrorClass | None, str]] = [
-            (e.body.error_class, e.body.error or "") for e in reply.events if e.body.kind == "model_ended"
+            (e.body.error_class, e.body.error or "")
+            for e in reply.events
+            if e.body.kind == "model_ended"
         ]
         for name, line in ends:
             if name is not None and name != "budget":
                 return name, line
-        spent = [o.detail for o in reply.outcomes if o.kind == "failure" and o.reason in ("timeout", "budget")]
+        spent = [
+            o.detail
+            for o in reply.outcomes
+            if o.kind == "failure" and o.reason in ("timeout", "budget")
+        ]
         if not faults and (spent or reply.status in ("failed", "deadline")):
             lines = [*(line for name, line in ends if name), *spent]
             if lines or reply.status == "deadline":
@@ -63,16 +71,23 @@ def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str
 
 
 def read_failures(folder: Path) -> list[dict[str, Any]]:
-    """One dict for each failed cell; empty where none failed. Raises DataError, with file and line, for what no grid wrote."""
+    """One dict for each failed cell; empty where none failed. Raises DataError, with file and line,
+    for what no grid wrote."""
     path = folder / FAILURES
-    return list(read_rows(path, "cell", "case", "turns", "error_class", "error")) if path.exists() else []
+    return (
+        list(read_rows(path, "cell", "case", "turns", "error_class", "error"))
+        if path.exists()
+        else []
+    )
 
 
 def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:
     """Way -> its cells; rows of failed cells are marked `lost`."""
     cells: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
     for row in rows:
-        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(row.get("lost"))
+        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(
+            row.get("lost")
+        )
     return {way: CellCount.of(one) for way, one in cells.items()}
 
 
@@ -89,7 +104,10 @@ def obstacle(before: CellCount, after: CellCount) -> str:
 
 def failed_words(failures: Iterable[Row]) -> str:
     """Returns how many cells each class has lost, in words: `auth 24, network 2`; empty for none."""
-    return ", ".join(f"{name} {count:,}" for name, count in Counter(row["error_class"] for row in failures).most_common())
+    return ", ".join(
+        f"{name} {count:,}"
+        for name, count in Counter(row["error_class"] for row in failures).most_common()
+    )
 
 
 def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:

@@ -45,7 +45,9 @@ class Forecast(Value):
 def pace(folder: Path) -> Pace:
     """What the turns of a finished run took. Raises DataError for a folder without results."""
     rows = read_results(folder)
-    milliseconds: Mapping[str, float] = {line["cell"]: line.get("cpu_ms", 0.0) for line in read_rows(folder / TIMINGS, "cell")}
+    milliseconds: Mapping[str, float] = {
+        line["cell"]: line.get("cpu_ms", 0.0) for line in read_rows(folder / TIMINGS, "cell")
+    }
     cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
     for row in rows:
         for name in ("", row["pattern"]):
@@ -56,20 +58,35 @@ def pace(folder: Path) -> Pace:
 
 
 def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
-    """What a grid will ask for when none of it was played yet, in one process on a machine like that of the earlier run."""
+    """What a grid will ask for when none of it was played yet, in one process on a machine like
+    that of the earlier run."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.scored) for case in spec.cases)
     ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
-    dollars = [turns * _price(model, pace_of_turns, pattern) for model, pattern in ways if model.price_in is not None]
-    judges = [(spec.deck.models[judge.model], spec.rubrics[name]) for name, judge in grid.judges.items()]
-    dollars += [turns * _judge_price(*judge, pace_of_turns, pattern) for judge in judges for _, pattern in ways]
+    dollars = [
+        turns * _price(model, pace_of_turns, pattern)
+        for model, pattern in ways
+        if model.price_in is not None
+    ]
+    judges = [
+        (spec.deck.models[judge.model], spec.rubrics[name]) for name, judge in grid.judges.items()
+    ]
+    dollars += [
+        turns * _judge_price(*judge, pace_of_turns, pattern)
+        for judge in judges
+        for _, pattern in ways
+    ]
     every = spec.every_model.values()
-    prices_known = all(model.price_in is not None or model.provider in ("offline", "simulated") for model in every)
+    prices_known = all(
+        model.price_in is not None or model.provider in ("offline", "simulated") for model in every
+    )
     return Forecast(
         cells=often * len(spec.cases) * len(ways),
         turns=turns * len(ways),
-        seconds=START + sum(turns * _of(pace_of_turns.cpu, pattern) for _, pattern in ways) if spec.virtual else None,
+        seconds=START + sum(turns * _of(pace_of_turns.cpu, pattern) for _, pattern in ways)
+        if spec.virtual
+        else None,
         dollars=sum(dollars) if prices_known else None,
     )
 
@@ -79,25 +96,44 @@ def announce(spec: GridSpec) -> str:
     if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
     turns = sum(len(case.scored) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
-    ways = [(model, deck, pattern) for model in spec.kinds for deck in spec.decks.values() for pattern in spec.grid.patterns]
+    ways = [
+        (model, deck, pattern)
+        for model in spec.kinds
+        for deck in spec.decks.values()
+        for pattern in spec.grid.patterns
+    ]
     measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
-    calls, dollars = turns * sum(most_calls(spec, deck) for deck in measured), spec.grid.limits.dollars
+    calls, dollars = (
+        turns * sum(most_calls(spec, deck) for deck in measured),
+        spec.grid.limits.dollars,
+    )
     judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
     if dollars is None:
         money = "no limit of dollars is set (limits.dollars)"
     else:
-        money = f"no cell is begun past ${dollars:,.2f}; at most {spec.concurrency} are at work then"
+        money = (
+            f"no cell is begun past ${dollars:,.2f}; at most {spec.concurrency} are at work then"
+        )
         unpaid = ("offline", "simulated")
-        free = [key for key, model in spec.every_model.items() if model.price_in is None and model.provider not in unpaid]
+        free = [
+            key
+            for key, model in spec.every_model.items()
+            if model.price_in is None and model.provider not in unpaid
+        ]
         if free and spec.grid.limits.unpriced is None:
             money += (
-                f"; {', '.join(free)} has no price and counts as nothing there: set price_in and price_out, or limits.unpriced"
+                f"; {', '.join(free)} has no price and counts as nothing there: set "
+                f"price_in and price_out, or limits.unpriced"
             )
     most: list[str] = []
     if measured:
-        most.append(f"{many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs")
+        most.append(
+            f"{many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs"
+        )
     if judges:
-        most.append(f"{many(turns * len(ways) * len(spec.grid.judges), 'call')} of judges ({', '.join(judges)})")
+        most.append(
+            f"{many(turns * len(ways) * len(spec.grid.judges), 'call')} of judges ({', '.join(judges)})"
+        )
     return f"At most {', and '.join(most)}, each sent twice where it fails; {money}."
 
 
@@ -106,7 +142,9 @@ def most_calls(spec: GridSpec, deck: Deck) -> int:
     settings, stubs = deck.settings, spec.grid.sub_agents == "stubs"
     subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
     steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
-    own = 2 + max(MAX_ROUNDS, settings.cap + 1) + 1  # decides, looks again, composes in rounds and after a check
+    own = (
+        2 + max(MAX_ROUNDS, settings.cap + 1) + 1
+    )  # decides, looks again, composes in rounds and after a check
     helpers = 1 + settings.cap  # a summary, and what each agent is told of earlier turns
     return own + helpers + (0 if stubs else settings.cap * steps)
 

@@ -28,11 +28,13 @@ class Limits(Value):
     """Where a run stops or waits."""
 
     concurrency: int | None = Field(default=None, gt=0)
-    """Turns at the same time in each process; None is one where time is virtual, for they would only take turns, else 16."""
+    """Turns at the same time in each process; None is one where time is virtual, for they would
+    only take turns, else 16."""
     dollars: float | None = Field(default=None, ge=0)
     """No cell is begun once the known costs of this grid's finished cells reach this."""
     unpriced: tuple[float, float] | None = None
-    """Dollars that a million tokens in, and out, of a model without a known price are taken for, against that limit alone."""
+    """Dollars that a million tokens in, and out, of a model without a known price are taken for,
+    against that limit alone."""
 
 
 class GridCassette(Value):
@@ -59,7 +61,8 @@ class Grid(Value):
     name: str
     deck: str = "cards/consumer"
     models: tuple[str, ...] = Field(min_length=1)
-    """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which varies the orchestrator alone."""
+    """Keys of models.yaml, or of `specs`; by role as `{orchestrator: KEYS, others: KEY}`, which
+    varies the orchestrator alone."""
     others: str | None = None
     """The model of every agent but the orchestrator, and of the small jobs; None: the orchestrator's."""
     specs: dict[str, dict[str, Any]] = {}
@@ -76,15 +79,25 @@ class Grid(Value):
     repeats: int = Field(default=1, gt=0)
     seed: int = 7
     sub_agents: Literal["cards", "world", "stubs"] = "cards"
-    """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind their tools, which costs twice
-    the time; `stubs` are no models at all, so that only routing is measured."""
+    """`cards`: as in the app, but with simulated tools; `world`: with the embedded services behind
+    their tools, which costs twice the time; `stubs` are no models at all, so that only routing is
+    measured."""
     hop: Link | Literal["loopback"] = Link()
-    """What a message to or from a peer takes in virtual time; `loopback` plays on a real clock, and measures it over a socket."""
-    scorers: tuple[str, ...] = (*ROUTING, "acknowledgement", "reservation", "needless", "leak", "resists")
+    """What a message to or from a peer takes in virtual time; `loopback` plays on a real clock, and
+    measures it over a socket."""
+    scorers: tuple[str, ...] = (
+        *ROUTING,
+        "acknowledgement",
+        "reservation",
+        "needless",
+        "leak",
+        "resists",
+    )
     judges: dict[str, GridJudge] = Field(default={}, exclude_if=lambda judges: not judges)
     """Name -> a judge, whose scores stand under that name beside those of the scorers."""
     baseline: dict[str, str] = {}
-    """The way all others are compared with; empty compares nothing. Also in words as a report names it: `offline / mediated`."""
+    """The way all others are compared with; empty compares nothing. Also in words as a report names
+    it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
     limits: Limits = Limits()
@@ -95,9 +108,15 @@ class Grid(Value):
     def _in_words(cls, data: dict[str, Any]) -> dict[str, Any]:
         match data:
             case {"models": {"orchestrator": lead, "others": others, **more}} if not more:
-                data = {**data, "models": cast("Any", lead) if isinstance(lead, list) else [lead], "others": others}
+                data = {
+                    **data,
+                    "models": cast("Any", lead) if isinstance(lead, list) else [lead],
+                    "others": others,
+                }
             case {"models": dict()}:
-                raise ValueError("models by role are {orchestrator: KEY, or a list of them, others: KEY}")
+                raise ValueError(
+                    "models by role are {orchestrator: KEY, or a list of them, others: KEY}"
+                )
             case _:
                 pass
         match data:
@@ -114,7 +133,9 @@ class Grid(Value):
 
 def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
     """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
-    names = {axis: grid.get(f"{axis}s") or ["mediated" if axis == "pattern" else "deck"] for axis in AXES}
+    names = {
+        axis: grid.get(f"{axis}s") or ["mediated" if axis == "pattern" else "deck"] for axis in AXES
+    }
     names = {axis: list(PATTERNS) if every == "all" else every for axis, every in names.items()}
     way: dict[str, str] = {}
     for name in map(str.strip, words.split(" / ")):
@@ -122,7 +143,9 @@ def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
             case [axis]:
                 way[axis] = name
             case []:
-                raise ValueError(f"no way has {name!r}: {nearest(name, [one for every in names.values() for one in every])}")
+                raise ValueError(
+                    f"no way has {name!r}: {nearest(name, [one for every in names.values() for one in every])}"
+                )
             case axes:
                 raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
     return way

@@ -61,7 +61,11 @@ class GridSpec:
         """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
         if self.grid.cassette is not None and self.grid.cassette.mode != "record":
             return self  # the recording answers, wherever it was made
-        urls = {key: url for key, model in self.every_model.items() if (url := access.moved_endpoint(model))}
+        urls = {
+            key: url
+            for key, model in self.every_model.items()
+            if (url := access.moved_endpoint(model))
+        }
         return replace(self, endpoints=urls)
 
     @property
@@ -73,7 +77,8 @@ class GridSpec:
 
     @property
     def patterns(self) -> Mapping[str, Pattern]:
-        """Every pattern by name, the grid's own with the kit's; peers are behind the link that the grid says, or a socket."""
+        """Every pattern by name, the grid's own with the kit's; peers are behind the link that the
+        grid says, or a socket."""
         return {**PATTERNS, A2A.name: a2a_over(self.link), **self.own.patterns}
 
     @property
@@ -134,8 +139,12 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         raise DataError(faults.in_order()[0])
     grid = build_value(Grid, source, extra={"name": source.value.get("name", path.stem)})
     if model is not None:
-        models = dict.fromkeys((grid.baseline["model"], model) if "model" in grid.baseline else (model,))
-        grid = grid.model_copy(update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None})
+        models = dict.fromkeys(
+            (grid.baseline["model"], model) if "model" in grid.baseline else (model,)
+        )
+        grid = grid.model_copy(
+            update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None}
+        )
     if grid.cassette is not None:
         file = beside(grid.cassette.file, path)
         here = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
@@ -153,7 +162,11 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
 
 
 def make_spec(
-    grid: Grid, deck: Deck, source: Source, cases: Callable[[Sequence[str]], Iterable[Case]], own: OwnParts = NONE
+    grid: Grid,
+    deck: Deck,
+    source: Source,
+    cases: Callable[[Sequence[str]], Iterable[Case]],
+    own: OwnParts = NONE,
 ) -> GridSpec:
     """The grid with all it names. `cases` gives them for the sub-agents there are. Raises DataError."""
     deck = _with_models(deck, grid, source, own.models)
@@ -165,7 +178,9 @@ def make_spec(
     wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
     spec = replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
     if not spec.cases:
-        raise DataError(f"{source.at('cases')}: no case to play; write one a line, or take more of them")
+        raise DataError(
+            f"{source.at('cases')}: no case to play; write one a line, or take more of them"
+        )
     return spec
 
 
@@ -179,17 +194,34 @@ def build_value(model: type[V], source: Source, *path: str | int, extra: dict[st
 
 
 def _with_models(deck: Deck, grid: Grid, source: Source, more: Mapping[str, ModelSpec]) -> Deck:
-    """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in every simulated one."""
-    own = {**{key: build_value(ModelSpec, source, "specs", key, extra={"key": key}) for key in grid.specs}, **more}
-    models = {OFFLINE.key: OFFLINE, **load_models(HOME / "cards" / "models.yaml"), **deck.models, **own}
-    seeded = {key: model.model_copy(update={"seed": grid.seed}) if model.law else model for key, model in models.items()}
+    """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in
+    every simulated one."""
+    own = {
+        **{
+            key: build_value(ModelSpec, source, "specs", key, extra={"key": key})
+            for key in grid.specs
+        },
+        **more,
+    }
+    models = {
+        OFFLINE.key: OFFLINE,
+        **load_models(HOME / "cards" / "models.yaml"),
+        **deck.models,
+        **own,
+    }
+    seeded = {
+        key: model.model_copy(update={"seed": grid.seed}) if model.law else model
+        for key, model in models.items()
+    }
     return replace(deck, models=Registry("model", seeded))
 
 
 def _check_names(spec: GridSpec, source: Source) -> None:
     grid, models = spec.grid, spec.deck.models
     if grid.others is not None and grid.others not in models:
-        raise DataError(f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}")
+        raise DataError(
+            f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}"
+        )
     for names, noun, registry in (
         ("models", "model", models),
         ("patterns", "pattern", {**PATTERNS, **spec.own.patterns}),
@@ -198,27 +230,39 @@ def _check_names(spec: GridSpec, source: Source) -> None:
     ):
         for place, name in enumerate(getattr(grid, names)):
             if name not in registry:
-                raise DataError(f"{source.at(names, place)}: unknown {noun} {name!r}: {nearest(name, registry)}")
+                raise DataError(
+                    f"{source.at(names, place)}: unknown {noun} {name!r}: {nearest(name, registry)}"
+                )
     ways = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     for axis, name in grid.baseline.items():
         if axis not in ways:
-            raise DataError(f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}")
+            raise DataError(
+                f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}"
+            )
         if name not in ways[axis]:
-            raise DataError(f"{source.at('baseline', axis)}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
+            raise DataError(
+                f"{source.at('baseline', axis)}: unknown {axis} {name!r}: {nearest(name, ways[axis])}"
+            )
 
 
 def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
     """What a judge goes by. Raises DataError where its name, its model or its rubric cannot be used."""
     judge, models, rubrics = spec.grid.judges[name], spec.deck.models, spec.deck.rubrics
     if name in spec.scorers or name in MEASURES:
-        raise DataError(f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own")
+        raise DataError(
+            f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own"
+        )
     if judge.model not in models:
         place = source.at("judges", name, "model")
         raise DataError(f"{place}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
     if models[judge.model].provider in _KINDS:
-        raise DataError(f"{source.at('judges', name, 'model')}: {judge.model!r} is no language model: it has no verdict to give")
+        raise DataError(
+            f"{source.at('judges', name, 'model')}: {judge.model!r} is no language model: it has no verdict to give"
+        )
     if judge.rubric in rubrics:
-        return Rubric(id=judge.rubric, version=rubrics[judge.rubric].version, text=rubrics[judge.rubric].text)
+        return Rubric(
+            id=judge.rubric, version=rubrics[judge.rubric].version, text=rubrics[judge.rubric].text
+        )
     try:
         return read_rubric(judge.rubric)
     except DataError as error:
@@ -229,16 +273,24 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
     blocks: dict[str, Block] = dict(deck.blocks)
     for block, text in grid.prompts[prompt].items():
         if block not in blocks:
-            raise DataError(f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}")
-        blocks[block] = blocks[block].model_copy(update={"flag": None} if text is True else {"text": text})
+            raise DataError(
+                f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}"
+            )
+        blocks[block] = blocks[block].model_copy(
+            update={"flag": None} if text is True else {"text": text}
+        )
     fields = deck.settings.model_dump(mode="json")
     changes: dict[str, Any] = {
-        field: {**fields[field], **value} if isinstance(value, dict) and isinstance(fields.get(field), dict) else value
+        field: {**fields[field], **value}
+        if isinstance(value, dict) and isinstance(fields.get(field), dict)
+        else value
         for field, value in grid.settings[setting].items()
     }
     settings = deck.settings
     if changes:
-        settings = build_value(DeckSettings, source, "settings", setting, extra={**fields, **changes})
+        settings = build_value(
+            DeckSettings, source, "settings", setting, extra={**fields, **changes}
+        )
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
 
 
@@ -253,9 +305,16 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
     first: dict[str, str] = {}
     for part in grid.cases:
         file = beside(part.file, path)
-        for case in islice(read_cases(file, agents), 0, None if part.take is None else part.take * part.every, part.every):
+        for case in islice(
+            read_cases(file, agents),
+            0,
+            None if part.take is None else part.take * part.every,
+            part.every,
+        ):
             if case.id in first:
-                raise DataError(f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id")
+                raise DataError(
+                    f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id"
+                )
             first[case.id] = str(file)
             yield case
 
@@ -269,4 +328,6 @@ def beside(name: str, path: Path) -> Path:
 def digest(*parts: object) -> str:
     """A short name for values: equal for equal ones, on every machine."""
     plain = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
-    return hashlib.sha256(json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).encode()).hexdigest()[:32]
+    return hashlib.sha256(
+        json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).encode()
+    ).hexdigest()[:32]

@@ -1,4 +1,5 @@
-"""The hops of a turn: what its calls to agents elsewhere took, and what was spent there, as figures of a cell and of a report."""
+"""The hops of a turn: what its calls to agents elsewhere took, and what was spent there, as figures
+of a cell and of a report."""
 
 from collections.abc import Iterable, Sequence
 
@@ -19,7 +20,8 @@ def hops_of(events: Iterable[Event]) -> list[Hop]:
 
 
 def hop_counts(hops: Sequence[Hop]) -> Figures:
-    """What hops carried and what the peers spent, by name; None where a peer is silent. What a cell costs is counted in calls."""
+    """What hops carried and what the peers spent, by name; None where a peer is silent. What a cell
+    costs is counted in calls."""
     size = model_calls = input_tokens = output_tokens = 0
     cost: float | None = None
     silent = False
@@ -45,7 +47,8 @@ def hop_counts(hops: Sequence[Hop]) -> Figures:
 
 
 def hop_times(hops: Sequence[Hop]) -> Figures:
-    """What the same took, hops that were under way together added up; None where a peer does not say how long it worked."""
+    """What the same took, hops that were under way together added up; None where a peer does not
+    say how long it worked."""
     crossing = writing = work = 0.0
     silent = False
     for hop in hops:

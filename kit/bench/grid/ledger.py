@@ -1,4 +1,5 @@
-"""The ledger of a grid: finished cells by key in one SQLite file, so that a run goes on where the last one was killed."""
+"""The ledger of a grid: finished cells by key in one SQLite file, so that a run goes on where the
+last one was killed."""
 
 import sqlite3
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -12,7 +13,8 @@ _TABLES = """
 CREATE TABLE IF NOT EXISTS cells (
   key TEXT PRIMARY KEY, run INTEGER NOT NULL, lines TEXT NOT NULL, timing TEXT NOT NULL, cost REAL
 ) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, run INTEGER NOT NULL, line TEXT NOT NULL, cost REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, run INTEGER NOT NULL, line TEXT NOT NULL,
+  cost REAL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NULL);
 """
 
@@ -80,16 +82,22 @@ class Ledger:
             self._write(f"DELETE FROM {table} WHERE true = ?", [(1,)])
 
     def keep(self, cells: Collection[FinishedCell]) -> None:
-        """Commits cells together; one that is scored already stays as it is, and what was paid for a failed one stays paid."""
+        """Commits cells together; one that is scored already stays as it is, and what was paid for
+        a failed one stays paid."""
         scored = [(cell.key, self.run, *cell[1:4]) for cell in cells if cell.error_class is None]
-        failed = [(cell.key, self.run, cell.lines, cell.cost) for cell in cells if cell.error_class is not None]
+        failed = [
+            (cell.key, self.run, cell.lines, cell.cost)
+            for cell in cells
+            if cell.error_class is not None
+        ]
         if scored:
             self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored)
         if failed:
             self._write(_KEEP_FAILURE, failed)
 
     def lines(self, column: str, keys: Sequence[str]) -> Iterator[str]:
-        """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those not scored are left out."""
+        """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those
+        not scored are left out."""
         for start in range(0, len(keys), AT_ONCE):
             part = keys[start : start + AT_ONCE]
             sql = f"SELECT key, {column} FROM cells WHERE key IN ({','.join('?' * len(part))})"
@@ -98,12 +106,16 @@ class Ledger:
 
     def failures(self) -> Mapping[str, str]:
         """Key -> the line of a cell that failed and is not scored yet."""
-        return dict(self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)"))
+        return dict(
+            self._read("SELECT key, line FROM failures WHERE key NOT IN (SELECT key FROM cells)")
+        )
 
     def cost(self, keys: Iterable[str]) -> float:
         """Dollars spent on these cells, failed attempts too, as far as prices are known."""
         selection = set(keys)
-        rows = self._read("SELECT key, cost FROM cells WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0")
+        rows = self._read(
+            "SELECT key, cost FROM cells WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0"
+        )
         return sum(cost for key, cost in rows if key in selection)
 
     def provenance(self) -> Mapping[int, str]:
@@ -137,9 +149,13 @@ class Ledger:
         problem = f"the ledger {self.path} cannot be used ({error}): "
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
-            return DataError(f"{problem}make room on its disk and run the grid again; {self.count:,} finished cells are kept")
+            return DataError(
+                f"{problem}make room on its disk and run the grid again; {self.count:,} finished cells are kept"
+            )
         if code == sqlite3.SQLITE_BUSY:
-            return DataError(f"{problem}another run writes to it; wait for that one, or choose another folder")
+            return DataError(
+                f"{problem}another run writes to it; wait for that one, or choose another folder"
+            )
         if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
             return DataError(f"{problem}it is no ledger; move it away, or choose another folder")
         return DataError(f"{problem}choose a folder this user may write to")

@@ -41,15 +41,20 @@ NOTHING = Judgement()
 
 
 class Opener(Protocol):
-    """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it crosses to other processes."""
+    """Opens a kit: kit.wire.open_kit with its settings filled in. It must survive pickling, for it
+    crosses to other processes."""
 
-    def __call__(self, *, models: Models, deck: Deck, faults: bool) -> AbstractAsyncContextManager[Kit]: ...
+    def __call__(
+        self, *, models: Models, deck: Deck, faults: bool
+    ) -> AbstractAsyncContextManager[Kit]: ...
 
 
 class Player:
     """Opens each kit when its first cell comes; `close` closes them all. It belongs to one event loop."""
 
-    def __init__(self, spec: GridSpec, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn):
+    def __init__(
+        self, spec: GridSpec, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn
+    ):
         self._spec, self._open, self.run = spec, opener, run
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
@@ -68,16 +73,25 @@ class Player:
         self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
     async def play(
-        self, cells: Iterable[Cell], keep: Callable[[FinishedCell], object], go_on: Callable[[], bool] | None = None
+        self,
+        cells: Iterable[Cell],
+        keep: Callable[[FinishedCell], object],
+        go_on: Callable[[], bool] | None = None,
     ) -> None:
-        """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no order.
+        """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no
+        order.
 
-        Every way is bound before the first cell is played. No further cell is begun once `go_on` says no. What one cell raises
-        ends all of them.
+        Every way is bound before the first cell is played. No further cell is begun once `go_on`
+        says no. What one cell raises ends all of them.
         """
         cells = list(cells)
-        for cell in {(cell.model, cell.prompt, cell.setting, cell.pattern): cell for cell in cells}.values():
-            await self.host(cell, faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults))
+        for cell in {
+            (cell.model, cell.prompt, cell.setting, cell.pattern): cell for cell in cells
+        }.values():
+            await self.host(
+                cell,
+                faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults),
+            )
         await self._bind_judges()
         queue = iter(cells)
 
@@ -111,8 +125,16 @@ class Player:
             raise
         except Exception as error:
             case = self._spec.cases[cell.case]
-            error_class = "kit" if status_of(error) is None else class_of(error)  # a judge's endpoint may fail, too
-            return self._failed(cell, case, error_class, "".join(traceback.format_exception_only(error)).strip(), None)
+            error_class = (
+                "kit" if status_of(error) is None else class_of(error)
+            )  # a judge's endpoint may fail, too
+            return self._failed(
+                cell,
+                case,
+                error_class,
+                "".join(traceback.format_exception_only(error)).strip(),
+                None,
+            )
 
     async def _cell(self, cell: Cell) -> FinishedCell:
         faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
@@ -120,7 +142,9 @@ class Player:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
         store = SqliteStore(":memory:") if case.live else self.store
-        cassette = host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
+        cassette = (
+            host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
+        )
         if case.live or cassette is not None:
             host = replace(host, store=store, cassette=cassette)
         pattern = self._patterns[cell.pattern]
@@ -129,7 +153,14 @@ class Player:
         landed: set[Fault] = set()
         began, wall = time.process_time(), time.perf_counter()
         turns = await run_case(
-            case, host, pattern, session=cell.key, repeat=cell.repeat, tools=self._tools, run=self.run, landed=landed
+            case,
+            host,
+            pattern,
+            session=cell.key,
+            repeat=cell.repeat,
+            tools=self._tools,
+            run=self.run,
+            landed=landed,
         )
         cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
@@ -139,14 +170,19 @@ class Player:
         if self._traces is not None:
             for (_, reply), record in zip(turns, records, strict=True):
                 self._traces.end_turn(record, reply.events, ())
-        if self._kinds[cell.model] == "measured" and (error := error_of([reply for _, reply in turns], faults=bool(case.faults))):
+        if self._kinds[cell.model] == "measured" and (
+            error := error_of([reply for _, reply in turns], faults=bool(case.faults))
+        ):
             return self._failed(cell, case, *error, dollars)
         void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
         timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
-            timing["turns"] = [_times(*turn) for turn in zip(records, (hops_of(reply.events) for _, reply in turns), strict=True)]
+            timing["turns"] = [
+                _times(*turn)
+                for turn in zip(records, (hops_of(reply.events) for _, reply in turns), strict=True)
+            ]
         return await self._judged_cell(cell, case, void, turns, records, timing, dollars)
 
     async def _judged_cell(
@@ -162,13 +198,23 @@ class Player:
         """The end of a cell that is a sample, if every judge has a verdict on it."""
         judgements, judging = [NOTHING] * len(turns), NOTHING.usage
         if self._spec.grid.judges and not void:
-            judgements = await self._judges.judge(cell, case, [observation for observation, _ in turns])
+            judgements = await self._judges.judge(
+                cell, case, [observation for observation, _ in turns]
+            )
             judging = total(one.usage for one in judgements)
             if (loss := judgements[-1].loss) is not None:
                 return self._failed(cell, case, *loss[:2], dollars, judging, loss[2])
         scores = [await self._scores(case, observation) for observation, _ in turns]
-        lines = [self._line(cell, case, void, *turn) for turn in zip(turns, records, scores, judgements, strict=True)]
-        return FinishedCell(cell.key, "".join(lines), json.dumps(timing) + "\n", _sum((dollars, self._cost(judging))))
+        lines = [
+            self._line(cell, case, void, *turn)
+            for turn in zip(turns, records, scores, judgements, strict=True)
+        ]
+        return FinishedCell(
+            cell.key,
+            "".join(lines),
+            json.dumps(timing) + "\n",
+            _sum((dollars, self._cost(judging))),
+        )
 
     def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
         """What every line of a cell begins with."""
@@ -195,9 +241,17 @@ class Player:
     ) -> FinishedCell:
         """The end of a cell that is no sample; what it cost stays spent."""
         turns = sum(not ask.skip for ask in case.turns)
-        row = {**self._names(cell, case), "domain": case.domain, "turns": turns, "error_class": error_class, "error": error}
+        row = {
+            **self._names(cell, case),
+            "domain": case.domain,
+            "turns": turns,
+            "error_class": error_class,
+            "error": error,
+        }
         line = json.dumps({**row, "cost": dollars, **bill(judging), "cell": cell.key}) + "\n"
-        return FinishedCell(cell.key, line, "", _sum((dollars, self._cost(judging))), error_class, judge)
+        return FinishedCell(
+            cell.key, line, "", _sum((dollars, self._cost(judging))), error_class, judge
+        )
 
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
         """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
@@ -206,7 +260,9 @@ class Player:
             kit = await self._kit(cell, faults=faults)
             team = kit.stages.team(self._patterns[cell.pattern])
             if self._spec.grid.sub_agents == "stubs":
-                team = team.with_agents({card.id: Stub(card) for card in team.orchestrator.sub_cards.values()})
+                team = team.with_agents(
+                    {card.id: Stub(card) for card in team.orchestrator.sub_cards.values()}
+                )
             self._hosts[key] = replace(kit, team=team, store=self.store)
         return self._hosts[key]
 
@@ -219,15 +275,25 @@ class Player:
                 if self._spec.grid.sub_agents != "world":
                     deck = with_simulated_tools(deck)
                 lead, others = deck.settings.orchestrator, self._spec.grid.others
-                models = cell.model if others is None else {lead: cell.model, "*": others, "helper": others}
+                models = (
+                    cell.model
+                    if others is None
+                    else {lead: cell.model, "*": others, "helper": others}
+                )
                 context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)
-        contexts = {name: self._open(models=one.model, deck=deck, faults=False) for name, one in self._spec.grid.judges.items()}
-        self._judges = Judges(self._spec, {name: await self._stack.enter_async_context(one) for name, one in contexts.items()})
+        contexts = {
+            name: self._open(models=one.model, deck=deck, faults=False)
+            for name, one in self._spec.grid.judges.items()
+        }
+        self._judges = Judges(
+            self._spec,
+            {name: await self._stack.enter_async_context(one) for name, one in contexts.items()},
+        )
 
     def _cost(self, record: TurnRecord | Usage) -> float | None:
         """What a turn, or its judges, count for against the limit."""
@@ -237,7 +303,11 @@ class Player:
         return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
 
     def _record(self, store: TransientStore | SqliteStore, reply: Reply) -> TurnRecord:
-        record = store.take(reply.turn_id) if isinstance(store, TransientStore) else store.turn(reply.turn_id)
+        record = (
+            store.take(reply.turn_id)
+            if isinstance(store, TransientStore)
+            else store.turn(reply.turn_id)
+        )
         return cast(TurnRecord, record)
 
     async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None]:
@@ -290,7 +360,14 @@ def _sum(dollars: Iterable[float | None]) -> float | None:
 
 
 def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
-    """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of its calls elsewhere."""
-    times = {"seconds": record.seconds, "ttft": record.ttft, "routing_seconds": record.measures.routing}
-    rounded = {name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()}
+    """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of
+    its calls elsewhere."""
+    times = {
+        "seconds": record.seconds,
+        "ttft": record.ttft,
+        "routing_seconds": record.measures.routing,
+    }
+    rounded = {
+        name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()
+    }
     return rounded | hop_times(hops) if hops else rounded

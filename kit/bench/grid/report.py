@@ -4,8 +4,22 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from kit.bench.grid.comparison import QUALITY, Comparison, Row, Summary, compare, standings, summarise
-from kit.bench.grid.failures import CellCount, count_cells, failed_words, failure_lines, read_failures
+from kit.bench.grid.comparison import (
+    QUALITY,
+    Comparison,
+    Row,
+    Summary,
+    compare,
+    standings,
+    summarise,
+)
+from kit.bench.grid.failures import (
+    CellCount,
+    count_cells,
+    failed_words,
+    failure_lines,
+    read_failures,
+)
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
 from kit.bench.grid.results import AXES, Results, tidy
@@ -18,11 +32,16 @@ REPORT = "report.md"
 
 
 def report(spec: GridSpec, run: Run) -> str:
-    """The report in Markdown; also written as report.md into the grid's folder. Every line of a simulated model says so."""
+    """The report in Markdown; also written as report.md into the grid's folder. Every line of a
+    simulated model says so."""
     grid, rows, failures = spec.grid, Results(run.folder), read_failures(run.folder)
     ways, verdicts = compare_ways(spec, rows, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
-    lost = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})" if failures else ""
+    lost = (
+        f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
+        if failures
+        else ""
+    )
     missing = run.total - run.before - run.done - run.failed
     state = f"; stopped early, {missing:,} cells are missing" if missing else ""
     state += f": {run.stopped}" if run.stopped else ""
@@ -30,11 +49,24 @@ def report(spec: GridSpec, run: Run) -> str:
         f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
-    parts = [head, "## Ways", _list(ways), *_impossible(spec), *_hops(spec, rows, failures), *_judges(spec, rows, failures)]
+    parts = [
+        head,
+        "## Ways",
+        _list(ways),
+        *_impossible(spec),
+        *_hops(spec, rows, failures),
+        *_judges(spec, rows, failures),
+    ]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
-        parts += ["## Failed cells", sentence, _list(failure_lines(failures, axes(chain(rows, failures))))]
-    lost_ways = [f"{way}: no verdict, {count}" for way, count in unscored(ways, rows, failures).items()]
+        parts += [
+            "## Failed cells",
+            sentence,
+            _list(failure_lines(failures, axes(chain(rows, failures)))),
+        ]
+    lost_ways = [
+        f"{way}: no verdict, {count}" for way, count in unscored(ways, rows, failures).items()
+    ]
     if verdicts or (grid.baseline and (failures or missing)):
         parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways])]
     if QUALITY in grid.verdicts:
@@ -57,16 +89,22 @@ def compare_ways(
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing)
     others = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
-    played = any(all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures))
+    played = any(
+        all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures)
+    )
     comparable = others and played and len(ways) > len(names)
     return ways, compare(tidy(rows, names, failures), others, differing) if comparable else []
 
 
-def unscored(ways: Iterable[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]) -> dict[str, CellCount]:
+def unscored(
+    ways: Iterable[Summary], rows: Sequence[Row] | Results, failures: Sequence[Row]
+) -> dict[str, CellCount]:
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
-    counts = count_cells(chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures)))
+    counts = count_cells(
+        chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures))
+    )
     scored = {tuple(way.way.values()) for way in ways}
     return {" / ".join(way): count for way, count in sorted(counts.items()) if way not in scored}
 
@@ -74,7 +112,11 @@ def unscored(ways: Iterable[Summary], rows: Sequence[Row] | Results, failures: S
 def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
     ways = {tuple(row[axis] for axis in AXES) for row in rows}
-    return [axis for place, axis in enumerate(AXES) if axis == "model" or len({way[place] for way in ways}) > 1]
+    return [
+        axis
+        for place, axis in enumerate(AXES)
+        if axis == "model" or len({way[place] for way in ways}) > 1
+    ]
 
 
 def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:
@@ -103,10 +145,14 @@ def _impossible(spec: GridSpec) -> list[str]:
     """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
     lead = spec.deck.settings.orchestrator
     every = (fault for faults in spec.faults.values() for fault in faults)
-    names = dict.fromkeys(str(fault) for fault in every if fault.needs_agent and fault.where != lead)
+    names = dict.fromkeys(
+        str(fault) for fault in every if fault.needs_agent and fault.where != lead
+    )
     if "monolith" not in spec.grid.patterns or not names:
         return []
-    return [f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."]
+    return [
+        f"The monolith asks nobody, so no sub-agent fails in it: {', '.join(names)} did not happen there."
+    ]
 
 
 def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> list[str]:
@@ -124,7 +170,10 @@ def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> lis
     ]
     tokens = f"{sums['input_tokens']:,} tokens in and {sums['output_tokens']:,} out"
     dollars = f"${sums['cost']:,.4f} beside ${sums['turns']:,.4f} for the turns, as far as prices are known"
-    return ["## Judges", _list([*lines, f"{many(sums['model_calls'], 'call')}, {tokens}, {dollars}"])]
+    return [
+        "## Judges",
+        _list([*lines, f"{many(sums['model_calls'], 'call')}, {tokens}, {dollars}"]),
+    ]
 
 
 def _list(items: Iterable[object]) -> str:

@@ -14,8 +14,15 @@ from kit.core.errors import DataError
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
 COUNTS = ("model_calls", "input_tokens", "output_tokens", "cost")
-PEER_MEASURES = ("hops", "hop_bytes", "hop_ms", "hop_writing_ms", *(f"peer_{name}" for name in ("seconds", *COUNTS)))
-"""What is counted of calls to agents that are elsewhere, over their hops: what crossing took, and what was spent over there."""
+PEER_MEASURES = (
+    "hops",
+    "hop_bytes",
+    "hop_ms",
+    "hop_writing_ms",
+    *(f"peer_{name}" for name in ("seconds", *COUNTS)),
+)
+"""What is counted of calls to agents that are elsewhere, over their hops: what crossing took, and
+what was spent over there."""
 MEASURES = ("seconds", "ttft", "routing_seconds", *COUNTS, *PEER_MEASURES)
 """What is counted beside the scores; seconds by the turn's own clock."""
 _NO_PEER = dict.fromkeys(PEER_MEASURES, 0)
@@ -28,10 +35,12 @@ _NAMES = frozenset((*AXES, "kind", "case", "domain", "status"))
 
 @dataclass(frozen=True)
 class Results:
-    """The results in a folder, read anew each time they are gone through: a hundred thousand cells need no memory.
+    """The results in a folder, read anew each time they are gone through: a hundred thousand cells
+    need no memory.
 
-    One dict for each scored turn, in the order of the file; seconds of a real clock come from timings.jsonl beside it. Going
-    through them raises DataError, with file and line, for what a grid did not write.
+    One dict for each scored turn, in the order of the file; seconds of a real clock come from
+    timings.jsonl beside it. Going through them raises DataError, with file and line, for what a
+    grid did not write.
     """
 
     folder: Path
@@ -69,7 +78,9 @@ class _Timings:
             self._place += 1
             return dict(self._line["turns"][self._place - 1])
         except (StopIteration, LookupError, TypeError, ValueError) as error:
-            raise DataError(f"timings.jsonl of {self._folder} lacks a turn of cell {cell}; run the grid again") from error
+            raise DataError(
+                f"timings.jsonl of {self._folder} lacks a turn of cell {cell}; run the grid again"
+            ) from error
 
 
 def read_results(folder: Path) -> list[dict[str, Any]]:
@@ -87,9 +98,14 @@ def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, 1):
                 row = _row(line, fields, f"{path}:{number}")
-                yield {name: words.setdefault(value, value) if name in _NAMES else value for name, value in row.items()}
+                yield {
+                    name: words.setdefault(value, value) if name in _NAMES else value
+                    for name, value in row.items()
+                }
     except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"cannot read the results of {path}: run the grid first, or name the folder it wrote to") from error
+        raise DataError(
+            f"cannot read the results of {path}: run the grid first, or name the folder it wrote to"
+        ) from error
 
 
 def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
@@ -100,11 +116,15 @@ def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
         return row
     except (ValueError, KeyError, TypeError) as error:
         lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
-        raise DataError(f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew") from error
+        raise DataError(
+            f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew"
+        ) from error
 
 
 def tidy(
-    rows: Iterable[Mapping[str, Any]], names: Sequence[str], failures: Iterable[Mapping[str, Any]] = ()
+    rows: Iterable[Mapping[str, Any]],
+    names: Sequence[str],
+    failures: Iterable[Mapping[str, Any]] = (),
 ) -> Iterator[dict[str, Any]]:
     """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them, one at a time.
 
@@ -114,7 +134,9 @@ def tidy(
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
         elsewhere = {} if "hops" in row else _NO_PEER
         for name in names:
-            value = row.get(name, elsewhere.get(name)) if name in MEASURES else row["scores"].get(name)
+            value = (
+                row.get(name, elsewhere.get(name)) if name in MEASURES else row["scores"].get(name)
+            )
             yield {**common, "scorer": name, "value": None if "void" in row else value}
     for row in failures:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}

@@ -20,7 +20,12 @@ from kit.bench.grid.provenance import provenance
 from kit.bench.grid.workers import play
 from kit.core.errors import DataError
 
-RESULTS, TIMINGS, PROVENANCE, LEDGER = "results.jsonl", "timings.jsonl", "provenance.json", "ledger.db"
+RESULTS, TIMINGS, PROVENANCE, LEDGER = (
+    "results.jsonl",
+    "timings.jsonl",
+    "provenance.json",
+    "ledger.db",
+)
 TRACES = "traces.db"
 Progress = Callable[[int, int], object]
 """Told how many cells are done, and of how many."""
@@ -60,18 +65,23 @@ def run_grid(
     traces: bool = False,
     on: str | None = None,
 ) -> Run:
-    """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl, timings.jsonl and provenance.json.
+    """Plays the cells that are not in the folder's ledger yet, and writes results.jsonl,
+    timings.jsonl and provenance.json.
 
-    The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the stand-in: not on when, in how
-    many processes, how many at a time or in how many runs its cells were played. It is written when the run ends, whole or at a
-    limit, from all finished cells. No further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
-    traces.db, a store like the app's. `on`, the address of a Dask cluster, plays them there. Blocks; call it in a thread where a
-    loop runs. Raises DataError when the ledger or a file cannot be written, and whatever opening a kit raises.
+    The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the
+    stand-in: not on when, in how many processes, how many at a time or in how many runs its cells
+    were played. It is written when the run ends, whole or at a limit, from all finished cells. No
+    further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
+    traces.db, a store like the app's. `on`, the address of a Dask cluster, plays them there.
+    Blocks; call it in a thread where a loop runs. Raises DataError when the ledger or a file cannot
+    be written, and whatever opening a kit raises.
     """
     with closing(Ledger(folder / LEDGER)) as ledger:
         all_cells = list(cells(spec))
         cassette = spec.grid.cassette
-        if cassette is not None and (cassette.mode != "record" or spec.virtual or not Path(cassette.file).exists()):
+        if cassette is not None and (
+            cassette.mode != "record" or spec.virtual or not Path(cassette.file).exists()
+        ):
             ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
         todo = [cell for cell in all_cells if cell.key not in finished]
@@ -83,16 +93,30 @@ def run_grid(
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
             grid_to_play = replace(spec, traces=folder / TRACES) if traces else spec
-            play_cells = partial(play, workers=workers if cassette is None else 1) if on is None else _cluster(on, grid_to_play)
-            play_cells(grid_to_play, todo, opener, tally.keep, lambda: tally.go_on() and (go_on is None or go_on()))
+            play_cells = (
+                partial(play, workers=workers if cassette is None else 1)
+                if on is None
+                else _cluster(on, grid_to_play)
+            )
+            play_cells(
+                grid_to_play,
+                todo,
+                opener,
+                tally.keep,
+                lambda: tally.go_on() and (go_on is None or go_on()),
+            )
         write(folder, spec, all_cells, ledger)
         failed = len(ledger.failures().keys() & {cell.key for cell in all_cells})
-        return Run(folder, len(all_cells), before, tally.count, tally.dollars, failed, tally.stopped)
+        return Run(
+            folder, len(all_cells), before, tally.count, tally.dollars, failed, tally.stopped
+        )
 
 
 def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
     if spec.grid.cassette is not None or spec.traces is not None:
-        raise DataError("recordings and traces are kept on this machine: play a grid with them here, or on a cluster without")
+        raise DataError(
+            "recordings and traces are kept on this machine: play a grid with them here, or on a cluster without"
+        )
     from kit.bench.grid.cluster import play_on_cluster  # no other grid pays for it
 
     return partial(play_on_cluster, address)
@@ -110,7 +134,13 @@ class _Tally:
         limit: float | None,
         progress: Progress | None,
     ):
-        self._ledger, self._models, self._before, self._limit, self._progress = ledger, models, before, limit, progress
+        self._ledger, self._models, self._before, self._limit, self._progress = (
+            ledger,
+            models,
+            before,
+            limit,
+            progress,
+        )
         self._hopeless: Counter[tuple[str, str]] = Counter()
         self.count, self._failed, self.dollars, self.stopped = 0, 0, dollars, ""
 
@@ -136,7 +166,8 @@ class _Tally:
 
 
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
-    """The files of scored and failed cells, in order, each file whole or not at all. Raises DataError where there is no room."""
+    """The files of scored and failed cells, in order, each file whole or not at all. Raises
+    DataError where there is no room."""
     order, grid = [cell.key for cell in all_cells], spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
@@ -161,7 +192,8 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
     except OSError as error:
         raise DataError(
-            f"the results cannot be written to {folder}: {error.strerror or error}; make room there and run the grid again: "
+            f"the results cannot be written to {folder}: {error.strerror or error}; make room "
+            f"there and run the grid again: "
             f"{ledger.count:,} finished cells are kept"
         ) from error
 
@@ -193,7 +225,12 @@ class Bar:
         pace = (count - self._first) / max(1e-9, now - self._began)
         remaining = f", {(total - count) / pace:,.0f} s left" if pace and count < total else ""
         bar = "█" * full + "░" * (self.WIDTH - full)
-        print(f"\r{bar} {count:,} of {total:,} cells, {pace:,.0f} a second{remaining}\x1b[K", end="", file=sys.stderr, flush=True)
+        print(
+            f"\r{bar} {count:,} of {total:,} cells, {pace:,.0f} a second{remaining}\x1b[K",
+            end="",
+            file=sys.stderr,
+            flush=True,
+        )
 
     def __enter__(self) -> Self:
         return self

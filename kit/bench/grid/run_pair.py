@@ -15,11 +15,12 @@ _SAME = {"cases": "other case files", "judges": "other judges"}
 
 
 def compare_runs(before: Path, after: Path, measures: Sequence[str] = ()) -> list[Comparison]:
-    """Every way of the second run beside the same way of the first; `measures` are scorers and measures, the first run's verdicts
-    when none is named. On an axis where the runs differ each must have one value: that is what is compared.
+    """Every way of the second run beside the same way of the first; `measures` are scorers and
+    measures, the first run's verdicts when none is named. On an axis where the runs differ each
+    must have one value: that is what is compared.
 
-    Raises DataError for folders without results, for runs over other case files or by other judges, and for ways that cannot be
-    told apart.
+    Raises DataError for folders without results, for runs over other case files or by other judges,
+    and for ways that cannot be told apart.
     """
     runs = {"before": read_run(before), "after": read_run(after)}
     _check_inputs(runs["before"], runs["after"])
@@ -37,7 +38,8 @@ def _check_inputs(before: StoredRun, after: StoredRun) -> None:
         if first is None or first != second:
             known = f"{first or 'unknown'} and {second or 'unknown'}"
             raise DataError(
-                f"{before.folder} and {after.folder} cannot be compared: they were played over {words} ({name} {known}); "
+                f"{before.folder} and {after.folder} cannot be compared: they were played over "
+                f"{words} ({name} {known}); "
                 "play both again with the same ones"
             )
 
@@ -45,13 +47,16 @@ def _check_inputs(before: StoredRun, after: StoredRun) -> None:
 def _shared_axes(rows: Sequence[dict[str, Any]]) -> list[str]:
     shared: list[str] = []
     for axis in AXES:
-        first, second = ({row[axis] for row in rows if row["run"] == run} for run in ("before", "after"))
+        first, second = (
+            {row[axis] for row in rows if row["run"] == run} for run in ("before", "after")
+        )
         if len(first | second) == 1:
             continue
         if first == second:
             shared.append(axis)
         elif len(first) > 1 or len(second) > 1:
             raise DataError(
-                f"the runs have other {axis}s, {sorted(first)} and {sorted(second)}: play both with one, or with the same"
+                f"the runs have other {axis}s, {sorted(first)} and {sorted(second)}: play both "
+                f"with one, or with the same"
             )
     return shared

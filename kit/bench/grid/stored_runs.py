@@ -44,7 +44,8 @@ class StoredRun(Value):
 def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
     """Key -> run, and a sentence for each folder whose provenance cannot be read.
 
-    Roots in their order, the newest results first. The key is the folder's path below its root; of two alike the first counts.
+    Roots in their order, the newest results first. The key is the folder's path below its root; of
+    two alike the first counts.
     """
     runs: dict[str, StoredRun] = {}
     broken: list[str] = []
@@ -67,7 +68,9 @@ def read_run(folder: Path) -> StoredRun:
     path = folder / PROVENANCE
     try:
         provenance: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
-        runs = tuple(run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0])))
+        runs = tuple(
+            run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0]))
+        )
         last, grid = runs[-1], provenance.get("grid", {})
         return StoredRun(
             folder=folder,
@@ -81,4 +84,6 @@ def read_run(folder: Path) -> StoredRun:
             runs=runs,
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: no provenance of a grid; run the grid again, it writes the file anew") from error
+        raise DataError(
+            f"{path}: no provenance of a grid; run the grid again, it writes the file anew"
+        ) from error

@@ -26,14 +26,24 @@ GoOn = Callable[[], bool]
 """Says whether another cell may begin."""
 
 
-def play(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int | None) -> None:
-    """Plays all cells; `workers` None is one a core where time is virtual and there is enough to do, else none but this process.
+def play(
+    spec: GridSpec,
+    cells: Sequence[Cell],
+    opener: Opener,
+    keep: Keep,
+    go_on: GoOn,
+    workers: int | None,
+) -> None:
+    """Plays all cells; `workers` None is one a core where time is virtual and there is enough to
+    do, else none but this process.
 
     No further cell is begun once `go_on` says no; those in flight are kept.
     """
     if workers is None:
         workers = cores() if spec.virtual and len(cells) >= WORTH else 1
-    if workers > 1 and not any(model.limits != NO_LIMITS for model in spec.every_model.values()):  # one gate is in one process
+    if workers > 1 and not any(
+        model.limits != NO_LIMITS for model in spec.every_model.values()
+    ):  # one gate is in one process
         _with_workers(spec, cells, opener, keep, go_on, workers)
     else:
         play_here(spec, cells, opener, keep, go_on)
@@ -44,7 +54,9 @@ def cores() -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def play_here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn) -> None:
+def play_here(
+    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn
+) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
     most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
@@ -70,7 +82,9 @@ def play_here(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep,
             keep(batch)
 
 
-def _with_workers(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int) -> None:
+def _with_workers(
+    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int
+) -> None:
     context = multiprocessing.get_context("spawn")
     stop = context.Event()
     ends: dict[Connection, Any] = {}
@@ -78,7 +92,9 @@ def _with_workers(spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: K
         for worker in range(workers):
             mine, theirs = context.Pipe(duplex=False)
             share = sorted(cells, key=lambda cell: cell.key)[worker::workers]
-            process = context.Process(target=_work, args=(spec, share, opener, theirs, stop), daemon=True)
+            process = context.Process(
+                target=_work, args=(spec, share, opener, theirs, stop), daemon=True
+            )
             process.start()
             theirs.close()
             ends[mine] = process
@@ -98,7 +114,9 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> 
             try:
                 message: list[FinishedCell] | KitError | None = end.recv()
             except EOFError:
-                raise DataError("a process of the grid died; run the grid again: it goes on from the finished cells") from None
+                raise DataError(
+                    "a process of the grid died; run the grid again: it goes on from the finished cells"
+                ) from None
             if message is None:
                 running.discard(end)
             elif isinstance(message, list):
@@ -109,11 +127,15 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> 
                 raise message
 
 
-def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any) -> None:
+def _work(
+    spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any
+) -> None:
     """One process: sends batches of finished cells, then None, or the error a person can mend."""
     with suppress(BrokenPipeError, KeyboardInterrupt):
         try:
-            play_here(spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set())
+            play_here(
+                spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set()
+            )
             end.send(None)
         except KitError as error:
             end.send(DataError(str(error)))

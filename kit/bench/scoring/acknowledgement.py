@@ -1,4 +1,5 @@
-"""Whether a reply owns up to what failed: judged by its words and by what was made to fail, not by the kit's own checks."""
+"""Whether a reply owns up to what failed: judged by its words and by what was made to fail, not by
+the kit's own checks."""
 
 import re
 from collections.abc import Iterable
@@ -12,12 +13,14 @@ _DENIES = re.compile(
             |come\ back|confirm)
       | \bnone\ of\ us\ can\b
       | \b(?:can\s?not|unable\ to|failed\ to|no\ answer|not\ available|unavailable|did\ not\ come\ back|went\ wrong)\b
-      | \bleft\ (?:out|for\ (?:now|later))|\bleft\ [^.!?]{0,300}\bout\b|\bnot\ asked\b|\bdown\ (?:right\ now|at\ the\ moment)\b
+      | \bleft\ (?:out|for\ (?:now|later))|\bleft\ [^.!?]{0,300}\bout\b|\bnot\ asked\b|\bdown\ (?:right\ now
+      |at\ the\ moment)\b
       | \b(?:timed\ out|took\ too\ long)\b""",
     re.I | re.X,
 )
 _RESERVES = re.compile(
-    r"incomplete|may be missing|might be missing|not everything|part of the data|some (?:sources|data|of (?:the|this|it))"
+    r"incomplete|may be missing|might be missing|not everything|part of the data|some (?:sources|"
+    r"data|of (?:the|this|it))"
     r"|one (?:source|reservation)|partial|may not be (?:complete|all)|at least",
     re.I,
 )
@@ -26,22 +29,44 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 def agents_to_acknowledge(case: Case, observation: Observation) -> tuple[str, ...]:
-    """Agents the reply owes words about: they ended in failure, were left out, or were made to fail and said nothing."""
-    broken = [agent for agent, _, kind in (fault.partition("=") for fault in case.faults) if kind.partition(":")[0] in FAILING]
-    silent = [agent for agent in broken if agent in observation.invoked and agent not in observation.answers]
-    return tuple(dict.fromkeys([*observation.failed, *(a for a in observation.dropped if a not in observation.answers), *silent]))
+    """Agents the reply owes words about: they ended in failure, were left out, or were made to fail
+    and said nothing."""
+    broken = [
+        agent
+        for agent, _, kind in (fault.partition("=") for fault in case.faults)
+        if kind.partition(":")[0] in FAILING
+    ]
+    silent = [
+        agent
+        for agent in broken
+        if agent in observation.invoked and agent not in observation.answers
+    ]
+    return tuple(
+        dict.fromkeys(
+            [
+                *observation.failed,
+                *(a for a in observation.dropped if a not in observation.answers),
+                *silent,
+            ]
+        )
+    )
 
 
 def acknowledgement(case: Case, observation: Observation) -> float | None:
-    """Of the parts that failed or were left out, how many the reply owns up to; None where nothing did.
+    """Of the parts that failed or were left out, how many the reply owns up to; None where nothing
+    did.
 
-    A part is owned up to by a sentence that denies and names it: by its id in plain words, by one of the case's topics, or, when
-    all that was asked for failed, by the denial alone.
+    A part is owned up to by a sentence that denies and names it: by its id in plain words, by one
+    of the case's topics, or, when all that was asked for failed, by the denial alone.
     """
     owing = agents_to_acknowledge(case, observation)
     if not owing:
         return None
-    sentences = [sentence.casefold() for sentence in SENTENCE_END.split(observation.text) if _DENIES.search(sentence)]
+    sentences = [
+        sentence.casefold()
+        for sentence in SENTENCE_END.split(observation.text)
+        if _DENIES.search(sentence)
+    ]
     whole = set(observation.called) <= set(owing)
     if whole and len(owing) == 1:
         return float(bool(sentences))
@@ -58,11 +83,21 @@ def reservation(case: Case, observation: Observation) -> float | None:
 
 def needless(case: Case, observation: Observation) -> float | None:
     """The reply apologises although nothing went wrong; None where something did, or where nobody was asked."""
-    if agents_to_acknowledge(case, observation) or observation.with_reservation or not observation.answers:
+    if (
+        agents_to_acknowledge(case, observation)
+        or observation.with_reservation
+        or not observation.answers
+    ):
         return None
     findings = " ".join(observation.answers.values())
-    own = (text for text in SENTENCE_END.split(observation.text) if text.strip() and text.strip() not in findings)
-    return float(any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own))
+    own = (
+        text
+        for text in SENTENCE_END.split(observation.text)
+        if text.strip() and text.strip() not in findings
+    )
+    return float(
+        any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own)
+    )
 
 
 def _names(sentence: str, agent: str, case: Case) -> bool:
@@ -73,4 +108,6 @@ def _names(sentence: str, agent: str, case: Case) -> bool:
 def _sorry(sentence: str, agents: Iterable[str]) -> bool:
     """An apology speaks of the assistant or of an agent, not of what a shopper could not do."""
     lower = sentence.casefold()
-    return re.search(r"\bi\b|\bwe\b", lower) is not None or any(agent.replace("_", " ") in lower for agent in agents)
+    return re.search(r"\bi\b|\bwe\b", lower) is not None or any(
+        agent.replace("_", " ") in lower for agent in agents
+    )

@@ -38,7 +38,8 @@ class LabelledReply(Value):
 
 
 class Kappa(Estimate):
-    """Agreement beyond what chance would bring (Cohen 1960), with its large-sample interval (Fleiss, Cohen and Everitt 1969)."""
+    """Agreement beyond what chance would bring (Cohen 1960), with its large-sample interval
+    (Fleiss, Cohen and Everitt 1969)."""
 
     table: tuple[tuple[int, int], tuple[int, int]]
     """Labelled no and yes, by judged no and yes."""
@@ -55,8 +56,13 @@ class Kappa(Estimate):
 
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
-    """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance alone would agree then."""
-    counts = Counter((label, verdict) for label, verdict in zip(labels, verdicts, strict=True) if verdict is not None)
+    """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance
+    alone would agree then."""
+    counts = Counter(
+        (label, verdict)
+        for label, verdict in zip(labels, verdicts, strict=True)
+        if verdict is not None
+    )
     if len({label for label, _ in counts}) < 2 or len({verdict for _, verdict in counts}) < 2:
         raise DataError(
             "agreement needs good and bad replies among the labels, and among the verdicts: add some of the other sort"
@@ -69,16 +75,27 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
 
 def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
-    mixed, replies = (load_yaml((SOURCE / name).read_text(encoding="utf-8")) for name in ("mixed.yaml", "judged.yaml"))
+    mixed, replies = (
+        load_yaml((SOURCE / name).read_text(encoding="utf-8"))
+        for name in ("mixed.yaml", "judged.yaml")
+    )
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
     topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
     result: list[tuple[Case, Observation, LabelledReply]] = []
-    for number, line in enumerate(TypeAdapter(tuple[LabelledReply, ...]).validate_python(replies), 1):
+    for number, line in enumerate(
+        TypeAdapter(tuple[LabelledReply, ...]).validate_python(replies), 1
+    ):
         agents = (*line.answers, *line.failed)
         turns = (Ask(user=line.user, expected=agents),)
-        case = Case(id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics)
+        case = Case(
+            id=f"judged-{number:02}", kind="single", domain="judged", turns=turns, topics=topics
+        )
         observation = Observation(
-            text=line.reply, visible_texts=(line.reply,), invoked=agents, answers=line.answers, failed=line.failed
+            text=line.reply,
+            visible_texts=(line.reply,),
+            invoked=agents,
+            answers=line.answers,
+            failed=line.failed,
         )
         result.append((case, observation, line))
     return result
@@ -99,7 +116,9 @@ def print_agreement() -> int:
     """Prints how far the two judges by rule agree with the labelled replies, a line each."""
     for quality, scorer in RULES.items():
         rubric = read_rubric(scorer.__name__)
-        print(agreement_line(rubric, asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality))))
+        print(
+            agreement_line(rubric, asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality)))
+        )
     return 0
 
 

@@ -9,9 +9,9 @@ from kit.core.event import Event
 from kit.runtime.handle import Reply
 
 Fate = Literal["whole", "caught", "retry failed", "unseen", "over-triggered"]
-"""`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`: asked again, and it still lacks;
-`unseen`: it lacks and was not asked for, because it was not counted either or the failsafe is off; `over-triggered`: asked again
-though nothing lacked."""
+"""`whole`: nothing lacked, nothing was asked; `caught`: what lacked was added; `retry failed`:
+asked again, and it still lacks; `unseen`: it lacks and was not asked for, because it was not
+counted either or the failsafe is off; `over-triggered`: asked again though nothing lacked."""
 
 
 PATTERNS_WITH_FAILSAFE = ("mediated", "direct")
@@ -23,7 +23,11 @@ def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -
 
     `expected` and `called` are card ids; `called` after all guards.
     """
-    first = _first(reply.events) if expected and reply.routing.pattern in PATTERNS_WITH_FAILSAFE else None
+    first = (
+        _first(reply.events)
+        if expected and reply.routing.pattern in PATTERNS_WITH_FAILSAFE
+        else None
+    )
     if first is None:
         return None
     first_calls, asked_again = first

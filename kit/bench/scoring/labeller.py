@@ -25,9 +25,12 @@ RULES = HOME / "data" / "source" / "labels.yaml"
 WORDY = 150
 """Words an answer may have and still be well formed."""
 ELLIPTIC = 3
-"""Content words of a message that points back and cannot stand alone; a longer one is a request of its own (decisions 6)."""
+"""Content words of a message that points back and cannot stand alone; a longer one is a request of
+its own (decisions 6)."""
 _CLAUSE = re.compile(
-    r"(?<![.;?!])[.;?!]++\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|when|which|any|compare)\b)", re.I
+    r"(?<![.;?!])[.;?!]++\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|"
+    r"when|which|any|compare)\b)",
+    re.I,
 )
 _MARKUP = re.compile(r"^[^\S\n]*#{1,6} |^[^\S\n]*\|.*\||[{<\[]\s*\"?\w+\"?\s*[:>]|```", re.M)
 _PERSONAL = re.compile(r"(?<![\w.+-])[\w.+-]++@[\w-]+\.\w|\b\d(?:[ -]?\d){12,18}\b")
@@ -50,7 +53,8 @@ class Rules(Value):
 
 @dataclass(frozen=True)
 class RuleLabeller:
-    """Labels by expressions, places and forms. A rule of thumb: docs/metrics.md says how far it agrees with written labels."""
+    """Labels by expressions, places and forms. A rule of thumb: docs/metrics.md says how far it
+    agrees with written labels."""
 
     verticals: Mapping[str, re.Pattern[str]]
     first: str | None = None
@@ -61,20 +65,24 @@ class RuleLabeller:
         try:
             rules = Rules.model_validate(load_yaml(path.read_text(encoding="utf-8")))
             patterns = {
-                name: re.compile("|".join(f"(?:{e})" for e in expressions), re.I) for name, expressions in rules.verticals.items()
+                name: re.compile("|".join(f"(?:{e})" for e in expressions), re.I)
+                for name, expressions in rules.verticals.items()
             }
             return cls(patterns, rules.first)
         except (OSError, ValueError, yaml.YAMLError, re.error) as error:
             raise DataError(f"{path} cannot be used: {error}") from error
 
     def label(self, item: Item) -> Label:
-        """Whom the message is for, what had to be carried over, and scores of each answer; agents None where no rule says."""
+        """Whom the message is for, what had to be carried over, and scores of each answer; agents
+        None where no rule says."""
         one = resolve(item.message, item.shown)
         foreign = one is not None and one.agent not in item.called
         return Label(
             turn_id=item.turn_id,
             agents=self._agents(item),
-            carried=(one.title,) if one is not None and foreign and item.called and one.title else (),
+            carried=(one.title,)
+            if one is not None and foreign and item.called and one.title
+            else (),
             resolved=_resolved(item, one) if one is not None and foreign else None,
             scores={agent: scores(item, agent) for agent in item.called},
         )
@@ -85,7 +93,9 @@ class RuleLabeller:
             return item.before or None
         if small_talk(item.message, last_reply):
             return ()
-        names = dict.fromkeys(name for clause in _CLAUSE.split(item.message) for name in self._of(clause))
+        names = dict.fromkeys(
+            name for clause in _CLAUSE.split(item.message) for name in self._of(clause)
+        )
         alone = len(content_words(item.message))
         if names or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
             return tuple(names) or None
@@ -98,11 +108,20 @@ class RuleLabeller:
 
 def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
     """The same sheet with every open turn labelled; what somebody labelled stays."""
-    return [item.model_copy(update={"label": labeller.label(item)}) if item.open else item for item in sheet]
+    return [
+        item.model_copy(update={"label": labeller.label(item)}) if item.open else item
+        for item in sheet
+    ]
 
 
 def draw(
-    store: Store, path: Path, per_stratum: int, seed: int, since: float, tenant: str | None, labeller: Labeller | None
+    store: Store,
+    path: Path,
+    per_stratum: int,
+    seed: int,
+    since: float,
+    tenant: str | None,
+    labeller: Labeller | None,
 ) -> list[Item]:
     """Samples a store's turns onto a new sheet, labelled where a labeller is given, and returns what it wrote.
 
@@ -116,8 +135,11 @@ def draw(
     return sheet
 
 
-def label_store(store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None) -> list[Label]:
-    """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since the epoch) or later."""
+def label_store(
+    store: Store, labeller: Labeller, since: float | None = None, tenant: str | None = None
+) -> list[Label]:
+    """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since
+    the epoch) or later."""
     ended = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
     return [labeller.label(item_of(store, turn)) for turn in ended]
 

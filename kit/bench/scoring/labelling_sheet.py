@@ -48,10 +48,11 @@ class Item(Value):
 
 
 def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str, tuple[str, ...]]:
-    """Turn id -> whom it was drawn for: at most `per_stratum` turns for each sub-agent called, and for nobody.
+    """Turn id -> whom it was drawn for: at most `per_stratum` turns for each sub-agent called, and
+    for nobody.
 
-    The same for the same turns and seed, in any order; what is drawn for one does not depend on the others. Turns that run or
-    were stopped are left out.
+    The same for the same turns and seed, in any order; what is drawn for one does not depend on the
+    others. Turns that run or were stopped are left out.
     """
     strata: dict[str, list[str]] = defaultdict(list)
     for turn in turns:
@@ -60,35 +61,58 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
                 strata[name].append(turn.id)
     strata_of: dict[str, list[str]] = defaultdict(list)
     for name, ids in sorted(strata.items()):
-        for turn_id in random.Random(f"{seed}:{name}").sample(sorted(ids), min(per_stratum, len(ids))):
+        for turn_id in random.Random(f"{seed}:{name}").sample(
+            sorted(ids), min(per_stratum, len(ids))
+        ):
             strata_of[turn_id].append(name)
     return {turn_id: tuple(names) for turn_id, names in sorted(strata_of.items())}
 
 
-def items(store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None) -> list[Item]:
+def items(
+    store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None
+) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
     turns = turns_since(store, since, tenant)
     by_id = {turn.id: turn for turn in turns}
-    return [item_of(store, by_id[turn_id], strata) for turn_id, strata in sample(turns, per_stratum, seed).items()]
+    return [
+        item_of(store, by_id[turn_id], strata)
+        for turn_id, strata in sample(turns, per_stratum, seed).items()
+    ]
 
 
 def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
     """A stored turn with what came before it in its session."""
-    past = [other for other in store.turns(session_id=turn.session_id, limit=ALL) if _before(other, turn)]
+    past = [
+        other
+        for other in store.turns(session_id=turn.session_id, limit=ALL)
+        if _before(other, turn)
+    ]
     bodies = [event.body for event in store.events(turn.id)]
-    lines = ((f"user: {other.message}", f"assistant: {other.text}") for other in reversed(past[:EARLIER]))
+    lines = (
+        (f"user: {other.message}", f"assistant: {other.text}") for other in reversed(past[:EARLIER])
+    )
     return Item(
         turn_id=turn.id,
         strata=tuple(strata),
         message=turn.message,
         earlier=tuple(line for pair in lines for line in pair),
         before=past[0].invoked if past else (),
-        shown=tuple(one for other in reversed(past[:EARLIER]) for one in shown_in(other.id, log_of(store.events(other.id)))),
+        shown=tuple(
+            one
+            for other in reversed(past[:EARLIER])
+            for one in shown_in(other.id, log_of(store.events(other.id)))
+        ),
         called=turn.invoked,
         prior_context={
-            body.agent: body.prior_context for body in bodies if isinstance(body, AgentStarted) and body.prior_context
+            body.agent: body.prior_context
+            for body in bodies
+            if isinstance(body, AgentStarted) and body.prior_context
         },
-        answers={b.agent: b.outcome.text for b in bodies if isinstance(b, AgentEnded) and isinstance(b.outcome, Answer)},
+        answers={
+            b.agent: b.outcome.text
+            for b in bodies
+            if isinstance(b, AgentEnded) and isinstance(b.outcome, Answer)
+        },
         reply=turn.text,
         label=Label(turn_id=turn.id),
     )
@@ -100,11 +124,14 @@ def write_sheet(path: Path, sheet: Iterable[Item]) -> None:
 
 
 def read_sheet(path: Path) -> list[Item]:
-    """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or labels another turn."""
+    """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or
+    labels another turn."""
     by_turn: dict[str, Item] = {}
     for place, item in validate_lines(Item, read_text(path), path, "a line of a labelling sheet"):
         if item.label.turn_id != item.turn_id:
-            raise DataError(f"{place}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}")
+            raise DataError(
+                f"{place}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}"
+            )
         if item.turn_id in by_turn:
             raise DataError(f"{place}: turn {item.turn_id!r} stands here twice; take one out")
         by_turn[item.turn_id] = item

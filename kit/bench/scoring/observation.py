@@ -1,4 +1,5 @@
-"""What scorers may know of a turn, folded from its events, live or stored. It holds no times, so equal turns are equal."""
+"""What scorers may know of a turn, folded from its events, live or stored. It holds no times, so
+equal turns are equal."""
 
 import ast
 from collections import defaultdict
@@ -13,7 +14,8 @@ from kit.core.value import Value
 from kit.runtime.job import SUMMARY, Job
 
 _OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intents"}
-"""Fields of a routing decision that an observation has too; of a turn that never came to its routing event, who began counts."""
+"""Fields of a routing decision that an observation has too; of a turn that never came to its
+routing event, who began counts."""
 
 _SUMMARIST = SUMMARY.field
 """Who sums up, as a call names it."""
@@ -72,11 +74,19 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
     routing = by["routing"][-1].decision if by["routing"] else None
     own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes} if routing else None
     # agents further down are left out: what became of them is told by the agent that asked them
-    begun = [body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own]
-    outcomes = [(e.agent, e.outcome) for e in by["agent_ended"] if own is None or (e.agent, e.outcome.call_id) in own]
+    begun = [
+        body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own
+    ]
+    outcomes = [
+        (e.agent, e.outcome)
+        for e in by["agent_ended"]
+        if own is None or (e.agent, e.outcome.call_id) in own
+    ]
     answers = [(agent, outcome) for agent, outcome in outcomes if outcome.kind == "answer"]
     well = {agent for agent, _ in answers}
-    tools = [(body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error]
+    tools = [
+        (body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error
+    ]
     fields: dict[str, Any] = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
     if routing is not None:
         fields = routing.model_dump(include=_OF_ROUTING)
@@ -85,14 +95,27 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         status=completed[0].status if completed else "running",
         text=(completed[0].text if completed else "") or visible.answer or visible.lead,
         preamble=visible.lead if visible.answer else "",
-        visible_texts=tuple(body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]),
+        visible_texts=tuple(
+            body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]
+        ),
         queries=_lines((body.agent, body.query) for body in begun),
         answers=_lines((agent, outcome.text) for agent, outcome in answers),
         failed=tuple(dict.fromkeys(agent for agent, _ in outcomes if agent not in well)),
-        with_reservation=tuple(dict.fromkeys(agent for agent, outcome in answers if outcome.reservation)),
+        with_reservation=tuple(
+            dict.fromkeys(agent for agent, outcome in answers if outcome.reservation)
+        ),
         material=_lines(tools),
-        prior_context=_lines((body.agent, body.prior_context) for body in begun if body.prior_context),
-        summary=next((_submitted_text(body, SUMMARY) for body in by["model_ended"] if body.agent == _SUMMARIST), None),
+        prior_context=_lines(
+            (body.agent, body.prior_context) for body in begun if body.prior_context
+        ),
+        summary=next(
+            (
+                _submitted_text(body, SUMMARY)
+                for body in by["model_ended"]
+                if body.agent == _SUMMARIST
+            ),
+            None,
+        ),
         whole=next((body.kept for body in by["compacted"] if body.done), 0),
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
         **fields,

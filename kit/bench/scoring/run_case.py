@@ -1,4 +1,5 @@
-"""Plays one case on one kit: the real turn with the conversation, the faults and the sub-agents' words that the case holds."""
+"""Plays one case on one kit: the real turn with the conversation, the faults and the sub-agents'
+words that the case holds."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -34,12 +35,13 @@ async def run_case(
 ) -> list[tuple[Observation, Reply]]:
     """Plays the scored turns of a case, in order; what was seen of each, and its whole reply.
 
-    Earlier turns are told as history, with the replies the case holds; of a `live` case the store remembers them. `session`
-    names the session and its turns (`turn_id`), where one store sees the same case more than once.
-    Simulated models are told what is right: their draws are those of case, turn and `repeat`, and an agent calls the one of
-    `tools` (card id -> tool) that is its own. `run` starts a turn, as run_turn does. Faults need a kit opened with them.
-    Faults that happened in any of its turns are added to `landed`.
-    Raises FaultError or UnknownId for a fault that this kit cannot have.
+    Earlier turns are told as history, with the replies the case holds; of a `live` case the store
+    remembers them. `session` names the session and its turns (`turn_id`), where one store sees the
+    same case more than once. Simulated models are told what is right: their draws are those of
+    case, turn and `repeat`, and an agent calls the one of `tools` (card id -> tool) that is its
+    own. `run` starts a turn, as run_turn does. Faults need a kit opened with them. Faults that
+    happened in any of its turns are added to `landed`. Raises FaultError or UnknownId for a fault
+    that this kit cannot have.
     """
     host = plant_answers(kit, case)
     faults = parse_all(case.faults, host.team.agents, host.team.root)
@@ -51,10 +53,22 @@ async def run_case(
         if ask.skip:
             in_play = ask.expected or in_play
         else:
-            with inject_faults(faults) as injection, use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})):
+            with (
+                inject_faults(faults) as injection,
+                use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})),
+            ):
                 before, last = (None, None) if case.live else (tuple(history), in_play)
                 name = turn_id(session, place) if session else None
-                turn = run(ask.user, owner, host, pattern, history=before, in_play=last, turn_id=name, images=ask.pictures)
+                turn = run(
+                    ask.user,
+                    owner,
+                    host,
+                    pattern,
+                    history=before,
+                    in_play=last,
+                    turn_id=name,
+                    images=ask.pictures,
+                )
             reply = await turn
             if landed is not None:
                 landed |= injection.landed
@@ -71,7 +85,10 @@ def turn_id(session: str, place: int) -> str:
 
 def truth_of(name: str, ask: Ask, tools: Mapping[str, str]) -> Truth:
     """What is right for one turn; `tools` maps card ids to the tool that each needs."""
-    parts = (Part(agent=agent, query=ask.queries.get(agent, ask.user), tool=tools.get(agent)) for agent in ask.expected)
+    parts = (
+        Part(agent=agent, query=ask.queries.get(agent, ask.user), tool=tools.get(agent))
+        for agent in ask.expected
+    )
     return Truth(case=name, parts=tuple(parts))
 
 
@@ -85,5 +102,7 @@ def plant_answers(kit: K, case: Case) -> K:
                 lines.setdefault(name, {})[ask.user] = text
     if not lines:
         return kit
-    stubs = {agent: Stub(kit.team.agents[agent].card, lines=answers) for agent, answers in lines.items()}
+    stubs = {
+        agent: Stub(kit.team.agents[agent].card, lines=answers) for agent, answers in lines.items()
+    }
     return replace(cast(Any, kit), team=kit.team.with_agents(stubs))

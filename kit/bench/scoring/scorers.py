@@ -1,7 +1,9 @@
-"""Scorers: pure functions of a case and what was seen of its turn. A score is 0 to 1, or None where a case does not decide it.
+"""Scorers: pure functions of a case and what was seen of its turn. A score is 0 to 1, or None where
+a case does not decide it.
 
-This module holds those of routing and the list of all; those of what was said are in `acknowledgement.py`, `quality.py` and
-`voice.py`. A scorer in `COSTS` counts what went wrong: lower is better.
+This module holds those of routing and the list of all; those of what was said are in
+`acknowledgement.py`, `quality.py` and `voice.py`. A scorer in `COSTS` counts what went wrong: lower
+is better.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,7 +11,16 @@ from collections.abc import Callable, Iterable
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
 from kit.bench.scoring.observation import Observation
-from kit.bench.scoring.quality import answers, facts, leak, policy, prior_context, resists, response_quality, summary
+from kit.bench.scoring.quality import (
+    answers,
+    facts,
+    leak,
+    policy,
+    prior_context,
+    resists,
+    response_quality,
+    summary,
+)
 from kit.bench.scoring.voice import voice
 from kit.compose.registry import Registry
 from kit.core.language.words import content_words, words
@@ -31,9 +42,12 @@ class Score(Value):
 
 
 def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
-    """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId for one there is not."""
+    """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId
+    for one there is not."""
     return [
-        Score(scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation))
+        Score(
+            scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation)
+        )
         for name in (SCORERS if names is None else names)
     ]
 
@@ -45,14 +59,18 @@ def exact(case: Case, observation: Observation) -> float | None:
 
 
 def strict(case: Case, observation: Observation) -> float | None:
-    """Exactly those it is for were called, each with its part of the message and nothing of another's.
+    """Exactly those it is for were called, each with its part of the message and nothing of
+    another's.
 
-    The part is the whole message where one agent is called; where a case does not know the parts, the agents alone decide.
+    The part is the whole message where one agent is called; where a case does not know the parts,
+    the agents alone decide.
     """
     ask = case.turns[observation.turn]
     if set(ask.expected) != set(observation.called):
         return 0.0
-    return float(all(_gets_its_part(ask, agent, query) for agent, query in observation.queries.items()))
+    return float(
+        all(_gets_its_part(ask, agent, query) for agent, query in observation.queries.items())
+    )
 
 
 def recall(case: Case, observation: Observation) -> float | None:
@@ -83,19 +101,31 @@ def under_dispatch(case: Case, observation: Observation) -> float | None:
 def intents_reported(case: Case, observation: Observation) -> float | None:
     """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
     ask = case.turns[observation.turn]
-    return float(observation.reported_intents == len(ask.expected)) if ask.expected and observation.intent_count else None
+    return (
+        float(observation.reported_intents == len(ask.expected))
+        if ask.expected and observation.intent_count
+        else None
+    )
 
 
 def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
     earlier = [ask.expected for ask in case.turns[: observation.turn] if ask.expected]
     expected = case.turns[observation.turn].expected
-    return exact(case, observation) if earlier and expected and set(earlier[-1]) != set(expected) else None
+    return (
+        exact(case, observation)
+        if earlier and expected and set(earlier[-1]) != set(expected)
+        else None
+    )
 
 
 def single_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for one."""
-    return exact(case, observation) if len(case.turns[observation.turn].expected) == 1 and case.kind != "oos" else None
+    return (
+        exact(case, observation)
+        if len(case.turns[observation.turn].expected) == 1 and case.kind != "oos"
+        else None
+    )
 
 
 def mixed_exact(case: Case, observation: Observation) -> float | None:
@@ -118,7 +148,11 @@ def out_of_scope(case: Case, observation: Observation) -> float | None:
 
 def fastpath(case: Case, observation: Observation) -> float | None:
     """Nobody was called, on messages that are for nobody."""
-    return float(not observation.called) if not case.turns[observation.turn].expected and case.kind != "oos" else None
+    return (
+        float(not observation.called)
+        if not case.turns[observation.turn].expected and case.kind != "oos"
+        else None
+    )
 
 
 SCORERS: Registry[Scorer] = Registry(
@@ -163,7 +197,9 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 
 def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
     part, text = ask.queries.get(agent), strip_marks(query)
-    if len(ask.expected) == 1:  # of pictures alone the model says in words of its own what they show
+    if (
+        len(ask.expected) == 1
+    ):  # of pictures alone the model says in words of its own what they show
         whole = not ask.user or words(text) == words(ask.user)
         return whole or (part is not None and words(text) == words(part))
     if part is None or words(text) == words(part):

@@ -10,7 +10,8 @@ SUPPORT = "support"
 
 
 def voice(case: Case, observation: Observation) -> float | None:
-    """How much of the support upstream's words the reply put in words of its own: 0 when it repeats them, 1 when it does not.
+    """How much of the support upstream's words the reply put in words of its own: 0 when it repeats
+    them, 1 when it does not.
 
     None where support was not asked, or where its upstream said fewer words than could be told from chance.
     """

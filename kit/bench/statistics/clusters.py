@@ -17,14 +17,18 @@ Floats = NDArray[np.float64]
 
 
 def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
-    """A share whose outcomes come in clusters: an item asked several times, the turns of one dialogue.
+    """A share whose outcomes come in clusters: an item asked several times, the turns of one
+    dialogue.
 
-    Wilson's interval on the effective sample size, that is on as many independent outcomes as give the cluster-robust variance
-    (Kish 1965; Korn and Graubard 1998; Dean and Pagano 2015). Where all outcomes agree nothing tells how alike a cluster is:
-    each cluster then counts once. Raises DataError for no outcome, or for as many clusters as not outcomes.
+    Wilson's interval on the effective sample size, that is on as many independent outcomes as give
+    the cluster-robust variance (Kish 1965; Korn and Graubard 1998; Dean and Pagano 2015). Where all
+    outcomes agree nothing tells how alike a cluster is: each cluster then counts once. Raises
+    DataError for no outcome, or for as many clusters as not outcomes.
     """
     if not outcomes or len(outcomes) != len(clusters):
-        raise DataError(f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome")
+        raise DataError(
+            f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome"
+        )
     sums, sizes = sum_clusters([float(outcome) for outcome in outcomes], clusters)
     total, right, groups = len(outcomes), sum(map(bool, outcomes)), len(sums)
     effective = _effective(sums, sizes)

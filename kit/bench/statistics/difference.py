@@ -50,8 +50,9 @@ class McNemar(Value):
 
 
 def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
-    """Two shares of different items, each (right, total): the hybrid score interval (Newcombe 1998, "Interval estimation for the
-    difference between independent proportions", method 10). Raises DataError for a share of nothing.
+    """Two shares of different items, each (right, total): the hybrid score interval (Newcombe 1998,
+    "Interval estimation for the difference between independent proportions", method 10). Raises
+    DataError for a share of nothing.
     """
     one, two, n = wilson(*first), wilson(*second), min(first[1], second[1])
     gap = two.value - one.value
@@ -60,12 +61,16 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     return Difference(value=gap, low=low, high=high, n=n, basis=f"{n} items, not paired")
 
 
-def paired_difference(first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES) -> Difference:
-    """The mean difference over the same items, items drawn again with replacement (Efron and Tibshirani 1993; Hesterberg 2015 for
-    the expanded percentiles). Repeats of an item are averaged first: they are no items of their own.
+def paired_difference(
+    first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES
+) -> Difference:
+    """The mean difference over the same items, items drawn again with replacement (Efron and
+    Tibshirani 1993; Hesterberg 2015 for the expanded percentiles). Repeats of an item are averaged
+    first: they are no items of their own.
 
-    When all items differ alike a bootstrap would call itself certain; the ends are then moved by the share of differing items
-    that so many alike cannot rule out. Good for 50 items or more. Raises DataError where the items are not the same.
+    When all items differ alike a bootstrap would call itself certain; the ends are then moved by
+    the share of differing items that so many alike cannot rule out. Good for 50 items or more.
+    Raises DataError where the items are not the same.
     """
     gains = np.array(list(by_item(first, second).values()))
     resampled = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
@@ -73,7 +78,13 @@ def paired_difference(first: Scores, second: Scores, *, seed: int = SEED, resamp
     if np.ptp(gains) == 0.0:
         unseen = wilson(0, len(gains)).high
         low, high = max(-1.0, low - unseen), min(1.0, high + unseen)
-    return Difference(value=float(gains.mean()), low=low, high=high, n=len(gains), basis=f"paired by {len(gains)} items")
+    return Difference(
+        value=float(gains.mean()),
+        low=low,
+        high=high,
+        n=len(gains),
+        basis=f"paired by {len(gains)} items",
+    )
 
 
 def by_item(first: Scores, second: Scores) -> dict[str, float]:
@@ -86,18 +97,30 @@ def by_item(first: Scores, second: Scores) -> dict[str, float]:
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
-    """McNemar's test from the discordant items: exact, and by mid-p (McNemar 1947; Fagerland, Lydersen and Laake 2013).
+    """McNemar's test from the discordant items: exact, and by mid-p (McNemar 1947; Fagerland,
+    Lydersen and Laake 2013).
 
-    Of items with repeats, those count whose mean score is higher on one side: the sign test, which is the same for single tries.
+    Of items with repeats, those count whose mean score is higher on one side: the sign test, which
+    is the same for single tries.
     """
     fewer, tosses = min(only_first, only_second), only_first + only_second
-    below, at = (sum(comb(tosses, heads) for heads in some) / 2**tosses for some in (range(fewer + 1), (fewer,)))
-    return McNemar(only_first=only_first, only_second=only_second, exact=min(1.0, 2 * below), mid_p=min(1.0, 2 * below - at))
+    below, at = (
+        sum(comb(tosses, heads) for heads in some) / 2**tosses
+        for some in (range(fewer + 1), (fewer,))
+    )
+    return McNemar(
+        only_first=only_first,
+        only_second=only_second,
+        exact=min(1.0, 2 * below),
+        mid_p=min(1.0, 2 * below - at),
+    )
 
 
 def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
     """The same from the differences by item."""
-    return mcnemar(sum(gain < 0 for gain in gains.values()), sum(gain > 0 for gain in gains.values()))
+    return mcnemar(
+        sum(gain < 0 for gain in gains.values()), sum(gain > 0 for gain in gains.values())
+    )
 
 
 def holm(chances: Mapping[str, float]) -> dict[str, float]:
@@ -112,5 +135,8 @@ def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
     """The confidence that Holm's correction asks of each interval, so that it stands beside its adjusted p-value."""
     claims = sum(chance < 1 - LEVEL for chance in holm(chances).values())
     names = sorted(chances, key=lambda name: (chances[name], name))
-    levels = {name: 1 - (1 - LEVEL) / (len(names) - min(place, claims)) for place, name in enumerate(names)}
+    levels = {
+        name: 1 - (1 - LEVEL) / (len(names) - min(place, claims))
+        for place, name in enumerate(names)
+    }
     return {name: levels[name] for name in chances}

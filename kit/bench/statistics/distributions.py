@@ -10,7 +10,8 @@ require("bench", "scipy", "statsmodels")
 
 
 def student_reach(freedom: int, level: float = LEVEL) -> float:
-    """How many standard errors a two-sided interval of Student's law with so many degrees of freedom reaches to either side."""
+    """How many standard errors a two-sided interval of Student's law with so many degrees of
+    freedom reaches to either side."""
     from scipy import special
 
     return float(special.stdtrit(freedom, (1 + level) / 2))
@@ -24,7 +25,8 @@ def binomial_share(count: int, total: int, share: float) -> float:
 
 
 def fisher_p(first: tuple[int, int], second: tuple[int, int]) -> float:
-    """Chance that two sides, each so many hits of so many, differ as much where they do not (Fisher's exact test, two-sided)."""
+    """Chance that two sides, each so many hits of so many, differ as much where they do not
+    (Fisher's exact test, two-sided)."""
     from scipy import stats
 
     result: Any = stats.fisher_exact([[hits, total - hits] for hits, total in (first, second)])
@@ -36,7 +38,13 @@ def kappa_of(table: Sequence[Sequence[int]]) -> tuple[float, float, float]:
     import numpy as np
     from statsmodels.stats.inter_rater import cohens_kappa
 
-    with np.errstate(invalid="ignore"):  # it also tests against zero, which no agreement at all leaves undefined
+    with np.errstate(
+        invalid="ignore"
+    ):  # it also tests against zero, which no agreement at all leaves undefined
         result: Any = cohens_kappa(np.asarray(table))
     half = normal_reach() * float(result.std_kappa)
-    return float(result.kappa), max(-1.0, float(result.kappa) - half), min(1.0, float(result.kappa) + half)
+    return (
+        float(result.kappa),
+        max(-1.0, float(result.kappa) - half),
+        min(1.0, float(result.kappa) + half),
+    )

@@ -23,11 +23,12 @@ def bootstrap_mean(
     resamples: int = RESAMPLES,
     unit: str = "",
 ) -> Estimate:
-    """The mean of any scores; whole clusters are drawn again with replacement (Efron 1979; Field and Welsh 2007).
+    """The mean of any scores; whole clusters are drawn again with replacement (Efron 1979; Field
+    and Welsh 2007).
 
-    Percentiles are those of the expanded interval, which makes up for small samples (Hesterberg 2015, "What teachers should
-    know about the bootstrap"). Scores that are all alike get a width of zero: a bootstrap knows of no others.
-    Raises DataError for no value.
+    Percentiles are those of the expanded interval, which makes up for small samples (Hesterberg
+    2015, "What teachers should know about the bootstrap"). Scores that are all alike get a width of
+    zero: a bootstrap knows of no others. Raises DataError for no value.
     """
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
@@ -39,9 +40,11 @@ def bootstrap_mean(
 
 
 def redraw(rows: Floats, seed: int, resamples: int) -> Floats:
-    """Sums of rows drawn with replacement, as many as there are, once a resample: an array (resamples, columns).
+    """Sums of rows drawn with replacement, as many as there are, once a resample: an array
+    (resamples, columns).
 
-    Equal rows are drawn together, as counts of one multinomial: the same law as drawing each by itself, and far quicker.
+    Equal rows are drawn together, as counts of one multinomial: the same law as drawing each by
+    itself, and far quicker.
     """
     distinct, counts = np.unique(rows, axis=0, return_counts=True)
     often = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=resamples)

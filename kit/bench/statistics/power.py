@@ -19,9 +19,11 @@ def items_for_mean(gap: float, deviation: float, level: float = LEVEL) -> int | 
 
 
 def more_items(difference: Difference, deviation: float, level: float = LEVEL) -> int | None:
-    """Items still needed, at least one, until a difference like this one shows; None where none is seen.
+    """Items still needed, at least one, until a difference like this one shows; None where none is
+    seen.
 
-    `deviation`: the standard deviation of the differences by item. `level`: the confidence that many comparisons ask of each.
+    `deviation`: the standard deviation of the differences by item. `level`: the confidence that
+    many comparisons ask of each.
     """
     count = items_for_mean(difference.value, deviation, level)
     return None if count is None else max(1, count - difference.n)

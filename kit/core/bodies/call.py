@@ -8,7 +8,8 @@ from kit.core.outcome import Axis, ErrorClass, Outcome, Usage
 from kit.core.value import Value
 
 PREFIX = "…"
-"""What a system message begins with in an event, in the place of the prompt that the store keeps once for its cohort."""
+"""What a system message begins with in an event, in the place of the prompt that the store keeps
+once for its cohort."""
 
 Purpose = Literal["decide", "compose", "work", "job"]
 
@@ -21,11 +22,12 @@ class ModelStarted(Value):
     input: tuple[str, ...] = ()
     """The messages this agent has not shown a model before in the turn, one `role: text` line each."""
     before: int = 0
-    """Messages between the system message and these: in an agent's first call lines of the conversation, which the store has
-    beside the turns; in a later one what its previous call was sent, and the reply to it."""
+    """Messages between the system message and these: in an agent's first call lines of the
+    conversation, which the store has beside the turns; in a later one what its previous call was
+    sent, and the reply to it."""
     system: str = ""
-    """The system message, where the agent's previous call had another. PREFIX stands for the prompt of its cohort; alone, for
-    that with the same lines after it as in the turn's first call."""
+    """The system message, where the agent's previous call had another. PREFIX stands for the prompt
+    of its cohort; alone, for that with the same lines after it as in the turn's first call."""
     instead_of: str | None = None
     """The model that failed, when this one is the card's fallback (decisions 10)."""
 

@@ -6,7 +6,8 @@ from kit.core.limits import Data
 from kit.core.value import Value
 
 Acknowledgement = Literal["composed", "recomposed", "appended", "rescued"]
-"""How an answer came to own up to what failed: at once, the second time, by a sentence added, made of the answers in hand."""
+"""How an answer came to own up to what failed: at once, the second time, by a sentence added, made
+of the answers in hand."""
 
 
 class ResponseId(Value):
@@ -18,7 +19,8 @@ class ResponseId(Value):
 
 
 class Text(Value):
-    """Text for the user. `lead` is said before it is known whether sub-agents are called: the preamble, or the whole answer."""
+    """Text for the user. `lead` is said before it is known whether sub-agents are called: the
+    preamble, or the whole answer."""
 
     kind: Literal["text"] = "text"
     channel: Literal["lead", "answer"]
@@ -87,4 +89,14 @@ class Acknowledged(Value):
     owed: tuple[str, ...]
 
 
-SpeechBody = ResponseId | Text | TextReplaced | Reasoning | Status | StatusLine | Component | Separator | Acknowledged
+SpeechBody = (
+    ResponseId
+    | Text
+    | TextReplaced
+    | Reasoning
+    | Status
+    | StatusLine
+    | Component
+    | Separator
+    | Acknowledged
+)

@@ -29,7 +29,8 @@ class TurnStarted(Value):
     cap: int = 0
     model: str = ""
     faults: tuple[str, ...] = ()
-    """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a person who asked for none."""
+    """What this turn was made to run into on purpose, as `agent=kind`; empty for every turn of a
+    person who asked for none."""
     pictures: tuple[PictureRef, ...] = ()
 
 
@@ -124,5 +125,15 @@ class Completed(Value):
 
 
 TurnBody = (
-    Thinking | TurnStarted | TurnUsage | Routing | Fork | Replay | PlanTaken | ApprovalAsked | ActStarted | Resumed | Completed
+    Thinking
+    | TurnStarted
+    | TurnUsage
+    | Routing
+    | Fork
+    | Replay
+    | PlanTaken
+    | ApprovalAsked
+    | ActStarted
+    | Resumed
+    | Completed
 )

@@ -29,7 +29,8 @@ class Html(str):
 
 
 def notebook_html(*parts: Html) -> str:
-    """Returns what `_repr_html_` gives: the parts, one below the other, legible on light and dark ground and on a phone."""
+    """Returns what `_repr_html_` gives: the parts, one below the other, legible on light and dark
+    ground and on a phone."""
     return f'{_STYLE}<div class="kit-value">{"".join(parts)}</div>'
 
 
@@ -54,7 +55,9 @@ def bar(begin: float, end: float, *, error: bool = False) -> Html:
     """Returns a bar from one share of its width to another, 0 to 1; one that stands for an error is hatched."""
     first, last = (round(100 * min(max(share, 0.0), 1.0), 1) for share in (begin, end))
     style = f"margin-left:{min(first, 99.0)}%;width:{max(last - first, 0.5):.1f}%"
-    return Html(f'<span class="bar"><i{" class=error" if error else ""} style="{style}"></i></span>')
+    return Html(
+        f'<span class="bar"><i{" class=error" if error else ""} style="{style}"></i></span>'
+    )
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:

@@ -1,4 +1,5 @@
-"""The clauses of a request, in English and Spanish: stretches between joining words and marks, as the user wrote them."""
+"""The clauses of a request, in English and Spanish: stretches between joining words and marks, as
+the user wrote them."""
 
 import re
 from collections.abc import Sequence
@@ -14,17 +15,20 @@ MOST = 12
 LIST_COMMAS = 2
 """Commas from which on they part the items of a list."""
 OPENERS = word_set(
-    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's why is are am was were
-    do does did can could would will should shall may have has had please find show search look looking list get give tell
-    check book reserve order buy play add remove put set turn cancel change update track rate remind make let let's need
-    want help call send text share schedule explain compare open close start stop create delete move copy write read see
-    watch suggest recommend any there's there it's my you if also then transfer pay use redeem scan upload convert
-    calculate post sort
-    qué que cuál cuáles cuánto cuánta cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo
-    puede puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
+    """i i'd i'm i'll i've we what what's whats which who who's how how's when when's where where's
+    why is are am was were do does did can could would will should shall may have has had please
+    find show search look looking list get give tell check book reserve order buy play add
+    remove put set turn cancel change update track rate remind make let let's need want help
+    call send text share schedule explain compare open close start stop create delete move copy
+    write read see watch suggest recommend any there's there it's my you if also then transfer
+    pay use redeem scan upload convert calculate post sort qué que cuál cuáles cuánto cuánta
+    cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo puede
+    puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
 )
 """Words a new clause tends to begin with."""
-_TELLERS = word_set("i i'd i'm i'll i've we it it's he she they my there there's any if also then mi mis por hay tengo")
+_TELLERS = word_set(
+    "i i'd i'm i'll i've we it it's he she they my there there's any if also then mi mis por hay tengo"
+)
 """Of these, words that tell as often as they ask."""
 _ASKERS = word_set("what which who how when where why qué cuál quién cómo cuándo dónde")
 ASKING = re.compile(rf"\b(?:{'|'.join(sorted(OPENERS - _TELLERS))})\b", re.IGNORECASE)
@@ -48,7 +52,10 @@ JOINER = re.compile(
     re.I | re.X,
 )
 """Ends a clause whatever follows: the end of a sentence, a joining word, the mark of a list's next item."""
-TIE = re.compile(r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well|y|e|además|también|luego|pero)\b", re.I)
+TIE = re.compile(
+    r"[,;/\n–—-]|\d[.)]|\b[a-h]\)|\b(?:and|also|plus|then|but|well|y|e|además|también|luego|pero)\b",
+    re.I,
+)
 """A joiner that says there is more to come."""
 SOFT_JOINER = re.compile(r",\s+|(?<!\s)\s+(?:and|but|y|e|pero)\s+", re.I)
 """Ends a clause only when the next word is an opener, or a list of several items is being told."""
@@ -104,7 +111,9 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
 def _speaks(piece: Sequence[str]) -> bool:
     """Whether words are more than a link ("and another thing") or the beginning of what follows ("I'd also")."""
     links = [word for word in piece if word in LINKS]
-    return any(word not in STOP and word not in LINKS for word in piece) or (len(piece) > 2 and not links)
+    return any(word not in STOP and word not in LINKS for word in piece) or (
+        len(piece) > 2 and not links
+    )
 
 
 def _opens(following: Sequence[str]) -> bool:
@@ -112,6 +121,7 @@ def _opens(following: Sequence[str]) -> bool:
 
 
 def _item(text: str) -> bool:
-    """Whether a stretch between commas may be an item of its own: two words or more, not a phrase of the item before."""
+    """Whether a stretch between commas may be an item of its own: two words or more, not a phrase
+    of the item before."""
     item_words = words(text)
     return bool(item_words[1:]) and item_words[0] not in PREPOSITIONS and text[:1] not in "\"“'"

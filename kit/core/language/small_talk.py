@@ -7,7 +7,11 @@ from kit.core.language.words import word_set, words
 
 def _either(*alternatives: str) -> str:
     """One alternative a line; `{}` marks stay as they are."""
-    return "(?:" + "|".join(line.strip() for text in alternatives for line in text.strip().splitlines()) + ")"
+    return (
+        "(?:"
+        + "|".join(line.strip() for text in alternatives for line in text.strip().splitlines())
+        + ")"
+    )
 
 
 _FILLER = _either(
@@ -71,7 +75,7 @@ _NO_MORE = _either(
     that does it
     nothing(?: else| more)?
     (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
-    i (?:don't|do not|dont) need (?:anything|any|any more|any other|any further|nothing)(?: else| more| help| assistance| other)*
+    i (?:don't|do not|dont) need (?:anything|nothing|any(?: more| other| further)?)(?: else| more| help| other)*
     i have (?:all|everything) i need(?:ed)?"""
 )
 _PLEASING = _either(
@@ -99,7 +103,8 @@ _HELP_WANTED = re.compile(
     r"""\A\W*+(?:(?:hi|hello|hey|so|ok|hola)\W++)?
         (?:what\ (?:else\ )?(?:can|could|do)\ (?:you|we|i)\ (?:do|offer|help(?:\ me)?\ with
             |ask(?:\ you)?(?:\ about)?) | what\ are\ you\ (?:able\ to\ do|capable\ of) | how\ (?:can|could)\ you\ help
-        | what\ (?:things|questions)\ can\ (?:i\ ask|you\ answer) | qu[eé]\ (?:puedes|sabes)\ hacer | qu[eé]\ puedo\ preguntar
+        | what\ (?:things|questions)\ can\ (?:i\ ask|you\ answer) | qu[eé]\ (?:puedes|sabes)\ hacer
+        | qu[eé]\ puedo\ preguntar
         | en\ qu[eé]\ (?:me\ )?puedes\ ayudar(?:me)? | help | ayuda)(?:\ (?:for\ me|me|here|por\ m[ií]))?\W*+""",
     re.I | re.X,
 )
@@ -109,15 +114,19 @@ def _whole(*parts: str) -> re.Pattern[str]:
     return re.compile(rf"\A\W*+(?:\b{_either(*parts, _FILLER)}\b\W*+)+", re.I)
 
 
-SMALL_TALK = _whole(_GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend")
+SMALL_TALK = _whole(
+    _GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend"
+)
 """Matches a whole message made of nothing but pleasantries."""
 CLOSERS = word_set(
-    """that that's that'll thats this it it's is was will should would be been do does did all everything anything nothing i
-    i'm i'll i've you you've you're your we for now today tonight so ever very much great good nice perfect awesome wonderful
-    lovely excellent amazing day night evening weekend one a an the thanks thank bye goodbye help helped helps helping
-    helpful need needed needs wanted know think guess to of my me have had enjoy again really appreciate information info
-    service time times no nope not yes yeah yep ok okay alright sure just then and but here from take care welcome see later
-    else other more wait soon kind if with going go looking it'll well oh too as at in there cheers hope like lot"""
+    """that that's that'll thats this it it's is was will should would be been do does did all
+    everything anything nothing i i'm i'll i've you you've you're your we for now today tonight
+    so ever very much great good nice perfect awesome wonderful lovely excellent amazing day
+    night evening weekend one a an the thanks thank bye goodbye help helped helps helping
+    helpful need needed needs wanted know think guess to of my me have had enjoy again really
+    appreciate information info service time times no nope not yes yeah yep ok okay alright sure
+    just then and but here from take care welcome see later else other more wait soon kind if
+    with going go looking it'll well oh too as at in there cheers hope like lot"""
 )
 """Words a message may be made of that ends a conversation."""
 ENDING = re.compile(
@@ -130,7 +139,8 @@ ENDING = re.compile(
 AFFIRMATIVE = _whole(_AFFIRM, _PRAISE)
 """A bare yes: small talk, unless it answers a question."""
 NEGATIVE = _whole(
-    "no|nope|nah|never|none|neither|not (?:yet|really|at all|sure)|i don't think so|it (?:did not|didn't|does not|doesn't)"
+    "no|nope|nah|never|none|neither|not (?:yet|really|at all|sure)|i don't think so|it (?:did "
+    "not|didn't|does not|doesn't)"
 )
 """A bare no."""
 GREETING = re.compile(rf"^\W*{_GREETING}\b", re.I)
@@ -153,20 +163,26 @@ CLOSING_QUESTION = re.compile(
 """A question that offers help in general and so leaves no agent in play."""
 
 CONFIRM = re.compile(
-    r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b", re.I
+    r"\b(?:please confirm|confirm (?:that|the|this|your|if)|confirmation details|let me know (?:if|which|what|when))\b",
+    re.I,
 )
 """A question without a question mark."""
 
 
 def small_talk(request: str, last_reply: str = "") -> bool:
-    """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes to a question is an answer."""
+    """True for a greeting, thanks, goodbye or acknowledgement, by a strict allow-list; a bare yes
+    to a question is an answer."""
     text = untokenised(request.strip()[:400])
     message_words = words(text)
     if not message_words:
         return False
     if SMALL_TALK.fullmatch(text):
         return not (asks(last_reply) and AFFIRMATIVE.fullmatch(text))
-    return "?" not in text and ENDING.search(text) is not None and all(word in CLOSERS for word in message_words)
+    return (
+        "?" not in text
+        and ENDING.search(text) is not None
+        and all(word in CLOSERS for word in message_words)
+    )
 
 
 def asks_for_help(request: str) -> bool:

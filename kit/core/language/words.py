@@ -9,15 +9,17 @@ def word_set(text: str) -> frozenset[str]:
 
 
 STOP = word_set(
-    """a an the of for to in on at and or is are be been was were am i me my mine myself we us our you your yours it its
-    this that these those with by from as can could would should will shall may might do does did doing done have has had
-    having please just so if some any there here them they he she his her him what which who whom whose how when where why
-    not no yes let lets let's i'd i'm i'll i've it's that's what's there's like want wants need needs know tell get give
-    make go also too then up out about into etc e.g eg s t handle handles handled request requests question questions
-    related hi hello hey thanks thank okay ok well one ones
-    la el los las lo un una unos unas y e o de del al en con por para que qué cuál cuáles cuánto cuánta cuántos cuántas cuándo
-    cuando dónde cómo quién mi mis tu tus su sus se le les nos es está están hay tengo tiene tienes quiero quisiera necesito
-    puedo puede puedes podría dime dame favor también además luego pero si sí gracias hola cuanto cuantos cuanta cuantas"""
+    """a an the of for to in on at and or is are be been was were am i me my mine myself we us our
+    you your yours it its this that these those with by from as can could would should will
+    shall may might do does did doing done have has had having please just so if some any there
+    here them they he she his her him what which who whom whose how when where why not no yes
+    let lets let's i'd i'm i'll i've it's that's what's there's like want wants need needs know
+    tell get give make go also too then up out about into etc e.g eg s t handle handles handled
+    request requests question questions related hi hello hey thanks thank okay ok well one ones
+    la el los las lo un una unos unas y e o de del al en con por para que qué cuál cuáles cuánto
+    cuánta cuántos cuántas cuándo cuando dónde cómo quién mi mis tu tus su sus se le les nos es
+    está están hay tengo tiene tienes quiero quisiera necesito puedo puede puedes podría dime
+    dame favor también además luego pero si sí gracias hola cuanto cuantos cuanta cuantas"""
 )
 """Words of English and Spanish that say nothing about what a request is for."""
 

@@ -15,14 +15,19 @@ SPLITS = 3
 
 
 def lack(shape: Shape, output: Schema) -> str | None:
-    """Returns the place of the first part of a shape that an output schema does not promise; None where it promises all.
+    """Returns the place of the first part of a shape that an output schema does not promise; None
+    where it promises all.
 
-    Sound: what validates against `output` then validates against `schema_of(shape, closed=False)`. Keywords that are not
-    understood promise nothing. Raises ShapeError.
+    Sound: what validates against `output` then validates against `schema_of(shape, closed=False)`.
+    Keywords that are not understood promise nothing. Raises ShapeError.
     """
     root = json.dumps(output, default=str)
-    refers = root.count('"$id"') == int("$id" in output)  # a reference below an `$id` of its own means another document
-    return _Output(output if refers else {}).lack([output], schema_of(shape, closed=False), "$", SPLITS)
+    refers = root.count('"$id"') == int(
+        "$id" in output
+    )  # a reference below an `$id` of its own means another document
+    return _Output(output if refers else {}).lack(
+        [output], schema_of(shape, closed=False), "$", SPLITS
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +69,9 @@ class _Output:
             found = cast("Schema", found).get(key) if isinstance(found, Mapping) else None
         return found
 
-    def direct(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> str | None:
+    def direct(
+        self, schemas: Sequence[Schema], part: Schema, place: str, splits: int
+    ) -> str | None:
         """As `lack`, by what holds of every value."""
         wanted = {"number", "integer"} if part["type"] == "number" else {part["type"]}
         if not any(types and types <= wanted for types in map(_types, schemas)):
@@ -73,7 +80,11 @@ class _Output:
             spot = f"{place}.{name}"
             if not any(name in _list(schema.get("required")) for schema in schemas):
                 return spot
-            inner = [cast("Schema", schema["properties"]).get(name) for schema in schemas if _is(schema.get("properties"))]
+            inner = [
+                cast("Schema", schema["properties"]).get(name)
+                for schema in schemas
+                if _is(schema.get("properties"))
+            ]
             if reason := self.lack(inner, field, spot, splits):
                 return reason
         if items := part.get("items"):
@@ -85,7 +96,9 @@ class _Output:
         heads = max((len(_list(schema.get("prefixItems"))) for schema in schemas), default=0)
         for at in range(heads + 1):
             rows = [(_list(schema.get("prefixItems")), schema.get("items")) for schema in schemas]
-            if reason := self.lack([head[at] if at < len(head) else rest for head, rest in rows], part, place, splits):
+            if reason := self.lack(
+                [head[at] if at < len(head) else rest for head, rest in rows], part, place, splits
+            ):
                 return reason
         return None
 
@@ -93,10 +106,16 @@ class _Output:
         """Whether some schema has alternatives, each of which, with all else, promises the part."""
         for number, schema in enumerate(schemas if splits else ()):
             for word in ("anyOf", "oneOf"):
-                rest = {key: value for key, value in schema.items() if key not in (word, "allOf", "$ref")}
+                rest = {
+                    key: value
+                    for key, value in schema.items()
+                    if key not in (word, "allOf", "$ref")
+                }
                 others = [*schemas[:number], rest, *schemas[number + 1 :]]
                 ways = _list(schema.get(word))
-                if ways and all(self.lack([*others, way], part, place, splits - 1) is None for way in ways):
+                if ways and all(
+                    self.lack([*others, way], part, place, splits - 1) is None for way in ways
+                ):
                     return True
         return False
 

@@ -1,7 +1,9 @@
-"""The notation of shapes, `array<{outlet_id, score: number}>`: what somebody is to return, read into JSON Schema.
+"""The notation of shapes, `array<{outlet_id, score: number}>`: what somebody is to return, read
+into JSON Schema.
 
-A shape is a text or a mapping from fields to shapes. Its types are string, number, integer, boolean, null, any, object, `array`,
-`array<type>` and `{field, field: type}`, which names one field at least; a field without a type may hold anything.
+A shape is a text or a mapping from fields to shapes. Its types are string, number, integer,
+boolean, null, any, object, `array`, `array<type>` and `{field, field: type}`, which names one field
+at least; a field without a type may hold anything.
 """
 
 import re
@@ -29,7 +31,9 @@ def schema_of(shape: Shape, *, closed: bool = True) -> dict[str, Any]:
 def shape_of(value: Any) -> Shape:
     """Returns the narrowest shape in the notation that a JSON value has."""
     if isinstance(value, Mapping) and value:
-        return {key: _text(_type(item, 1)) for key, item in cast("Mapping[str, Any]", value).items()}
+        return {
+            key: _text(_type(item, 1)) for key, item in cast("Mapping[str, Any]", value).items()
+        }
     return _text(_type(value, 0))
 
 
@@ -43,7 +47,9 @@ class _Reader:
     def fault(self, wanted: str) -> ShapeError:
         rest = self.text[self.at :].strip()
         place = f"field {self.place!r}, " if self.place else ""
-        return ShapeError(f"shape {self.text!r}: {place}character {self.at + 1}: {wanted}, not {rest[:20]!r}")
+        return ShapeError(
+            f"shape {self.text!r}: {place}character {self.at + 1}: {wanted}, not {rest[:20]!r}"
+        )
 
     def token(self) -> tuple[str, str]:
         """The word, or else the sign, that comes next; both empty at the end."""
@@ -88,7 +94,11 @@ class _Reader:
         while True:
             name, _ = self.token()
             if not name or name in properties:
-                raise self.fault("expected a field that is not there yet" if name else "expected the name of a field")
+                raise self.fault(
+                    "expected a field that is not there yet"
+                    if name
+                    else "expected the name of a field"
+                )
             self.step()
             properties[name] = self.type(depth + 1) if self.accept(":") else {}
             if not self.accept(","):
@@ -114,7 +124,11 @@ def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
         place = f"field {place!r}" if place else "shape {}"
         raise ShapeError(f"{place}: expected the name of a field, or `object` for whatever it has")
     return _object(
-        {name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1) for name, part in fields.items()}, closed
+        {
+            name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1)
+            for name, part in fields.items()
+        },
+        closed,
     )
 
 
@@ -132,8 +146,15 @@ def _type(value: Any, depth: int) -> Any:
             words = {bool: "boolean", int: "integer", float: "number", str: "string"}
             return next((word for kind, word in words.items() if isinstance(value, kind)), "null")
         case Mapping():
-            fields = {str(key): _type(item, depth + 1) for key, item in cast("Mapping[Any, Any]", value).items()}
-            return fields if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields) else "object"
+            fields = {
+                str(key): _type(item, depth + 1)
+                for key, item in cast("Mapping[Any, Any]", value).items()
+            }
+            return (
+                fields
+                if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields)
+                else "object"
+            )
         case list() | tuple():
             kinds = [_type(item, depth + 1) for item in cast("Sequence[Any]", value)]
             return ("array", _common(kinds) if kinds else "any")
@@ -148,7 +169,9 @@ def _common(kinds: Sequence[Any]) -> Any:
         return first
     if all(isinstance(kind, dict) for kind in kinds):
         same = all(kind.keys() == first.keys() for kind in kinds)
-        return {name: _common([kind[name] for kind in kinds]) for name in first} if same else "object"
+        return (
+            {name: _common([kind[name] for kind in kinds]) for name in first} if same else "object"
+        )
     if all(isinstance(kind, tuple) for kind in kinds):
         return ("array", _common([kind[1] for kind in kinds]))
     if set(map(str, kinds)) <= {"integer", "number"}:

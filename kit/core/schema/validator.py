@@ -17,9 +17,14 @@ class Validator:
         return None if error is None else f"{error.json_path}: {error.message}"
 
 
-def validator(schema: Mapping[str, Any], keywords: Mapping[str, Callable[..., Any]] | None = None) -> Validator:
-    """Compiles a schema of the draft of 2020-12; `keywords` join the standard ones, as jsonschema's `extend` takes them."""
+def validator(
+    schema: Mapping[str, Any], keywords: Mapping[str, Callable[..., Any]] | None = None
+) -> Validator:
+    """Compiles a schema of the draft of 2020-12; `keywords` join the standard ones, as jsonschema's
+    `extend` takes them."""
     from jsonschema import Draft202012Validator
     from jsonschema.validators import extend  # pyright: ignore[reportUnknownVariableType]
 
-    return Validator((extend(Draft202012Validator, keywords) if keywords else Draft202012Validator)(schema))
+    return Validator(
+        (extend(Draft202012Validator, keywords) if keywords else Draft202012Validator)(schema)
+    )

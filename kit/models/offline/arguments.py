@@ -11,14 +11,39 @@ from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, words
 from kit.models.offline import english
 from kit.models.offline.composition import cut, subject
-from kit.models.offline.extraction import date, identifiers, noun_phrase, numbers, quoted, text_for, unquoted
+from kit.models.offline.extraction import (
+    date,
+    identifiers,
+    noun_phrase,
+    numbers,
+    quoted,
+    text_for,
+    unquoted,
+)
 from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
 from kit.models.offline.number_range import NumberRange
 from kit.models.offline.similarity import closeness, spoken
 
-_COUNT = frozenset({"limit", "count", "n", "k", "top", "quantity", "size", "amount", "number", "people", "guests", "party"})
+_COUNT = frozenset(
+    {
+        "limit",
+        "count",
+        "n",
+        "k",
+        "top",
+        "quantity",
+        "size",
+        "amount",
+        "number",
+        "people",
+        "guests",
+        "party",
+    }
+)
 _NONE = object()
-_VERBATIM = re.compile(r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I)
+_VERBATIM = re.compile(
+    r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I
+)
 """A field that says so takes the request as it is."""
 
 
@@ -44,7 +69,12 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
     filled: dict[str, Any] = {}
     for name, spec in properties_of(schema).items():
         value = _value(name, resolve(spec, source.root), source, name in required)
-        echo = name not in required and not source.lenient and isinstance(value, str) and value in filled.values()
+        echo = (
+            name not in required
+            and not source.lenient
+            and isinstance(value, str)
+            and value in filled.values()
+        )
         if value is not _NONE and not echo:
             filled[name] = value
     return filled
@@ -79,7 +109,14 @@ def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
         return options[best]
     if "default" in spec and spec["default"] in options:
         return spec["default"] if required else _NONE
-    other = next((option for option in options if str(option).lower() in ("other", "none", "general", "unknown")), options[best])
+    other = next(
+        (
+            option
+            for option in options
+            if str(option).lower() in ("other", "none", "general", "unknown")
+        ),
+        options[best],
+    )
     return other if required else _NONE
 
 
@@ -96,18 +133,31 @@ def rank_options(options: Sequence[str], source: Source) -> list[float]:
 
 def _describe_option(option: str, material: str) -> str:
     """An option and the line of the material that explains it, if one does."""
-    line = re.search(rf"^\W*{re.escape(option)}\W*\s*[:=–-]\s*(.+)$", material[:20_000], re.M | re.I)
+    line = re.search(
+        rf"^\W*{re.escape(option)}\W*\s*[:=–-]\s*(.+)$", material[:20_000], re.M | re.I
+    )
     return f"{spoken(option)} {line[1][:300]}" if line else spoken(option)
 
 
 def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if spec.get("format") in ("date", "date-time"):
         day = date(f"{source.request} {source.material[:4000]}")
-        text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "") if day or required else None
+        text = (
+            (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "")
+            if day or required
+            else None
+        )
     elif required and _VERBATIM.search(str(spec.get("description") or "")):
         text = source.request.strip()[:2000]
     else:
-        ask = partial(text_for, name, material=source.material, required=required, job=source.lenient, about=source.about)
+        ask = partial(
+            text_for,
+            name,
+            material=source.material,
+            required=required,
+            job=source.lenient,
+            about=source.about,
+        )
         text = (required and ask(_named_anew(source))) or ask(source.request)
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
@@ -121,7 +171,11 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
 def _named_anew(source: Source) -> str:
     """What is asked now, where it names a thing without pointing back; else the whole request."""
     now = source.request.removeprefix(source.before)
-    return now if noun_phrase(now, source.about) and not english.REFERENCE.search(now) else source.request
+    return (
+        now
+        if noun_phrase(now, source.about) and not english.REFERENCE.search(now)
+        else source.request
+    )
 
 
 def _within(text: str, spec: Schema, source: Source) -> str:
@@ -181,8 +235,14 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
     if options := items.get("enum"):
         ranks = rank_options([str(option) for option in options], source)
         top = max(ranks)
-        return [option for option, rank in zip(options, ranks, strict=True) if rank >= max(0.2, top - 0.1)][:most]
-    pieces = [clause.text for clause in clauses(source.request) if clause.content] or [source.request]
+        return [
+            option
+            for option, rank in zip(options, ranks, strict=True)
+            if rank >= max(0.2, top - 0.1)
+        ][:most]
+    pieces = [clause.text for clause in clauses(source.request) if clause.content] or [
+        source.request
+    ]
     match kind_of(items):
         case "object" if source.lenient:
             each = [Source(piece, source.material, True, source.root) for piece in pieces]
@@ -197,12 +257,16 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number":
             allowed = NumberRange.of(items)
-            return [allowed.fit(value) for value in numbers(source.request) if allowed.holds(value)][:most]
+            return [
+                allowed.fit(value) for value in numbers(source.request) if allowed.holds(value)
+            ][:most]
         case _:
             return []
 
 
-def _fit_length(values: list[Any], items: Schema, least: int, most: int, name: str, source: Source) -> list[Any]:
+def _fit_length(
+    values: list[Any], items: Schema, least: int, most: int, name: str, source: Source
+) -> list[Any]:
     unique: list[Any] = []
     for value in values:
         if value not in unique:

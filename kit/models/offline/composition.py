@@ -18,7 +18,9 @@ MOST = 900
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
 _NO_ANSWER = re.compile(r"\A\s*No answer from (?P<part>[^:]+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
 _NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
-UNMATCHED = re.compile(r"\A\s*(?:No \w[^\"\n]{0,80}? (?:for|called)|There is no \w[^\"\n]{0,60}? called) \"")
+UNMATCHED = re.compile(
+    r"\A\s*(?:No \w[^\"\n]{0,80}? (?:for|called)|There is no \w[^\"\n]{0,60}? called) \""
+)
 """How a tool says that it found nothing of what it was asked for."""
 _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
@@ -30,7 +32,9 @@ _SEEKS = re.compile(
     re.I | re.X,
 )
 _COMPARES = re.compile(r"\A\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
-_LOOKS = frozenset({"find", "get", "search", "look", "list", "read", "fetch", "check", "show", "query", "load"})
+_LOOKS = frozenset(
+    {"find", "get", "search", "look", "list", "read", "fetch", "check", "show", "query", "load"}
+)
 """Verbs that names of lookups begin with."""
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
@@ -75,7 +79,9 @@ def compose(request: str, results: Sequence[Result]) -> str:
     parts: list[str] = []
     failures: list[str] = []
     earlier: set[str] = set()
-    results = [result for result in results if not (result.failed and _UNSPOKEN.search(result.text))]
+    results = [
+        result for result in results if not (result.failed and _UNSPOKEN.search(result.text))
+    ]
     named = all(result.of_agent for result in results if result.tool)
     several = named and sum(not own_up(result) for result in results) > 1
     for result in results:
@@ -91,7 +97,10 @@ def compose(request: str, results: Sequence[Result]) -> str:
         if note and note.rstrip(".").lower() not in body.lower():
             parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
     unique = list(dict.fromkeys(failures))
-    return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or "I have nothing to report on that yet."
+    return (
+        "\n\n".join([*parts, *([" ".join(unique)] if unique else [])])
+        or "I have nothing to report on that yet."
+    )
 
 
 def itemised(text: str) -> str:
@@ -125,7 +134,9 @@ def answer(request: str, results: Sequence[Result]) -> str:
     good = [result for result in results if not result.failed and result.text.strip()]
     bad = [r for r in results if (r.failed or not r.text.strip()) and not _UNSPOKEN.search(r.text)]
     ranks = closeness(request, [result.text[:MOST] for result in good])
-    by_closeness = [result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])]
+    by_closeness = [
+        result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])
+    ]
     earlier: set[str] = set()
     texts: list[str] = []
     notes: list[str] = []
@@ -134,8 +145,14 @@ def answer(request: str, results: Sequence[Result]) -> str:
         texts.append(_drop_repeats(extract(request, _ROW_ID.sub("", text)), earlier))
         notes.extend([f"(Note: {note})"] if note else [])
     lines = [text for text in texts if text]
-    lines += [f"I could not look up {_thing(result.label)}: it is not available right now." for result in bad[:3]]
-    return "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)]) or "There is nothing to report on that."
+    lines += [
+        f"I could not look up {_thing(result.label)}: it is not available right now."
+        for result in bad[:3]
+    ]
+    return (
+        "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)])
+        or "There is nothing to report on that."
+    )
 
 
 def _thing(label: str) -> str:
@@ -164,7 +181,9 @@ def cut(text: str, limit: int) -> str:
     text = " ".join(text.split())
     if len(text) <= limit:
         return text
-    return text[: max(0, limit - 1)].rsplit(" ", 1)[0].rstrip(" ,;:")[: max(0, limit - 1)] + ("…" if limit > 0 else "")
+    return text[: max(0, limit - 1)].rsplit(" ", 1)[0].rstrip(" ,;:")[: max(0, limit - 1)] + (
+        "…" if limit > 0 else ""
+    )
 
 
 def _split_note(text: str) -> tuple[str, str]:
@@ -196,7 +215,9 @@ def _is_new(piece: str, earlier: set[str]) -> bool:
 
 def preamble(parts: Sequence[Part], names: Sequence[str], *, unsure: bool = False) -> str:
     """One short sentence naming what is about to be looked into; by the tools' names alone when `unsure`."""
-    steps = list(dict.fromkeys(_step("" if unsure else part.text, names[part.tool]) for part in parts))
+    steps = list(
+        dict.fromkeys(_step("" if unsure else part.text, names[part.tool]) for part in parts)
+    )
     enumeration = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
     return f"Let me {enumeration}."
 
@@ -210,14 +231,19 @@ def _step(text: str, name: str) -> str:
         return f"compare {thing}"
     if _SEEKS.match(text):
         return f"look for {thing}"
-    possession = re.search(rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I) or re.search(
-        r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b", text, re.I
+    possession = re.search(
+        rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I
+    ) or re.search(
+        r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b",
+        text,
+        re.I,
     )
     return f"check {'your ' if mine and possession else ''}{thing}"
 
 
 def subject(text: str, most: int = 5) -> str:
-    """The noun phrase a clause is about: what stands after its lead-in, up to the next function word; empty when unclear."""
+    """The noun phrase a clause is about: what stands after its lead-in, up to the next function
+    word; empty when unclear."""
     rest = english.LEAD_IN.sub("", text.strip(), count=1)
     first, _, more = rest.partition(" ")
     rest = more if rest == text.strip() and first.lower() in OPENERS else rest
@@ -225,7 +251,11 @@ def subject(text: str, most: int = 5) -> str:
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
         inner = bare == "of" and phrase
-        if not bare or len(phrase) == most or (not inner and (bare in _BREAKS or bare.endswith("n't"))):
+        if (
+            not bare
+            or len(phrase) == most
+            or (not inner and (bare in _BREAKS or bare.endswith("n't")))
+        ):
             break
         phrase.append(raw.strip('.,;:!?"()'))
         if raw[-1] in ".,;:!?":

@@ -48,7 +48,9 @@ class Tool:
     def routes(self) -> bool:
         """True for a sub-agent: its call carries the request and how many were seen."""
         properties = properties_of(self.schema)
-        return self.name.startswith("ask_") and "query" in properties and "intent_count" in properties
+        return (
+            self.name.startswith("ask_") and "query" in properties and "intent_count" in properties
+        )
 
 
 def tool_of(spec: Mapping[str, Any]) -> Tool:
@@ -75,7 +77,11 @@ def _without_references(text: str) -> str:
 def retries(text: str) -> bool:
     """Whether a text only asks to do the last thing once more, or to go on with it."""
     said = frozenset(words(text))
-    return not english.RETRY.isdisjoint(said) and said <= english.RETRY | STOP | {"more", "time", "now"}
+    return not english.RETRY.isdisjoint(said) and said <= english.RETRY | STOP | {
+        "more",
+        "time",
+        "now",
+    }
 
 
 @dataclass(frozen=True)
@@ -112,11 +118,14 @@ class Conversation:
     @property
     def has_picture(self) -> bool:
         """A picture came with the request, whether or not anything is known of it."""
-        return self.asked_at >= 0 and not isinstance(cast(Any, self.messages[self.asked_at].content), str)
+        return self.asked_at >= 0 and not isinstance(
+            cast(Any, self.messages[self.asked_at].content), str
+        )
 
     @cached_property
     def referent(self) -> tuple[str, str, str] | None:
-        """What the request means of the things shown, as the prompt or the caller says: its title or id, its type, its id."""
+        """What the request means of the things shown, as the prompt or the caller says: its title
+        or id, its type, its id."""
         return matches[-1] if (matches := _REFERENT.findall(self.system)) else None
 
     @property
@@ -128,26 +137,46 @@ class Conversation:
     def picture_tool(self) -> str | None:
         """The tool the prompt names for such a picture."""
         shows = set(content(self.picture_text))
-        return next((tool for what, tool in _PICTURED.findall(self.system) if shows.intersection(content(what))), None)
+        return next(
+            (
+                tool
+                for what, tool in _PICTURED.findall(self.system)
+                if shows.intersection(content(what))
+            ),
+            None,
+        )
 
     @cached_property
     def system(self) -> str:
-        return "\n".join(text_of(message) for message in self.messages if isinstance(message, SystemMessage))
+        return "\n".join(
+            text_of(message) for message in self.messages if isinstance(message, SystemMessage)
+        )
 
     @cached_property
     def before(self) -> tuple[BaseMessage, ...]:
         """Earlier turns, without the system prompt."""
-        return tuple(m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage))
+        return tuple(
+            m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage)
+        )
 
     @property
     def last_request(self) -> str:
         """The user's last words before the request; empty at the beginning."""
-        return next((text_of(message) for message in reversed(self.before) if isinstance(message, HumanMessage)), "")
+        return next(
+            (
+                text_of(message)
+                for message in reversed(self.before)
+                if isinstance(message, HumanMessage)
+            ),
+            "",
+        )
 
     @cached_property
     def last_reply(self) -> str:
         """The assistant's last words before the request."""
-        spoken_lines = (text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage))
+        spoken_lines = (
+            text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage)
+        )
         return next((line for line in spoken_lines if line), "")
 
     @cached_property
@@ -161,44 +190,72 @@ class Conversation:
         for i, message in enumerate(self.messages[: places[-1]]):
             if isinstance(message, AIMessage) and message.tool_calls:
                 last_call = i
-                calls = {str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)}
+                calls = {
+                    str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)
+                }
         pairs: list[tuple[int, Result]] = []
         for at in places:
             message = cast(ToolMessage, self.messages[at])
             text = _without_references(text_of(message))
             if at > last_call and text != SET_ASIDE:
                 order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
-                pairs.append((order, Result(name, "" if text == NO_TEXT else text, message.status == "error")))
+                pairs.append(
+                    (
+                        order,
+                        Result(name, "" if text == NO_TEXT else text, message.status == "error"),
+                    )
+                )
         return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
 
     @property
     def left_out(self) -> tuple[Result, ...]:
         """What the prompt says was not asked: it is owned up to as the results of calls are."""
-        return tuple(Result("", line, failed=True) for line in self.system.splitlines() if line.startswith(NOT_ASKED))
+        return tuple(
+            Result("", line, failed=True)
+            for line in self.system.splitlines()
+            if line.startswith(NOT_ASKED)
+        )
 
     @cached_property
     def calls(self) -> dict[str, str]:
         """Tool call id -> name of the tool, for every call since the request."""
-        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, AIMessage))
+        since = (
+            message
+            for message in self.messages[self.asked_at + 1 :]
+            if isinstance(message, AIMessage)
+        )
         return {str(call["id"]): call["name"] for message in since for call in message.tool_calls}
 
     @cached_property
     def all_results(self) -> tuple[Result, ...]:
         """Every result since the request, whatever the round."""
-        since = (message for message in self.messages[self.asked_at + 1 :] if isinstance(message, ToolMessage))
-        names = ((message, self.calls.get(message.tool_call_id, message.name or "that")) for message in since)
-        return tuple(Result(name, _without_references(text_of(m)), m.status == "error") for m, name in names)
+        since = (
+            message
+            for message in self.messages[self.asked_at + 1 :]
+            if isinstance(message, ToolMessage)
+        )
+        names = (
+            (message, self.calls.get(message.tool_call_id, message.name or "that"))
+            for message in since
+        )
+        return tuple(
+            Result(name, _without_references(text_of(m)), m.status == "error") for m, name in names
+        )
 
     @cached_property
     def has_results(self) -> bool:
         """True when results have arrived since the request."""
-        return any(isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :])
+        return any(
+            isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :]
+        )
 
     @cached_property
     def in_play(self) -> tuple[str, ...] | None:
         """Tools called in the previous turn; None when nothing says so."""
         if lines := _IN_PLAY.findall(self.system):
-            return tuple(name for name in re.findall(r"[\w-]+", lines[-1]) if name.lower() != "none")
+            return tuple(
+                name for name in re.findall(r"[\w-]+", lines[-1]) if name.lower() != "none"
+            )
         for message in reversed(self.before):
             if isinstance(message, AIMessage) and message.tool_calls:
                 return tuple(call["name"] for call in message.tool_calls)
@@ -214,7 +271,11 @@ class Conversation:
     def open_question(self) -> str | None:
         """What to answer now, where the request only says to try again; None where it says something itself."""
         asked = [text_of(message) for message in self.before if isinstance(message, HumanMessage)]
-        return next((text for text in reversed(asked) if not retries(text)), None) if retries(self.request) else None
+        return (
+            next((text for text in reversed(asked) if not retries(text)), None)
+            if retries(self.request)
+            else None
+        )
 
     @property
     def role(self) -> str | None:

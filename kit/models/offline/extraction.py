@@ -7,7 +7,9 @@ from kit.models.offline import english
 from kit.models.offline.composition import cut, extract
 from kit.models.offline.similarity import content, spoken
 
-_WHOLE_TEXT = word_set("question message request issue problem text utterance input user query_text sentence")
+_WHOLE_TEXT = word_set(
+    "question message request issue problem text utterance input user query_text sentence"
+)
 _SHORT_TEXT = word_set(
     "summary reason rationale explanation note notes description context comment critique title goal verdict answer"
 )
@@ -22,15 +24,24 @@ _DAYISH = word_set("day weekday when")
 _WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
 _BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
 _PLACEISH = word_set("location city place area town region country near address destination")
-SEARCHING = word_set("query q search term terms keyword keywords item product topic category name cuisine dish subject phrase")
+SEARCHING = word_set(
+    "query q search term terms keyword keywords item product topic category name cuisine dish subject phrase"
+)
 """Words of an argument that takes what is looked for."""
 _IDENTIFYING = word_set("id ids number code")
 
 
 def text_for(
-    name: str, request: str, material: str, *, required: bool, job: bool, about: frozenset[str] = frozenset()
+    name: str,
+    request: str,
+    material: str,
+    *,
+    required: bool,
+    job: bool,
+    about: frozenset[str] = frozenset(),
 ) -> str | None:
-    """The piece of the request (or of the material beside it) that a field of this name asks for; None when there is none."""
+    """The piece of the request (or of the material beside it) that a field of this name asks for;
+    None when there is none."""
     request = request.strip()
     parts = set(spoken(name).split())
     if "date" in parts:
@@ -97,19 +108,29 @@ _GENERIC = word_set(
 
 
 _DEGREE = re.compile(
-    r"\bhow\s+\w+(?:\s+(?:along|away))?(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)", re.I
+    r"\bhow\s+\w+(?:\s+(?:along|away))?(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)",
+    re.I,
 )
 """How far, how long: the word says to what degree, and names nothing."""
 
 
 def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
-    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty when nothing is left.
+    """What a request seeks, without the words around it: `find coffee deals` gives `coffee`; empty
+    when nothing is left.
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    meaning = [word for word in content(_DEGREE.sub(" ", request)) if word not in STOP and not word.endswith("n't")]
+    meaning = [
+        word
+        for word in content(_DEGREE.sub(" ", request))
+        if word not in STOP and not word.endswith("n't")
+    ]
     dull = _GENERIC | english.VERBS | english.FAINT
-    narrow = [word for word in meaning if word not in dull and not word.isdigit() and word.rstrip("s") not in about]
+    narrow = [
+        word
+        for word in meaning
+        if word not in dull and not word.isdigit() and word.rstrip("s") not in about
+    ]
     return " ".join(narrow[:6])
 
 

@@ -10,7 +10,9 @@ from kit.models.offline.composition import sentences
 from kit.models.offline.json_schema import Schema, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
-_SCHEMA_REQUEST = re.compile(r"Answer with JSON of this schema and with nothing else: (\{.*\})$", re.MULTILINE)
+_SCHEMA_REQUEST = re.compile(
+    r"Answer with JSON of this schema and with nothing else: (\{.*\})$", re.MULTILINE
+)
 _DRAFT = re.compile(r"^draft: (\{.*\})$", re.MULTILINE)
 _ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
 _NAME = re.compile(r"\s*([^(:,]+)")
@@ -29,8 +31,17 @@ def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> 
     """JSON of the schema: copied from a draft where there is one, else told from what was found."""
     draft = _DRAFT.search(system)
     draft_fields: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
-    source = _Source(request, _rows(results), [s for text in results for s in sentences(text) if not _ID.match(s)])
-    return json.dumps({name: draft_fields.get(name, source.value(name, spec)) for name, spec in properties_of(schema).items()})
+    source = _Source(
+        request,
+        _rows(results),
+        [s for text in results for s in sentences(text) if not _ID.match(s)],
+    )
+    return json.dumps(
+        {
+            name: draft_fields.get(name, source.value(name, spec))
+            for name, spec in properties_of(schema).items()
+        }
+    )
 
 
 @dataclass(frozen=True)
@@ -46,18 +57,24 @@ class _Source:
         match spec.get("type"):
             case "array" if items.get("type") == "object":
                 most = int(spec.get("maxItems") or ITEMS)
-                return [self._item(items, key, lines) for key, lines in list(self.rows.items())[:most]]
+                return [
+                    self._item(items, key, lines) for key, lines in list(self.rows.items())[:most]
+                ]
             case "array":
                 return list(self.rows)[: int(spec.get("maxItems") or ITEMS)]
             case "integer":
                 return self._preferred()
             case "number":
-                return self._sure([line for lines in self.rows.values() for line in lines] or self.beside)
+                return self._sure(
+                    [line for lines in self.rows.values() for line in lines] or self.beside
+                )
             case "boolean":
                 return True
             case _:
                 lines = [_bare(line, key) for key, row in self.rows.items() for line in row]
-                first_sentences = [sentences(line)[0] for line in lines if line]  # each begins with its name
+                first_sentences = [
+                    sentences(line)[0] for line in lines if line
+                ]  # each begins with its name
                 return self._closest_sentences(name, spec, first_sentences or self.beside)
 
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:
@@ -83,7 +100,9 @@ class _Source:
             return "Nothing was found for this."
         aim = f"{spoken(name)} {spec['description']}" if spec.get("description") else self.request
         ranks = closeness(aim, pieces)
-        best = sorted(range(len(pieces)), key=lambda at: -ranks[at])[: int(spec.get("maxSentences") or 2)]
+        best = sorted(range(len(pieces)), key=lambda at: -ranks[at])[
+            : int(spec.get("maxSentences") or 2)
+        ]
         return " ".join(pieces[at] for at in sorted(best))
 
     def _preferred(self) -> int:

@@ -26,7 +26,10 @@ def resolve(schema: Schema, root: Schema) -> Schema:
             schema = {**union, **{key: value for key, value in schema.items() if key != "allOf"}}
         elif choice := schema.get("anyOf") or schema.get("oneOf"):
             first = next((branch for branch in choice if branch.get("type") != "null"), choice[0])
-            schema = {**{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")}, **first}
+            schema = {
+                **{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")},
+                **first,
+            }
         else:
             return schema
     return schema
@@ -46,7 +49,9 @@ def _inlined(spec: Schema | bool, root: Schema, depth: int) -> Schema:
     if any(branch.get("type") == "null" for branch in branches):
         parts["type"] = [kind_of(spec), "null"]
     if depth and spec.get("properties"):
-        parts["properties"] = {name: _inlined(part, root, depth - 1) for name, part in properties_of(spec).items()}
+        parts["properties"] = {
+            name: _inlined(part, root, depth - 1) for name, part in properties_of(spec).items()
+        }
     if depth and isinstance(items := spec.get("items"), Mapping | bool):
         parts["items"] = _inlined(cast("Schema | bool", items), root, depth - 1)
     return {**spec, **parts}
@@ -68,6 +73,8 @@ def fillable(schema: Schema) -> bool:
     for name in cast(Sequence[str], schema.get("required") or ()):
         spec = resolve(properties.get(name) or {}, schema)
         kind = kind_of(spec)
-        if kind == "object" or (kind == "array" and kind_of(resolve(spec.get("items") or {}, schema)) == "object"):
+        if kind == "object" or (
+            kind == "array" and kind_of(resolve(spec.get("items") or {}, schema)) == "object"
+        ):
             return False
     return True

@@ -27,7 +27,9 @@ def _lines(value: object) -> Iterator[str]:
             if not _is_plain(item):
                 yield from _lines(item)
     elif isinstance(value, dict):
-        fields = {spoken(str(key)): part for key, part in cast("dict[object, object]", value).items()}
+        fields = {
+            spoken(str(key)): part for key, part in cast("dict[object, object]", value).items()
+        }
         pairs = [f"{key} {_plain(part)}" for key, part in fields.items() if _is_plain(part)]
         if pairs:
             line = ", ".join(pairs)

@@ -1,4 +1,5 @@
-"""The offline stand-in: a chat model that needs no key, no download and no network, and answers the same way every time.
+"""The offline stand-in: a chat model that needs no key, no download and no network, and answers the
+same way every time.
 
 It is not a language model. It knows only what any model is given: messages, and the names, descriptions and schemas of
 bound tools. It routes by similarity, fills arguments from schemas, and composes answers out of sentences it was handed.
@@ -75,11 +76,15 @@ class OfflineModel(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(iter(self._chunks(messages, kwargs)))
 
-    async def _agenerate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+    async def _agenerate(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> ChatResult:
         await asyncio.sleep(self.think)
         return self._generate(messages, **kwargs)
 
-    def _stream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> Iterator[ChatGenerationChunk]:
+    def _stream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> Iterator[ChatGenerationChunk]:
         chunks = self._chunks(messages, kwargs)
         time.sleep(self.think)
         for n, chunk in enumerate(chunks):
@@ -87,7 +92,9 @@ class OfflineModel(BaseChatModel):
                 time.sleep(self.pace)
             yield chunk
 
-    async def _astream(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> AsyncIterator[ChatGenerationChunk]:
+    async def _astream(
+        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
+    ) -> AsyncIterator[ChatGenerationChunk]:
         chunks = self._chunks(messages, kwargs)
         await asyncio.sleep(self.think)
         for n, chunk in enumerate(chunks):
@@ -95,17 +102,31 @@ class OfflineModel(BaseChatModel):
                 await asyncio.sleep(self.pace)
             yield chunk
 
-    def _chunks(self, messages: list[BaseMessage], kwargs: dict[str, Any]) -> list[ChatGenerationChunk]:
+    def _chunks(
+        self, messages: list[BaseMessage], kwargs: dict[str, Any]
+    ) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
-        every = [tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())]
-        tools = [tool for tool in every if not tool.name.startswith("render_")]  # it looks things up, and chooses none to show
+        every = [
+            tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())
+        ]
+        tools = [
+            tool for tool in every if not tool.name.startswith("render_")
+        ]  # it looks things up, and chooses none to show
         answer = reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
-        ending = {"model_name": self.name, "finish_reason": "tool_calls" if answer.calls else "stop"}
+        ending = {
+            "model_name": self.name,
+            "finish_reason": "tool_calls" if answer.calls else "stop",
+        }
         usage = token_count(_input_tokens(messages, tools), _output_tokens(answer))
         chunks = [
             *(AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)),
-            *(AIMessageChunk(content="", tool_call_chunks=[call]) for call in call_chunks(answer.calls)),
-            AIMessageChunk(content="", usage_metadata=usage, response_metadata=ending, chunk_position="last"),
+            *(
+                AIMessageChunk(content="", tool_call_chunks=[call])
+                for call in call_chunks(answer.calls)
+            ),
+            AIMessageChunk(
+                content="", usage_metadata=usage, response_metadata=ending, chunk_position="last"
+            ),
         ]
         return [ChatGenerationChunk(message=chunk) for chunk in chunks]
 
@@ -125,10 +146,21 @@ def _choice(choice: Any) -> str | None:
 
 def _input_tokens(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> int:
     """At four characters a token."""
-    characters = sum(len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages)
-    return max(1, (characters + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)) // 4)
+    characters = sum(
+        len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages
+    )
+    return max(
+        1,
+        (
+            characters
+            + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)
+        )
+        // 4,
+    )
 
 
 def _output_tokens(answer: Reply) -> int:
-    characters = sum(len(call["name"]) + len(json.dumps(call["args"], default=str)) for call in answer.calls)
+    characters = sum(
+        len(call["name"]) + len(json.dumps(call["args"], default=str)) for call in answer.calls
+    )
     return max(1, (len(answer.text) + characters) // 4)

@@ -19,11 +19,19 @@ class NumberRange:
     @classmethod
     def of(cls, spec: Schema) -> "NumberRange":
         """Reads the bounds of a field."""
-        low, high, whole = float(spec.get("minimum", -inf)), float(spec.get("maximum", inf)), kind_of(spec) == "integer"
+        low, high, whole = (
+            float(spec.get("minimum", -inf)),
+            float(spec.get("maximum", inf)),
+            kind_of(spec) == "integer",
+        )
         nearest = 1.0 if whole else 1e-6
-        if isinstance(least := spec.get("exclusiveMinimum"), int | float) and not isinstance(least, bool):
+        if isinstance(least := spec.get("exclusiveMinimum"), int | float) and not isinstance(
+            least, bool
+        ):
             low = max(low, float(least) + nearest)
-        if isinstance(most := spec.get("exclusiveMaximum"), int | float) and not isinstance(most, bool):
+        if isinstance(most := spec.get("exclusiveMaximum"), int | float) and not isinstance(
+            most, bool
+        ):
             high = min(high, float(most) - nearest)
         return cls(low, high, spec.get("multipleOf") or 0, whole)
 
@@ -41,7 +49,13 @@ class NumberRange:
         """Moves a number to the nearest allowed step, and to a whole number where one is asked for."""
         if self.step:
             value = round(value / self.step) * self.step
-            value = value + self.step if value < self.low else value - self.step if value > self.high else value
+            value = (
+                value + self.step
+                if value < self.low
+                else value - self.step
+                if value > self.high
+                else value
+            )
         if not self.whole:
             return value
         rounded = int(value // 1)

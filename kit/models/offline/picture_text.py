@@ -14,7 +14,10 @@ _SAYS = ("description", "caption", "title", "comment")
 _LONGEST = 400
 """Characters of a description that are read."""
 _MARK = re.compile(r"\[picture: ([^\[\]\n]+)\]")
-_NAMELESS = re.compile(r"\b(?:img|image|photo|picture|pic|screenshot|scan|dsc|pxl|unnamed|untitled|download|upload)\b", re.I)
+_NAMELESS = re.compile(
+    r"\b(?:img|image|photo|picture|pic|screenshot|scan|dsc|pxl|unnamed|untitled|download|upload)\b",
+    re.I,
+)
 
 
 def describe_pictures(message: BaseMessage) -> str:
@@ -22,10 +25,16 @@ def describe_pictures(message: BaseMessage) -> str:
     content: Any = message.content
     if isinstance(content, str):
         return ""
-    blocks = [cast("Mapping[str, Any]", block) for block in cast("Sequence[Any]", content) if isinstance(block, Mapping)]
+    blocks = [
+        cast("Mapping[str, Any]", block)
+        for block in cast("Sequence[Any]", content)
+        if isinstance(block, Mapping)
+    ]
     pictures = [_bytes(block) for block in blocks if "image" in str(block.get("type"))]
     descriptions = [text for picture in pictures if (text := png_description(picture))]
-    return "; ".join(descriptions) or ("; ".join(_file_name_words(str(message.text))) if pictures else "")
+    return "; ".join(descriptions) or (
+        "; ".join(_file_name_words(str(message.text))) if pictures else ""
+    )
 
 
 def png_description(data: bytes) -> str:
@@ -53,7 +62,9 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 def _international(rest: bytes) -> str:
     packed, body = rest[:1] == b"\1", rest[2:].split(b"\0", 2)[-1]
     try:
-        return (zlib.decompressobj().decompress(body, 4 * _LONGEST) if packed else body).decode("utf-8", "replace")
+        return (zlib.decompressobj().decompress(body, 4 * _LONGEST) if packed else body).decode(
+            "utf-8", "replace"
+        )
     except zlib.error:
         return ""
 

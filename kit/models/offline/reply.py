@@ -1,4 +1,5 @@
-"""Builds the offline stand-in's reply: as router, worker, composer or structured job, by the tools and messages it was given."""
+"""Builds the offline stand-in's reply: as router, worker, composer or structured job, by the tools
+and messages it was given."""
 
 import json
 import re
@@ -18,7 +19,17 @@ from kit.models.offline.conversation import Conversation, Tool, retries, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
 from kit.models.offline.plan.executor import executor_turn, plays_executor
 from kit.models.offline.plan.planner import planner_turn, plays_planner
-from kit.models.offline.routing import FITS, Decision, Part, Routes, Situation, SmallTalk, Unfit, decide, points_back
+from kit.models.offline.routing import (
+    FITS,
+    Decision,
+    Part,
+    Routes,
+    Situation,
+    SmallTalk,
+    Unfit,
+    decide,
+    points_back,
+)
 from kit.models.offline.similarity import index
 
 _ENTITY = re.compile(
@@ -27,7 +38,10 @@ _ENTITY = re.compile(
     re.X,
 )
 _CONDENSE = re.compile(r"^\W*(?:please\s+)?(?:summari[sz]e|condense|compact|shorten)\b", re.I)
-_ORDER = re.compile(r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b", re.I)
+_ORDER = re.compile(
+    r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
+    re.I,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +65,9 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
         return _make_calls(talk, "", [(choice_tool, _job(talk, choice_tool))])
     routers = [tool for tool in tools if tool.routes]
     if routers and talk.role is not None:
-        return _answer_in_swarm(talk, [tool for tool in tools if not tool.routes], routers, talk.role)
+        return _answer_in_swarm(
+            talk, [tool for tool in tools if not tool.routes], routers, talk.role
+        )
     if routers and talk.in_turns:
         return _next(talk, routers)
     if talk.results and (talk.has_results or not tools):
@@ -59,33 +75,62 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
     if choice == "none" or not tools:
         return Reply(_unaided(talk))
     if routers:
-        return _route(talk, [choice_tool] if choice_tool else routers, must=choice == "any" or choice_tool is not None)
+        return _route(
+            talk,
+            [choice_tool] if choice_tool else routers,
+            must=choice == "any" or choice_tool is not None,
+        )
     return _use_tools(talk, tools, must=choice == "any")
 
 
-def _plan(turn: str | Sequence[tuple[str, dict[str, Any]]], talk: Conversation, tools: Sequence[Tool]) -> Reply:
+def _plan(
+    turn: str | Sequence[tuple[str, dict[str, Any]]], talk: Conversation, tools: Sequence[Tool]
+) -> Reply:
     by_name = {tool.name: tool for tool in tools}
-    return Reply(turn) if isinstance(turn, str) else _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
+    return (
+        Reply(turn)
+        if isinstance(turn, str)
+        else _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
+    )
 
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
     texts = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
     properties = properties_of(tool.schema)
     if list(properties) == ["query"] and talk.before:
-        return {"query": text_of(talk.before[-1])}  # whose words are whose it cannot tell: nobody misses any
-    if list(properties) == ["prior_context"] and (context := _name_entities(talk, len(talk.before))):
+        return {
+            "query": text_of(talk.before[-1])
+        }  # whose words are whose it cannot tell: nobody misses any
+    if list(properties) == ["prior_context"] and (
+        context := _name_entities(talk, len(talk.before))
+    ):
         return {"prior_context": context}
-    return fill(tool.schema, Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema))
+    return fill(
+        tool.schema,
+        Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema),
+    )
 
 
 def _compose(talk: Conversation, routing: bool, tools: Sequence[Tool]) -> str:
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
-        return json_answer.build(schema, talk.request, talk.system, [result.text for result in talk.results if not result.failed])
+        return json_answer.build(
+            schema,
+            talk.request,
+            talk.system,
+            [result.text for result in talk.results if not result.failed],
+        )
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
         return composition.compose(talk.request, (*talk.results, *talk.left_out))
-    found_none = talk.results and all(composition.UNMATCHED.match(result.text) for result in talk.results)
-    if found_none and talk.may_pass and english.OPEN.match(talk.request) and _is_foreign(talk, tools):
+    found_none = talk.results and all(
+        composition.UNMATCHED.match(result.text) for result in talk.results
+    )
+    if (
+        found_none
+        and talk.may_pass
+        and english.OPEN.match(talk.request)
+        and _is_foreign(talk, tools)
+    ):
         return NO_ANSWER
     return composition.answer(talk.request, talk.results)
 
@@ -97,7 +142,10 @@ def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
     documents = tuple((tool.label, tool.description) for tool in tools)
     asked = content_words(talk.request)
     own = content_words(" ".join(f"{label} {description}" for label, description in documents))
-    return 2 * len(asked & own) < len(asked) and float(index(documents).score(talk.request).max()) < FITS
+    return (
+        2 * len(asked & own) < len(asked)
+        and float(index(documents).score(talk.request).max()) < FITS
+    )
 
 
 def _unaided(talk: Conversation) -> str:
@@ -110,7 +158,9 @@ def _unaided(talk: Conversation) -> str:
     if not talk.request:
         return _puzzled(talk)
     if _CONDENSE.match(talk.request):
-        text = talk.request.partition("\n")[2] or "\n".join(text_of(message) for message in talk.before)
+        text = talk.request.partition("\n")[2] or "\n".join(
+            text_of(message) for message in talk.before
+        )
         return composition.extract("", text, 600) or "There is nothing to condense."
     facts = [line for line in composition.sentences(talk.system) if not _ORDER.search(line)]
     own = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
@@ -136,16 +186,23 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
             return Reply(composition.outside([tool.label for tool in tools]))
         decision = Routes((Part(default, talk.request, 0.0),), 1)
     calls = [
-        (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play)) for part in decision.parts
+        (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play))
+        for part in decision.parts
     ]
     unsure = all(part.score == 0.0 for part in decision.parts)
-    return _make_calls(talk, composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure), calls)
+    return _make_calls(
+        talk,
+        composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure),
+        calls,
+    )
 
 
 def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
-    """An open question is tried again, else the words decide. A picture counts where they say nothing or fit nothing: by the
-    prompt's rule for it, else by likeness."""
-    parts = tuple(Part(i, talk.request, 1.0) for i, tool in enumerate(tools) if tool.name in talk.unanswered)
+    """An open question is tried again, else the words decide. A picture counts where they say
+    nothing or fit nothing: by the prompt's rule for it, else by likeness."""
+    parts = tuple(
+        Part(i, talk.request, 1.0) for i, tool in enumerate(tools) if tool.name in talk.unanswered
+    )
     if parts and retries(talk.request):
         return Routes(parts[: talk.most], len(parts))
     decision = decide(situation, talk.most)
@@ -176,12 +233,23 @@ def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     return Reply(composition.compose(talk.request, talk.all_results)) if talk.calls else whole
 
 
-def _answer_in_swarm(talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str) -> Reply:
+def _answer_in_swarm(
+    talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str
+) -> Reply:
     """A member of a swarm: its own part by its own tools, and then whoever else the request is for takes over."""
-    decision = decide(Situation(talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))), talk.most)
+    decision = decide(
+        Situation(
+            talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))
+        ),
+        talk.most,
+    )
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
     others = [(peers[part.tool - 1], part.text) for part in parts if part.tool]
-    over = [(tool, {"query": text, "intent_count": 1}) for tool, text in others if tool.name not in talk.previous_speakers][:1]
+    over = [
+        (tool, {"query": text, "intent_count": 1})
+        for tool, text in others
+        if tool.name not in talk.previous_speakers
+    ][:1]
     mine = next((part.text for part in parts if part.tool == 0), None)
     if talk.has_results:
         return _make_calls(talk, composition.answer(mine or talk.request, talk.results), over)
@@ -192,7 +260,9 @@ def _answer_in_swarm(talk: Conversation, own: Sequence[Tool], peers: Sequence[To
     return own_reply if own_reply.calls else _make_calls(talk, own_reply.text, over)
 
 
-def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]) -> frozenset[int]:
+def _in_play(
+    talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]
+) -> frozenset[int]:
     """Positions of the tools in play: as told, else as the last few requests would have been routed."""
     if talk.in_play is not None:
         return frozenset(i for i, tool in enumerate(tools) if tool.name in talk.in_play)
@@ -200,26 +270,49 @@ def _in_play(talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[s
     last_reply = ""
     for message in talk.before[-8:]:
         if isinstance(message, HumanMessage):
-            decision = decide(Situation(text_of(message), documents, in_play, last_reply), talk.most)
-            in_play = frozenset(part.tool for part in decision.parts) if isinstance(decision, Routes) else in_play
+            decision = decide(
+                Situation(text_of(message), documents, in_play, last_reply), talk.most
+            )
+            in_play = (
+                frozenset(part.tool for part in decision.parts)
+                if isinstance(decision, Routes)
+                else in_play
+            )
         elif isinstance(message, AIMessage):
             last_reply = text_of(message)
     return in_play
 
 
-def _routing_args(talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]) -> dict[str, Any]:
+def _routing_args(
+    talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]
+) -> dict[str, Any]:
     args: dict[str, Any] = {"query": part.text, "intent_count": intents}
     properties = properties_of(tool.schema)
     one = talk.referent
-    if "prior_context" in properties and (one is not None or (in_play and part.tool not in in_play)):
+    if "prior_context" in properties and (
+        one is not None or (in_play and part.tool not in in_play)
+    ):
         referent = "The user means {} ({} {}).".format(*one) if one is not None else None
         if context := " ".join(filter(None, [referent, _name_entities(talk)])):
             args["prior_context"] = context
-    extra = {name: spec for name, spec in properties.items() if name not in ("query", "intent_count", "prior_context")}
+    extra = {
+        name: spec
+        for name, spec in properties.items()
+        if name not in ("query", "intent_count", "prior_context")
+    }
     if extra:
-        always = {name for name, spec in extra.items() if resolve(spec, tool.schema).get("enum") or "summary" in name}
-        required = [name for name in extra if name in always or name in (tool.schema.get("required") or ())]
-        args |= fill({"properties": extra, "required": required}, Source(part.text, talk.system, root=tool.schema))
+        always = {
+            name
+            for name, spec in extra.items()
+            if resolve(spec, tool.schema).get("enum") or "summary" in name
+        }
+        required = [
+            name for name in extra if name in always or name in (tool.schema.get("required") or ())
+        ]
+        args |= fill(
+            {"properties": extra, "required": required},
+            Source(part.text, talk.system, root=tool.schema),
+        )
     return args
 
 
@@ -247,7 +340,9 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
     if isinstance(decision, SmallTalk | Unfit):
         decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
     selection = [(able[part.tool], part.text) for part in decision.parts]
-    return _make_calls(talk, "", [(tool, fill(tool.schema, _source(tool, text, talk))) for tool, text in selection])
+    return _make_calls(
+        talk, "", [(tool, fill(tool.schema, _source(tool, text, talk))) for tool, text in selection]
+    )
 
 
 def _source(tool: Tool, text: str, talk: Conversation) -> Source:
@@ -270,11 +365,21 @@ def _with_antecedent(talk: Conversation) -> str:
     return f"{talk.last_request}. {talk.request}" if talk.last_request else talk.request
 
 
-def _make_calls(talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]) -> Reply:
-    seed = blake2s(f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace"))
+def _make_calls(
+    talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]
+) -> Reply:
+    seed = blake2s(
+        f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace")
+    )
     result: list[ToolCall] = []
     for n, (tool, args) in enumerate(calls):
         own = seed.copy()
-        own.update(f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(errors="replace"))
-        result.append(ToolCall(name=tool.name, args=args, id=f"call_{own.hexdigest()[:16]}", type="tool_call"))
+        own.update(
+            f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(
+                errors="replace"
+            )
+        )
+        result.append(
+            ToolCall(name=tool.name, args=args, id=f"call_{own.hexdigest()[:16]}", type="tool_call")
+        )
     return Reply(text, tuple(result))

@@ -26,7 +26,8 @@ SENTENCE = 0.08
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
 STAY, QUESTION, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
-"""Head start of the tools in play: always; when the assistant asked; when the request points back; off when it opens a matter."""
+"""Head start of the tools in play: always; when the assistant asked; when the request points back;
+off when it opens a matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,18 @@ def decide(situation: Situation, most: int) -> Decision:
     lift = _head_start(situation)
     whole = table.score(situation.request)
     first = int((whole + lift).argmax())
-    pieces = [clause for clause in clauses(situation.request, opening=not situation.in_play) if clause.content]
-    parts = _split(situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first) if pieces[1:] else ()
+    pieces = [
+        clause
+        for clause in clauses(situation.request, opening=not situation.in_play)
+        if clause.content
+    ]
+    parts = (
+        _split(
+            situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first
+        )
+        if pieces[1:]
+        else ()
+    )
     if len(parts) < 2:
         return _single(situation, whole, lift, first)
     best = sorted(parts, key=lambda part: -part.score)[:most]
@@ -112,7 +123,9 @@ def _head_start(situation: Situation) -> Floats:
 
 
 def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
-    answering = bool(situation.in_play) and (points_back(situation.request, situation.last_reply) or asks(situation.last_reply))
+    answering = bool(situation.in_play) and (
+        points_back(situation.request, situation.last_reply) or asks(situation.last_reply)
+    )
     if not answering and (scores[best] < OWN or scores[best] + lift[best] < FITS):
         return Unfit()
     if scores[best] + lift[best] < FITS:
@@ -120,15 +133,20 @@ def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> De
     return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
 
 
-def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats, first: int) -> tuple[Part, ...]:
-    """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those."""
+def _split(
+    request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats, first: int
+) -> tuple[Part, ...]:
+    """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it
+    prefers among those."""
     weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
     weight *= scores.max(axis=1) >= RELEVANT
     scores = scores + lift
     joiner_count = sum(piece.has_joiner and w > 0 for piece, w in zip(pieces, weight, strict=True))
     many = joiner_count >= MANY and not lift.any()
     bar = CLEAR + (MIDWAY if lift.any() else 0.0)
-    apart = np.array([0.0 if piece.has_joiner else SENTENCE for piece in pieces], np.float32)[:, None]
+    apart = np.array([0.0 if piece.has_joiner else SENTENCE for piece in pieces], np.float32)[
+        :, None
+    ]
     if many:
         first = int((weight[:, None] * scores).max(axis=0).argmax())
     tools = [first]
@@ -144,7 +162,11 @@ def _split(request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats,
         if weight[i] > 0:
             groups.setdefault(max(tools, key=lambda tool: row[tool]), []).append(i)
     return tuple(
-        Part(tool, _text(request, [pieces[i] for i in mine]), float(max(scores[i][tool] for i in mine)))
+        Part(
+            tool,
+            _text(request, [pieces[i] for i in mine]),
+            float(max(scores[i][tool] for i in mine)),
+        )
         for tool, mine in groups.items()
     )
 

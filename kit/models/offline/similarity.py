@@ -41,7 +41,8 @@ def spoken(name: str) -> str:
 
 @lru_cache(maxsize=1)
 def _words_of_the_wheel() -> tuple[Any, NDArray[np.float16]]:
-    """Tokenizer and table that ship inside the wordllama wheel, never fetched; of its 16 MB only the rows in use are read.
+    """Tokenizer and table that ship inside the wordllama wheel, never fetched; of its 16 MB only
+    the rows in use are read.
 
     The two files are opened without importing the package: on import it takes over the process' logging.
     """
@@ -61,7 +62,9 @@ def _map_table(path: Path) -> NDArray[np.float16]:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))["embedding.weight"]
     assert header["dtype"] == "F16", "requirements.txt pins the wheel"
-    return np.memmap(path, np.float16, "r", 8 + size + header["data_offsets"][0], tuple(header["shape"]))
+    return np.memmap(
+        path, np.float16, "r", 8 + size + header["data_offsets"][0], tuple(header["shape"])
+    )
 
 
 def load() -> None:
@@ -117,10 +120,19 @@ class Index:
         texts = [" . ".join(dict.fromkeys(part)) for part in parts]
         rows = [list(dict.fromkeys(content(text))) or ["?"] for text in texts]
         spread = Counter(word for row in rows for word in row)
-        self._weight = {word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()}
-        whole = [" . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))]) for name, text in documents]
-        self._whole = _unit(np.stack([_pooled(words(text[:LONGEST]), self._weight) for text in whole]))
-        self._units = _unit(np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part]))
+        self._weight = {
+            word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()
+        }
+        whole = [
+            " . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))])
+            for name, text in documents
+        ]
+        self._whole = _unit(
+            np.stack([_pooled(words(text[:LONGEST]), self._weight) for text in whole])
+        )
+        self._units = _unit(
+            np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part])
+        )
         self._unit_starts = _starts([len(part) for part in parts])
         flat = [word for row in rows for word in row]
         scale = np.array([self._weight[word] for word in flat], np.float32)
@@ -132,7 +144,9 @@ class Index:
     def _index_grams(self, counts: list[Counter[str]]) -> None:
         spread = Counter(gram for count in counts for gram in count)
         self._gram = {gram: i for i, gram in enumerate(spread)}
-        self._rarity = np.log((1 + len(counts)) / (1 + np.array(list(spread.values()), np.float32))) + 1
+        self._rarity = (
+            np.log((1 + len(counts)) / (1 + np.array(list(spread.values()), np.float32))) + 1
+        )
         table = np.zeros((len(counts), max(1, len(spread))), np.float32)
         for row, count in zip(table, counts, strict=True):
             for gram, n in count.items():

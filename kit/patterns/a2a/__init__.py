@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 
 def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
-    """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on both sides, no wire between.
+    """The deck's team, its sub-agents served and called over A2A inside this process: the SDK on
+    both sides, no wire between.
 
     Messages take what `link` says, and nothing without one.
     """
@@ -36,7 +37,9 @@ def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
 
     url, team = "http://peers.internal", bind(deck)
     peers = serve_team(team, url)
-    http = httpx.AsyncClient(transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None)
+    http = httpx.AsyncClient(
+        transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None
+    )
 
     def client(card: AgentCard) -> "Client":
         peer = peer_card(card, f"{url}/{card.id}")
@@ -46,7 +49,8 @@ def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
 
 
 def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
-    """The same, over HTTP and a real socket of this machine; only for a real clock. Raises OSError where none can be opened."""
+    """The same, over HTTP and a real socket of this machine; only for a real clock. Raises OSError
+    where none can be opened."""
     import httpx
 
     _prepare_sdk()
@@ -66,8 +70,11 @@ A2A = Pattern("a2a", run_mediated, serve_in_process)
 
 
 def a2a_over(link: Link | None) -> Pattern:
-    """The same pattern in virtual time, where messages take what `link` says; None: over a loopback socket, on a real clock."""
-    return replace(A2A, stage=serve_on_loopback if link is None else partial(serve_in_process, link=link))
+    """The same pattern in virtual time, where messages take what `link` says; None: over a loopback
+    socket, on a real clock."""
+    return replace(
+        A2A, stage=serve_on_loopback if link is None else partial(serve_in_process, link=link)
+    )
 
 
 def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
@@ -76,17 +83,23 @@ def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
     from kit.patterns.a2a.client import http_client
     from kit.patterns.a2a.server import peer_card
 
-    return _with_remote_agents(team, lambda card: http_client(http, peer_card(card, f"{url}/{card.id}")))
+    return _with_remote_agents(
+        team, lambda card: http_client(http, peer_card(card, f"{url}/{card.id}"))
+    )
 
 
-def _with_remote_agents(team: Team, client: Callable[[AgentCard], "Client"], link: Link | None = None) -> Team:
+def _with_remote_agents(
+    team: Team, client: Callable[[AgentCard], "Client"], link: Link | None = None
+) -> Team:
     """The team with every sub-agent behind a client of its own, made once."""
     from kit.patterns.a2a.client import RemoteAgent
 
     agents: dict[str, Agent] = {}
     for card in team.orchestrator.sub_cards.values():
         policy = team.deck.policy(card)
-        agents[card.id] = RemoteAgent(card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None, link)
+        agents[card.id] = RemoteAgent(
+            card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None, link
+        )
     return team.with_agents(agents)
 
 

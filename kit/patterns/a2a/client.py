@@ -10,7 +10,15 @@ import httpx
 from a2a.client import ClientConfig, ClientFactory
 from a2a.client.client import Client, ClientCallContext
 from a2a.types import AgentCard as PeerCard
-from a2a.types import CancelTaskRequest, Message, Part, Role, SendMessageRequest, StreamResponse, TaskState
+from a2a.types import (
+    CancelTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+    TaskState,
+)
 from a2a.utils.errors import A2AError
 
 from kit.core.bodies.call import Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
@@ -27,7 +35,12 @@ from kit.runtime.context import RunContext
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""
 FINAL = frozenset(
-    {TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED, TaskState.TASK_STATE_REJECTED}
+    {
+        TaskState.TASK_STATE_COMPLETED,
+        TaskState.TASK_STATE_FAILED,
+        TaskState.TASK_STATE_CANCELED,
+        TaskState.TASK_STATE_REJECTED,
+    }
 )
 OURS = frozenset({"agent_started", "agent_ended", "agent_error", "status_line"})
 """Kinds that this side says itself: the far side's would say them twice."""
@@ -45,7 +58,8 @@ THEIRS = frozenset(
         "status",
     ]
 )
-"""Kinds that a peer may add to the caller's turn, of its own agent: what the user reads and how a turn ends is not its to say."""
+"""Kinds that a peer may add to the caller's turn, of its own agent: what the user reads and how a
+turn ends is not its to say."""
 
 
 def http_client(http: httpx.AsyncClient, peer: PeerCard) -> Client:
@@ -65,8 +79,12 @@ class RemoteAgent:
     """What its messages take; None where they cross for real, or nothing is to be said of it."""
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one that is given up is told."""
-        headers = {"traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id), PRINCIPAL: str(ctx.inherited.principal)}
+        """Sends the call and follows it to its end; a peer that cannot be reached is a failure, one
+        that is given up is told."""
+        headers = {
+            "traceparent": traceparent(ctx.turn.log.turn_id, ctx.span_id),
+            PRINCIPAL: str(ctx.inherited.principal),
+        }
         context = ClientCallContext(service_parameters=headers)
         remote_call = _RemoteCall(ctx, self.card.id)
         request = _request(call, ctx, self.card.handoff.closed)
@@ -103,7 +121,9 @@ class _RemoteCall:
     result: Outcome | None = None
     spans: dict[str, str] = field(default_factory=dict[str, str])
     """The far side's spans under their names here."""
-    calls: dict[str, ModelStarted | ToolStarted] = field(default_factory=dict[str, ModelStarted | ToolStarted])
+    calls: dict[str, ModelStarted | ToolStarted] = field(
+        default_factory=dict[str, ModelStarted | ToolStarted]
+    )
     """Span here -> a call of the far side that has begun and not ended."""
     usage: list[Usage] = field(default_factory=list[Usage])
     """Of each call that has ended."""
@@ -133,7 +153,8 @@ class _RemoteCall:
                 pass
 
     def close(self) -> None:
-        """Ends the calls that the peer did not end; without its outcome, what they spent is booked as far as it was heard."""
+        """Ends the calls that the peer did not end; without its outcome, what they spent is booked
+        as far as it was heard."""
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
                 usage = Usage(model_calls=1, estimated=True)
@@ -193,7 +214,11 @@ class _RemoteCall:
             return
         span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
         same = span == self.ctx.span_id
-        parent = self.ctx.parent_span_id if same else self.spans.get(event.parent_span_id or "", self.ctx.span_id)
+        parent = (
+            self.ctx.parent_span_id
+            if same
+            else self.spans.get(event.parent_span_id or "", self.ctx.span_id)
+        )
         self._log(body, span, parent)
 
     def _log(self, body: Body, span: str, parent: str | None) -> None:
@@ -214,8 +239,14 @@ class _RemoteCall:
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:
     caller, _, own = ctx.path.rpartition("/")
     place = own.removesuffix(f".{call.agent}")
-    dynamic = ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()}) if closed else ctx.turn.dynamic
-    request = Request(call=call, inherited=ctx.inherited, dynamic=dynamic, caller=caller, place=place)
+    dynamic = (
+        ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()})
+        if closed
+        else ctx.turn.dynamic
+    )
+    request = Request(
+        call=call, inherited=ctx.inherited, dynamic=dynamic, caller=caller, place=place
+    )
     message = Message(
         message_id=call.call_id,
         context_id=ctx.inherited.episode_id,
@@ -227,7 +258,8 @@ def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageReque
 
 
 async def _stop(client: Client, task_id: str, context: ClientCallContext) -> None:
-    """Tells a peer to stop, and waits no longer for it than `GIVE_UP`; a peer that does not listen changes nothing here."""
+    """Tells a peer to stop, and waits no longer for it than `GIVE_UP`; a peer that does not listen
+    changes nothing here."""
     with suppress(A2AError, TimeoutError):
         async with asyncio.timeout(GIVE_UP):
             await client.cancel_task(CancelTaskRequest(id=task_id), context=context)
@@ -238,4 +270,6 @@ def _text(parts: Sequence[Any]) -> str:
 
 
 def _failed(call: AgentCall, agent: str, detail: str) -> Failure:
-    return Failure(call_id=call.call_id, agent=agent, axis="invocation", reason="unavailable", detail=detail)
+    return Failure(
+        call_id=call.call_id, agent=agent, axis="invocation", reason="unavailable", detail=detail
+    )

@@ -1,7 +1,9 @@
-"""What crosses the Agent2Agent hop beside the text every A2A agent understands: whose request, what it cost, what happened.
+"""What crosses the Agent2Agent hop beside the text every A2A agent understands: whose request, what
+it cost, what happened.
 
-It travels as JSON under one metadata key, so that a peer that is no kit can ignore it. The trace is one: its id and the caller's
-span go in a W3C `traceparent` header, and the events of the far side come back with the answer.
+It travels as JSON under one metadata key, so that a peer that is no kit can ignore it. The trace is
+one: its id and the caller's span go in a W3C `traceparent` header, and the events of the far side
+come back with the answer.
 """
 
 import hashlib

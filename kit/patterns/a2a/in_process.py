@@ -16,10 +16,11 @@ from a2a.utils.proto_utils import to_stream_response
 
 
 class InProcessTransport(JsonRpcTransport):
-    """What a turn asks of a peer goes straight to its handler; the rest of the protocol goes over `http`, as from anywhere.
+    """What a turn asks of a peer goes straight to its handler; the rest of the protocol goes over
+    `http`, as from anywhere.
 
-    A hop over HTTP costs three times as much, nearly all of it in turning messages into bytes and back; what a message holds is
-    the same (tests/test_a2a.py plays both ways).
+    A hop over HTTP costs three times as much, nearly all of it in turning messages into bytes and
+    back; what a message holds is the same (tests/test_a2a.py plays both ways).
     """
 
     def __init__(self, http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler):
@@ -39,9 +40,12 @@ class InProcessTransport(JsonRpcTransport):
         finally:
             await stream.aclose()
         if task is not None and task.cancelling() > before:
-            raise asyncio.CancelledError  # the handler takes a caller that is stopped for one that hung up, and ends in peace
+            # the handler takes a caller that is stopped for one that hung up, and ends in peace
+            raise asyncio.CancelledError
 
-    async def cancel_task(self, request: CancelTaskRequest, *, context: ClientCallContext | None = None) -> Task:
+    async def cancel_task(
+        self, request: CancelTaskRequest, *, context: ClientCallContext | None = None
+    ) -> Task:
         """Raises what the handler raises, and TaskNotFoundError for a task nobody knows."""
         task = await self._handler.on_cancel_task(request, _server_context(context))
         if task is None:
@@ -51,7 +55,9 @@ class InProcessTransport(JsonRpcTransport):
 
 def in_process_client(http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler) -> Client:
     """A client of one peer in this process."""
-    return BaseClient(peer, ClientConfig(streaming=True), InProcessTransport(http, peer, handler), [])
+    return BaseClient(
+        peer, ClientConfig(streaming=True), InProcessTransport(http, peer, handler), []
+    )
 
 
 def _server_context(context: ClientCallContext | None) -> ServerCallContext:

@@ -1,4 +1,5 @@
-"""Serves the sub-agents of a team over A2A: each at its own path, with its card, its budget and its memory of each caller."""
+"""Serves the sub-agents of a team over A2A: each at its own path, with its card, its budget and its
+memory of each caller."""
 
 import asyncio
 from collections import OrderedDict
@@ -49,7 +50,9 @@ TASKS = 256
 """Finished tasks a server still knows, for a caller that asks again."""
 LINES = 40
 WORKING = TaskStatus(state=TaskState.TASK_STATE_WORKING)
-SETTINGS = DeckSettings(orchestrator="caller", required_blocks=(), status_policy=StatusPolicy(quiet_ms=None))
+SETTINGS = DeckSettings(
+    orchestrator="caller", required_blocks=(), status_policy=StatusPolicy(quiet_ms=None)
+)
 """Silence is told by the caller, who hears all of its agents."""
 Speaker = tuple[str, str, str, str]
 """Tenant, user, conversation, agent."""
@@ -60,7 +63,9 @@ NO_PRINCIPAL = "This agent answers on behalf of a signed-in user only."
 class Memory:
     """What each agent said before, per tenant, user and conversation: a caller can read its own and nobody else's."""
 
-    contexts: OrderedDict[Speaker, list[Line]] = field(default_factory=OrderedDict[Speaker, list[Line]])
+    contexts: OrderedDict[Speaker, list[Line]] = field(
+        default_factory=OrderedDict[Speaker, list[Line]]
+    )
 
     def remember(self, key: Speaker, turn_id: str, query: str, text: str) -> None:
         lines = self.contexts.setdefault(key, [])
@@ -111,15 +116,26 @@ class Executor(AgentExecutor):
             await asyncio.sleep(0)  # so that what happens first travels with the task
             begun = list(log.events)
             await event_queue.enqueue_event(
-                Task(id=task_id, context_id=context_id, status=WORKING, metadata=report_metadata(begun))
+                Task(
+                    id=task_id,
+                    context_id=context_id,
+                    status=WORKING,
+                    metadata=report_metadata(begun),
+                )
             )
             rest = await _tell(log, len(begun), updater)
             outcome = await work
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        state = TaskState.TASK_STATE_COMPLETED if isinstance(outcome, Answer) else TaskState.TASK_STATE_FAILED
-        await updater.update_status(state, _message(tell(outcome)), metadata=report_metadata(rest, outcome))
+        state = (
+            TaskState.TASK_STATE_COMPLETED
+            if isinstance(outcome, Answer)
+            else TaskState.TASK_STATE_FAILED
+        )
+        await updater.update_status(
+            state, _message(tell(outcome)), metadata=report_metadata(rest, outcome)
+        )
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
@@ -137,12 +153,26 @@ class Executor(AgentExecutor):
             memory=SessionMemory(lambda _: self.memory.contexts.get(key, ())),
             progress=Progress(log, SETTINGS),
         )
-        ctx = RunContext(state, inherited, Ledger("caller"), log.new_span(), callees=frozenset({agent}), path=request.caller)
+        ctx = RunContext(
+            state,
+            inherited,
+            Ledger("caller"),
+            log.new_span(),
+            callees=frozenset({agent}),
+            path=request.caller,
+        )
         try:
-            outcome = await dispatch(request.call.model_copy(update={"agent": agent}), ctx, request.place)
+            outcome = await dispatch(
+                request.call.model_copy(update={"agent": agent}), ctx, request.place
+            )
         except Paused:
-            call_id, detail = request.call.call_id, "a tool of it asks the user first, which no peer can"
-            outcome = Failure(call_id=call_id, agent=agent, axis="invocation", reason="not_allowed", detail=detail)
+            call_id, detail = (
+                request.call.call_id,
+                "a tool of it asks the user first, which no peer can",
+            )
+            outcome = Failure(
+                call_id=call_id, agent=agent, axis="invocation", reason="not_allowed", detail=detail
+            )
         finally:
             log.close()
         if isinstance(outcome, Answer):
@@ -156,7 +186,9 @@ async def _tell(log: TurnLog, since: int, updater: TaskUpdater) -> list[Event]:
     async for event in log.follow(since):
         batch.append(event)
         if event.seq == len(log.events) - 1 and not log.closed:
-            await updater.update_status(TaskState.TASK_STATE_WORKING, metadata=report_metadata(batch))
+            await updater.update_status(
+                TaskState.TASK_STATE_WORKING, metadata=report_metadata(batch)
+            )
             batch = []
     return batch
 
@@ -167,11 +199,15 @@ def peer_card(card: AgentCard, url: str) -> PeerCard:
         name=card.id,
         description=card.description,
         version=card.version,
-        supported_interfaces=[AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0")],
+        supported_interfaces=[
+            AgentInterface(url=url, protocol_binding="JSONRPC", protocol_version="1.0")
+        ],
         capabilities=AgentCapabilities(streaming=True),
         default_input_modes=["text/plain"],
         default_output_modes=["text/plain"],
-        skills=[AgentSkill(id=card.id, name=card.label, description=card.description, tags=[card.role])],
+        skills=[
+            AgentSkill(id=card.id, name=card.label, description=card.description, tags=[card.role])
+        ],
     )
 
 
@@ -190,13 +226,16 @@ class Peers:
 
 
 def serve_team(team: Team, url: str) -> Peers:
-    """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under `/.well-known/agent-card.json`."""
+    """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under
+    `/.well-known/agent-card.json`."""
     memory, handlers = Memory(), dict[str, DefaultRequestHandler]()
     routes: list[Any] = []
     for card in team.orchestrator.sub_cards.values():
         peer = peer_card(card, f"{url}/{card.id}")
         handler = DefaultRequestHandler(
-            Executor(team.agents[card.id], memory, team.deck.settings.vocabulary), RecentTasks(), peer
+            Executor(team.agents[card.id], memory, team.deck.settings.vocabulary),
+            RecentTasks(),
+            peer,
         )
         handlers[card.id] = handler
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
@@ -210,7 +249,8 @@ def _caller(context: ServerCallContext) -> str:
 
 
 def _read(context: RequestContext) -> Request | None:
-    """What the kit on the other side sent; None for a caller that named nobody it asks for, or another in its header."""
+    """What the kit on the other side sent; None for a caller that named nobody it asks for, or
+    another in its header."""
     message = context.message
     metadata = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
     try:

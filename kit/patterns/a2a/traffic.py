@@ -29,11 +29,15 @@ class Traffic:
         self.bytes_in += size
         return size
 
-    def _size(self, message: SendMessageRequest | StreamResponse, separators: tuple[str, str]) -> int:
+    def _size(
+        self, message: SendMessageRequest | StreamResponse, separators: tuple[str, str]
+    ) -> int:
         clock = asyncio.get_running_loop().time
         began = clock()
         fields = MessageToDict(message)
-        fields.get("statusUpdate", fields.get("task", {})).get("status", {}).pop("timestamp", None)  # of no fixed length
+        fields.get("statusUpdate", fields.get("task", {})).get("status", {}).pop(
+            "timestamp", None
+        )  # of no fixed length
         text = json.dumps(fields, separators=separators, ensure_ascii=False).encode()
         self.writing += clock() - began
         self.messages += 1

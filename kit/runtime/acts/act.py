@@ -1,4 +1,5 @@
-"""Acts: calls of tools that ask the user first, or must not be made twice. What is settled about one outlives the process."""
+"""Acts: calls of tools that ask the user first, or must not be made twice. What is settled about
+one outlives the process."""
 
 import asyncio
 import hashlib
@@ -21,7 +22,12 @@ UNCERTAIN = "Whether this was done is not known: it was interrupted in the middl
 
 
 async def act(
-    target: BaseTool, call: ToolCall, limits: ToolLimits, agent: str, ctx: RunContext, run: Callable[[], Awaitable[ToolResult]]
+    target: BaseTool,
+    call: ToolCall,
+    limits: ToolLimits,
+    agent: str,
+    ctx: RunContext,
+    run: Callable[[], Awaitable[ToolResult]],
 ) -> ToolResult:
     """Makes a call once: with the user's yes where its tool asks for that, and with its beginning in the store.
 
@@ -49,7 +55,9 @@ async def act(
     result = await run()
     if result.fault == "timeout":
         return _result_of(acts.results[key])
-    acts.results[key] = Act(text=result.text, error=result.fault and f"{result.fault}: {result.detail}")
+    acts.results[key] = Act(
+        text=result.text, error=result.fault and f"{result.fault}: {result.detail}"
+    )
     return result
 
 
@@ -71,13 +79,20 @@ def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
             return limits.confirm.format_map({name: str(value) for name, value in args.items()})
         except (KeyError, ValueError, IndexError):
             pass  # an argument that the model left out, and that has no default
-    listing = ", ".join(f"{name}: {value if isinstance(value, str) else json.dumps(value)}" for name, value in args.items())
+    listing = ", ".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in args.items()
+    )
     return f"May I run {tool.replace('_', ' ')}{f' with {listing}' if listing else ''}?"
 
 
 def _defaults(tool: BaseTool) -> dict[str, Any]:
     """Returns what the arguments are that a call leaves out: a yes counts for them too."""
-    return {name: field["default"] for name, field in parameters(tool).items() if field.get("default") is not None}
+    return {
+        name: field["default"]
+        for name, field in parameters(tool).items()
+        if field.get("default") is not None
+    }
 
 
 def _result_of(act: Act) -> ToolResult:

@@ -1,4 +1,5 @@
-"""A turn that pauses for its user: what it asked, what was answered, and which acts are done, read back from its events."""
+"""A turn that pauses for its user: what it asked, what was answered, and which acts are done, read
+back from its events."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,8 @@ UNKNOWN = (STOP, "timeout")
 
 
 class Paused(BaseException):
-    """Ends the work that waits for the user. No `except Exception` takes it for a fault, and siblings go on to their ends."""
+    """Ends the work that waits for the user. No `except Exception` takes it for a fault, and
+    siblings go on to their ends."""
 
 
 @dataclass
@@ -38,7 +40,12 @@ class Resumption:
 
 def acts_of(events: Iterable[Event]) -> Acts:
     """Reads the acts of a stored turn; one that began and has no end is not known."""
-    answers, results, questions, spans = dict[str, bool](), dict[str, Act](), dict[str, ApprovalAsked](), dict[str, str]()
+    answers, results, questions, spans = (
+        dict[str, bool](),
+        dict[str, Act](),
+        dict[str, ApprovalAsked](),
+        dict[str, str](),
+    )
     for event in events:
         match event.body:
             case Resumed(answers=more, acts=acts):
@@ -48,8 +55,12 @@ def acts_of(events: Iterable[Event]) -> Acts:
                 questions[key] = event.body
             case ActStarted(key=key):
                 results[key], spans[event.span_id] = Act(), key
-            case ToolEnded(error=error, result=text) if event.span_id in spans and not (error or "").startswith(UNKNOWN):
+            case ToolEnded(error=error, result=text) if event.span_id in spans and not (
+                error or ""
+            ).startswith(UNKNOWN):
                 results[spans[event.span_id]] = Act(text=text, error=error)
             case _:
                 pass
-    return Acts(answers, results, {key: body for key, body in questions.items() if key not in answers})
+    return Acts(
+        answers, results, {key: body for key, body in questions.items() if key not in answers}
+    )

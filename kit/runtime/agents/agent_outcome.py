@@ -6,7 +6,17 @@ from typing import Any
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.outcome import CUT, OF_MODEL, WITHOUT, AgentCall, Answer, Axis, Failure, Outcome, Reason
+from kit.core.outcome import (
+    CUT,
+    OF_MODEL,
+    WITHOUT,
+    AgentCall,
+    Answer,
+    Axis,
+    Failure,
+    Outcome,
+    Reason,
+)
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.agents.contract import Breach, Contract, refusal
@@ -30,15 +40,26 @@ def outcome_of_reply(
     call_id: str,
     over: AgentCall | None = None,
 ) -> Outcome:
-    """Returns the outcome of a reply without further calls; `over` is the call by which it hands the conversation on.
+    """Returns the outcome of a reply without further calls; `over` is the call by which it hands
+    the conversation on.
 
-    Words survive failed lookups (decisions 31). They count for nothing where they only own up, and where none of the lookups came
-    back and they give a figure that the model has read nowhere in `thread`.
+    Words survive failed lookups (decisions 31). They count for nothing where they only own up, and
+    where none of the lookups came back and they give a figure that the model has read nowhere in
+    `thread`.
     """
     text = reply.text.strip()
 
-    def failed(reason: Reason, detail: str, suggestion: str | None = None, *, axis: Axis = "invocation") -> Failure:
-        return Failure(call_id=call_id, agent=agent, axis=axis, reason=reason, detail=detail, suggestion=suggestion)
+    def failed(
+        reason: Reason, detail: str, suggestion: str | None = None, *, axis: Axis = "invocation"
+    ) -> Failure:
+        return Failure(
+            call_id=call_id,
+            agent=agent,
+            axis=axis,
+            reason=reason,
+            detail=detail,
+            suggestion=suggestion,
+        )
 
     if declined := refusal(reply.message):
         return failed("refusal", declined)
@@ -47,7 +68,9 @@ def outcome_of_reply(
     lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
     faults = [result for _, result in lookups if result.fault]
     without = bool(faults) and len(faults) == len(lookups)
-    if faults and (not text or only_owns_up(prose(text)) or (without and _makes_up(prose(text), thread))):
+    if faults and (
+        not text or only_owns_up(prose(text)) or (without and _makes_up(prose(text), thread))
+    ):
         return failed(*data_reason(faults), axis="data")
     if not text:
         return failed("insufficient", "the model said nothing")
@@ -56,19 +79,39 @@ def outcome_of_reply(
         return failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
     parts = answer_parts(lookups)
-    caveat = " ".join(filter(None, [parts["caveat"], WITHOUT if without else None, CUT if reply.truncated else None])) or None
-    parts |= {"caveat": caveat, "truncated": reply.truncated, "components": (*parts["components"], *reply.components)}
-    return _new_answer(call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts)
+    caveat = (
+        " ".join(
+            filter(
+                None,
+                [parts["caveat"], WITHOUT if without else None, CUT if reply.truncated else None],
+            )
+        )
+        or None
+    )
+    parts |= {
+        "caveat": caveat,
+        "truncated": reply.truncated,
+        "components": (*parts["components"], *reply.components),
+    }
+    return _new_answer(
+        call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts
+    )
 
 
 def answer_parts(lookups: Results) -> dict[str, Any]:
-    """Returns the fields of an answer that its lookups decide; what was chosen by render_* calls is shown, and nothing else."""
+    """Returns the fields of an answer that its lookups decide; what was chosen by render_* calls is
+    shown, and nothing else."""
     results = [result for _, result in lookups]
-    shown = [result for call, result in lookups if call["name"].startswith("render_") and result.components] or results
+    shown = [
+        result
+        for call, result in lookups
+        if call["name"].startswith("render_") and result.components
+    ] or results
     faults = tuple(str(result.fault) for result in results if result.fault)
     return {
         "components": tuple(component for result in shown for component in result.components),
-        "caveat": " ".join(dict.fromkeys(result.caveat for result in results if result.caveat)) or None,
+        "caveat": " ".join(dict.fromkeys(result.caveat for result in results if result.caveat))
+        or None,
         "data_faults": faults,
         "recovered": bool(faults) and recovered(lookups),
     }
@@ -89,5 +132,9 @@ def recovered(lookups: Results) -> bool:
 
 def _makes_up(text: str, thread: Sequence[BaseMessage]) -> bool:
     """Whether a text gives a figure that its model has read nowhere."""
-    read = "\n".join(str(message.text) for message in thread if not (isinstance(message, AIMessage) and message.tool_calls))
+    read = "\n".join(
+        str(message.text)
+        for message in thread
+        if not (isinstance(message, AIMessage) and message.tool_calls)
+    )
     return not numbers(text) <= numbers(read)

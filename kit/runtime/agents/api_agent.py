@@ -11,8 +11,8 @@ from kit.runtime.context import RunContext
 from kit.runtime.team import Team
 
 Service = Callable[[str, RunContext], Awaitable[str] | AsyncGenerator[str, None]]
-"""Asks the service on behalf of `ctx.inherited.principal`, for its whole answer or for pieces as they come; whatever it raises
-becomes a failure of this agent."""
+"""Asks the service on behalf of `ctx.inherited.principal`, for its whole answer or for pieces as
+they come; whatever it raises becomes a failure of this agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +28,19 @@ class ApiAgent:
 
         Where sub-agents speak to the user themselves, pieces reach the user as they come.
         """
-        reply = self.service(f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx)
+        reply = self.service(
+            f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx
+        )
         text = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
         if text.strip():
             return Answer(call_id=call.call_id, agent=self.card.id, text=text.strip())
-        return Failure(call_id=call.call_id, agent=self.card.id, axis="invocation", reason="insufficient", detail="empty answer")
+        return Failure(
+            call_id=call.call_id,
+            agent=self.card.id,
+            axis="invocation",
+            reason="insufficient",
+            detail="empty answer",
+        )
 
 
 async def _gather(pieces: AsyncGenerator[str, None], ctx: RunContext) -> str:
@@ -51,4 +59,9 @@ def with_services(team: Team, services: Mapping[str, Service]) -> Team:
     for agent in services:
         if agent not in cards:
             raise UnknownId("sub-agent of open_kit(services=...)", agent, cards)
-    return team.with_agents({i: ApiAgent(cards[i], service, team.agents[i].time_budget) for i, service in services.items()})
+    return team.with_agents(
+        {
+            i: ApiAgent(cards[i], service, team.agents[i].time_budget)
+            for i, service in services.items()
+        }
+    )

@@ -16,7 +16,8 @@ LONGEST_CONTEXT = 800
 _QUERY = "The user's exact words for this part, verbatim: do not rephrase, expand or add context."
 _COUNT = "How many distinct intents the user's whole message holds."
 _PRIOR = (
-    "When the user switches here from another topic: names, ids and goals from earlier turns that matter. Otherwise leave out."
+    "When the user switches here from another topic: names, ids and goals from earlier "
+    "turns that matter. Otherwise leave out."
 )
 
 
@@ -34,32 +35,60 @@ def ask_tool(card: AgentCard) -> dict[str, Any]:
     if not handoff.closed:
         properties["prior_context"] = {"type": "string", "description": _PRIOR}
     properties |= {name: field_schema(field) for name, field in from_model.items()}
-    required = ["query", "intent_count", *(name for name, field in from_model.items() if field.required)]
+    required = [
+        "query",
+        "intent_count",
+        *(name for name, field in from_model.items() if field.required),
+    ]
     parameters = {"type": "object", "properties": properties, "required": required}
-    return {"type": "function", "function": {"name": card.tool_name, "description": card.description, "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {
+            "name": card.tool_name,
+            "description": card.description,
+            "parameters": parameters,
+        },
+    }
 
 
 def route_tool(labels: Sequence[str]) -> dict[str, Any]:
     """Returns the function schema of a classifier, its labels in the order in which a gateway asks their agents."""
-    label_list = {"type": "array", "items": {"type": "string", "enum": list(labels)}, "description": "In the order listed here."}
-    query = {"type": "string", "description": "The user's exact words for the first of the labels, and nothing of the others."}
-    parameters = {"type": "object", "properties": {"labels": label_list, "query": query}, "required": ["labels", "query"]}
+    label_list = {
+        "type": "array",
+        "items": {"type": "string", "enum": list(labels)},
+        "description": "In the order listed here.",
+    }
+    query = {
+        "type": "string",
+        "description": "The user's exact words for the first of the labels, and nothing of the others.",
+    }
+    parameters = {
+        "type": "object",
+        "properties": {"labels": label_list, "query": query},
+        "required": ["labels", "query"],
+    }
     description = "Every label the latest message is about; none when it fits no label."
-    return {"type": "function", "function": {"name": ROUTE, "description": description, "parameters": parameters}}
+    return {
+        "type": "function",
+        "function": {"name": ROUTE, "description": description, "parameters": parameters},
+    }
 
 
 def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:
-    """Returns the agents in the order in which a gateway asks them: support first, then the others as the deck lists them."""
+    """Returns the agents in the order in which a gateway asks them: support first, then the others
+    as the deck lists them."""
     return sorted(agents, key=lambda agent: agent != support)
 
 
 def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str) -> AgentCall:
-    """Returns the agent call that a model's tool call stands for. Undeclared arguments are left out; a missing query becomes the
-    message."""
+    """Returns the agent call that a model's tool call stands for. Undeclared arguments are left
+    out; a missing query becomes the message."""
     args: Mapping[str, Any] = call["args"]
     query, prior = args.get("query"), args.get("prior_context")
     declared = card.handoff.fields.items() if card is not None else ()
-    fields = {name: args[name] for name, field in declared if name in args and field.source == "model"}
+    fields = {
+        name: args[name] for name, field in declared if name in args and field.source == "model"
+    }
     return AgentCall(
         call_id=call_id,
         agent=card.id if card is not None else call["name"].removeprefix("ask_"),

@@ -19,8 +19,10 @@ _FENCE = re.compile(r"\A```(?:json)?\s*(.*?)\s*```\Z", re.DOTALL)
 _WORDS = {"low": 0.0, "medium": 0.5, "high": 1.0}
 _SENTENCE = re.compile(r"[^.!?…]+[.!?…]*")
 _REQUEST = re.compile(
-    r"\?\s*$|^\W*(?:please|kindly) (?:tell|say|name|specify|clarify|provide|give|confirm|share|choose|pick)\b|\b(?:tell|let) me "
-    r"(?:know )?(?:which|what|who|whether|if|more|the)\b|^\W*(?:i|we)(?: would|['’]d)? need (?:to know|more|the|a|your)\b",
+    r"\?\s*$|^\W*(?:please|kindly) (?:tell|say|name|specify|clarify|provide|give|confirm|share|"
+    r"choose|pick)\b|\b(?:tell|let) me "
+    r"(?:know )?(?:which|what|who|whether|if|more|the)\b|^\W*(?:i|we)(?: would|['’]d)? need "
+    r"(?:to know|more|the|a|your)\b",
     re.I,
 )
 """A sentence that wants something of the user."""
@@ -51,10 +53,12 @@ class Contract:
     def read(self, text: str) -> tuple[str, float | None] | Breach:
         """The reply as an answer, its text and how sure it is, or why it is none.
 
-        What the model reports itself goes first: NO_ANSWER, `"answered": false` or a `"refusal"` in a structured reply. Then
-        plain rules over English prose: words that only refuse are no answer. A closed agent may not ask the user: a reply of
-        questions alone, in prose or in the fields of a schema, is low confidence, and the parent decides. Replies that say
-        anything beside the question stand; agents that talk with the user over turns do not close their hand-off.
+        What the model reports itself goes first: NO_ANSWER, `"answered": false` or a `"refusal"` in
+        a structured reply. Then plain rules over English prose: words that only refuse are no
+        answer. A closed agent may not ask the user: a reply of questions alone, in prose or in the
+        fields of a schema, is low confidence, and the parent decides. Replies that say anything
+        beside the question stand; agents that talk with the user over turns do not close their
+        hand-off.
         """
         if text.startswith(NO_ANSWER) or only_refuses(prose(text)):
             return Breach("unanswerable", "the model says that it has no answer")
@@ -76,7 +80,9 @@ class Contract:
         confidence, word = _confidence(value)
         least = self.min_confidence
         if word == "low" or (confidence is not None and least is not None and confidence < least):
-            return Breach("low_confidence", f"confidence {word or confidence}, at least {least} asked", text)
+            return Breach(
+                "low_confidence", f"confidence {word or confidence}, at least {least} asked", text
+            )
         return text, confidence
 
 
@@ -93,25 +99,39 @@ def refusal(message: AIMessage) -> str | None:
     refusal_text: Any = message.additional_kwargs.get("refusal")
     if refusal_text:
         return str(refusal_text)
-    ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get("stop_reason")
+    ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get(
+        "stop_reason"
+    )
     if ending in ("content_filter", "refusal"):
         return f"finish reason {ending}"
     if isinstance(message.content, str):
         return None
     blocks = [cast("dict[str, Any]", block) for block in message.content if isinstance(block, dict)]
-    return next((str(block.get("refusal") or "refused") for block in blocks if block.get("type") == "refusal"), None)
+    return next(
+        (
+            str(block.get("refusal") or "refused")
+            for block in blocks
+            if block.get("type") == "refusal"
+        ),
+        None,
+    )
 
 
 def only_asks(text: str) -> bool:
     """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
     sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
     statements = [s for s in sentences if not _REQUEST.search(s)]
-    return len(statements) < len(sentences) and all(s.endswith("!") and len(s.split()) <= 2 for s in statements)
+    return len(statements) < len(sentences) and all(
+        s.endswith("!") and len(s.split()) <= 2 for s in statements
+    )
 
 
 def _confidence(value: Any) -> tuple[float | None, str | None]:
-    """Returns how sure an answer is, as a number and as the word it used: its own `confidence`, else its least sure item's."""
-    own: Any = cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
+    """Returns how sure an answer is, as a number and as the word it used: its own `confidence`,
+    else its least sure item's."""
+    own: Any = (
+        cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
+    )
     levels = [own] if isinstance(own, str | int | float) else list(_nested(value))
     ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]
     return min(ratings, key=lambda pair: pair[0], default=(None, None))

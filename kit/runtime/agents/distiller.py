@@ -1,4 +1,5 @@
-"""The distiller: what earlier turns hold for the fields of a hand-off, by rule where one does, else by the helper model."""
+"""The distiller: what earlier turns hold for the fields of a hand-off, by rule where one does, else
+by the helper model."""
 
 import json
 import re
@@ -29,42 +30,64 @@ def fields_from(card: AgentCard, source: str) -> list[str]:
 
 def distilling(card: AgentCard) -> Job | None:
     """The job that fills a card's fields from the conversation; None where it has no such field."""
-    fields = {name: field_schema(card.handoff.fields[name]) for name in fields_from(card, "conversation")}
+    fields = {
+        name: field_schema(card.handoff.fields[name]) for name in fields_from(card, "conversation")
+    }
     ask = "What the earlier turns say for each field; a field of which they say nothing is left out. Facts only."
     return Job(f"submit_{card.id}_fields", ask, 0, fields) if fields else None
 
 
 async def distil(
-    call: AgentCall, card: AgentCard, material: Sequence[BaseMessage], shown: Sequence[ShownComponent], ctx: RunContext
+    call: AgentCall,
+    card: AgentCard,
+    material: Sequence[BaseMessage],
+    shown: Sequence[ShownComponent],
+    ctx: RunContext,
 ) -> Mapping[str, Any]:
     """Returns a call's fields with those that earlier turns fill; what they do not say stays empty.
 
-    `shown` are the items a rule picks from: those a text names or points at. The limits of a field hold later, at the hand-off.
+    `shown` are the items a rule picks from: those a text names or points at. The limits of a field
+    hold later, at the hand-off.
     """
     fields: dict[str, Any] = {}
     if names := fields_from(card, "shown") if shown else []:
         ids = [item.id for item in shown]
-        fields = {name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names}
+        fields = {
+            name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names
+        }
     by_rule, job = tuple(fields), distilling(card) if material else None
     if job is not None:
-        text = await run_job(job, material, f"A specialist takes over. The request is: {call.query}", ctx)
+        text = await run_job(
+            job, material, f"A specialist takes over. The request is: {call.query}", ctx
+        )
         answer: Any = json.loads(text) if text else {}
-        fields |= {name: answer[name] for name in job.fields if answer.get(name) not in (None, "", [])}
+        fields |= {
+            name: answer[name] for name in job.fields if answer.get(name) not in (None, "", [])
+        }
     if not by_rule and job is None:
         return call.fields
-    before, after = (sum(tokens(str(text)) for text in texts) for texts in ([m.content for m in material], fields.values()))
+    before, after = (
+        sum(tokens(str(text)) for text in texts)
+        for texts in ([m.content for m in material], fields.values())
+    )
     by_model = tuple(name for name in fields if name not in by_rule)
-    ctx.emit(Distillation(agent=call.agent, by_rule=by_rule, by_model=by_model, before=before, after=after))
+    ctx.emit(
+        Distillation(
+            agent=call.agent, by_rule=by_rule, by_model=by_model, before=before, after=after
+        )
+    )
     return {**call.fields, **fields}
 
 
 def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[ShownComponent]:
-    """Which of the items shown, oldest turn first, a text means: those it names, else those whose places it gives, else all of
-    the newest turn where it only points."""
+    """Which of the items shown, oldest turn first, a text means: those it names, else those whose
+    places it gives, else all of the newest turn where it only points."""
     low, newest = text.lower(), [item for item in shown if item.turn_id == shown[-1].turn_id]
     names = [item for item in shown if item.title and item.title.lower() in low]
     if not names and (match := _COUNTED.search(text)):
         number = _NUMBERS.get(match[2].lower()) or int(match[2])
         return newest[-number:] if match[1].lower() == "last" else newest[:number]
-    places = {one.id: one for part in _PART.split(text) if (one := resolve(part, shown)) is not None}
+    places = {
+        one.id: one for part in _PART.split(text) if (one := resolve(part, shown)) is not None
+    }
     return names or list(places.values()) or (newest if pointing else [])

@@ -23,7 +23,9 @@ class FaultyAgent(LLMAgent):
 
 def faulty_team(team: Team) -> Team:
     """The same team, ready for faults; an agent that is no LLM agent stays as it is. A fallback model is left alone."""
-    return team.with_agents({key: _faulty(agent) for key, agent in team.agents.items() if isinstance(agent, LLMAgent)})
+    return team.with_agents(
+        {key: _faulty(agent) for key, agent in team.agents.items() if isinstance(agent, LLMAgent)}
+    )
 
 
 def _faulty(agent: LLMAgent) -> FaultyAgent:

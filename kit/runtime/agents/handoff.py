@@ -17,7 +17,12 @@ SHORT = 3
 """Personal values below this many characters are hidden only where they stand alone: `5` would hide every five."""
 T = TypeVar("T")
 _NONE = Handoff()
-_TYPES: Mapping[str, type | tuple[type, ...]] = {"string": str, "boolean": bool, "integer": int, "number": (int, float)}
+_TYPES: Mapping[str, type | tuple[type, ...]] = {
+    "string": str,
+    "boolean": bool,
+    "integer": int,
+    "number": (int, float),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +40,30 @@ class HandoffResult:
     """Why the call cannot be made: a required field is missing, wrong or over its limit."""
 
 
-def apply_handoff(call: AgentCall, card: AgentCard | None, inherited: InheritedContext) -> HandoffResult:
-    """Returns the call with only what the card's hand-off lets through, whatever a prompt asked for.
+def apply_handoff(
+    call: AgentCall, card: AgentCard | None, inherited: InheritedContext
+) -> HandoffResult:
+    """Returns the call with only what the card's hand-off lets through, whatever a prompt asked
+    for.
 
-    Undeclared fields stay behind. An optional value that is wrong is left out, one that is too long is cut at its limit; both
-    are recorded. A required one that is missing, wrong or too long is a breach: a shortened answer would be a wrong one.
-    The query is cut, never refused.
+    Undeclared fields stay behind. An optional value that is wrong is left out, one that is too long
+    is cut at its limit; both are recorded. A required one that is missing, wrong or too long is a
+    breach: a shortened answer would be a wrong one. The query is cut, never refused.
     """
     handoff = _NONE if card is None else card.handoff
     if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
         return HandoffResult(call, call.fields)
-    notes = [f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields]
+    notes = [
+        f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields
+    ]
     fields: dict[str, Any] = {}
     breach: str | None = None
     for name, field in handoff.fields.items():
-        value = getattr(inherited, field.source) if field.source in ("locale", "location") else call.fields.get(name)
+        value = (
+            getattr(inherited, field.source)
+            if field.source in ("locale", "location")
+            else call.fields.get(name)
+        )
         value, note = _fit(value, field)
         if note and field.required:
             breach = breach or f"{name} {note}"
@@ -73,7 +87,10 @@ def apply_handoff(call: AgentCall, card: AgentCard | None, inherited: InheritedC
 
 def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
     """Tool name -> its personal fields, for the sub-agents that have any."""
-    personal = {name: frozenset(n for n, field in card.handoff.fields.items() if field.pii) for name, card in cards.items()}
+    personal = {
+        name: frozenset(n for n, field in card.handoff.fields.items() if field.pii)
+        for name, card in cards.items()
+    }
     return {name: fields for name, fields in personal.items() if fields}
 
 
@@ -83,7 +100,11 @@ def hide(value: T, private: Collection[str]) -> T:
 
     def redact(leaf: Any) -> Any:
         if not isinstance(leaf, str):
-            return PLACEHOLDER if leaf is not None and not isinstance(leaf, bool) and str(leaf) in private else leaf
+            return (
+                PLACEHOLDER
+                if leaf is not None and not isinstance(leaf, bool) and str(leaf) in private
+                else leaf
+            )
         for secret in secrets:
             if leaf == secret or len(secret) >= SHORT:
                 leaf = leaf.replace(secret, PLACEHOLDER)
@@ -93,7 +114,8 @@ def hide(value: T, private: Collection[str]) -> T:
 
 
 def hide_words(text: str, private: Collection[str]) -> str:
-    """Returns a prompt for the trace: personal values too short to be hidden everywhere are hidden where they are a word."""
+    """Returns a prompt for the trace: personal values too short to be hidden everywhere are hidden
+    where they are a word."""
     return "".join(hide(re.split(r"(\W+)", hide(text, private)), private))
 
 
@@ -111,7 +133,9 @@ def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:
     items = cast("list[Any]", value if isinstance(value, list) else [value])
     if field.enum and any(item not in field.enum for item in items):
         return None, "is none of the values it may have: left out"
-    most, unit = (field.longest, "characters") if isinstance(value, str) else (field.max_items, "items")
+    most, unit = (
+        (field.longest, "characters") if isinstance(value, str) else (field.max_items, "items")
+    )
     long: Any = value if isinstance(value, str) else items
     if most is None or len(long) <= most:
         return long if isinstance(value, list) else value, None
@@ -120,7 +144,9 @@ def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:
 
 def _of_type(value: Any, kind: str) -> bool:
     if kind == "array":
-        return isinstance(value, list) and all(isinstance(item, str) for item in cast("list[Any]", value))
+        return isinstance(value, list) and all(
+            isinstance(item, str) for item in cast("list[Any]", value)
+        )
     return isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean")
 
 

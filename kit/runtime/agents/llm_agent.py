@@ -1,4 +1,5 @@
-"""The one agent class. A card without sub_agents runs its own loop; with them it decides, and composes what came back."""
+"""The one agent class. A card without sub_agents runs its own loop; with them it decides, and
+composes what came back."""
 
 import datetime
 from collections.abc import Mapping, Sequence
@@ -57,14 +58,21 @@ class Decision:
 
     @property
     def calls(self) -> bool:
-        """Whether the model waits for results; one that called without a word waits even when a guard set all of it aside."""
+        """Whether the model waits for results; one that called without a word waits even when a
+        guard set all of it aside."""
         return bool(self.asks or self.own or (self.set_aside and not self.text))
 
-    def with_asks(self, asks: tuple[AgentCall, ...], set_aside: tuple[AgentCall, ...] | None = None) -> "Decision":
+    def with_asks(
+        self, asks: tuple[AgentCall, ...], set_aside: tuple[AgentCall, ...] | None = None
+    ) -> "Decision":
         """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
-        return replace(self, asks=asks, set_aside=self.set_aside if set_aside is None else set_aside)
+        return replace(
+            self, asks=asks, set_aside=self.set_aside if set_aside is None else set_aside
+        )
 
-    def calling(self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None) -> "Decision":
+    def calling(
+        self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None
+    ) -> "Decision":
         """The same decision with other calls, in the model's own form, so that every id gets its tool message.
 
         What else the model's message carries stays on it. A call the model made itself stays as it worded it.
@@ -123,7 +131,9 @@ class LLMAgent:
         reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
         thread: Thread = [system_text(system + ctx.turn.memory.suffix(reader))]
         thread += messages_of(ctx.turn.memory.history(reader))
-        thread.append(human_message(call.query, ctx.pictures) if ctx.turn.pictures else human_text(call.query))
+        thread.append(
+            human_message(call.query, ctx.pictures) if ctx.turn.pictures else human_text(call.query)
+        )
         return thread
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
@@ -134,30 +144,51 @@ class LLMAgent:
         voice, news = self._voice(), 1
         while True:
             hear = None if ctx.slot is None else self._listener(ctx, bool(results))
-            reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news)
+            reply = await call_with_fallback(
+                voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news
+            )
             if self._is_void(reply):
                 reply = await self._ask_again(reply, voice, thread, ctx, "work")
-            own, over = (reply.calls, None) if not self.sub_cards else self._split_calls(reply, call, over)
+            own, over = (
+                (reply.calls, None) if not self.sub_cards else self._split_calls(reply, call, over)
+            )
             if not own:
                 return outcome_of_reply(
-                    reply, results, thread, self.contract, agent=self.card.id, call_id=call.call_id, over=over
+                    reply,
+                    results,
+                    thread,
+                    self.contract,
+                    agent=self.card.id,
+                    call_id=call.call_id,
+                    over=over,
                 )
             ctx.ledger.before_tools(len(own))
             thread.append(reply.message)
             tool_runs = await self.call_tools(own, ctx)
             thread += [message for message, _ in tool_runs]
             if over is not None and len(own) < len(reply.calls):
-                thread += [tool_text(NEXT, peer["id"] or "") for peer in reply.calls if peer not in own]
-            results += [(tool_call, result) for tool_call, (_, result) in zip(own, tool_runs, strict=True)]
-            voice.may_fall_back = not any(result.fault == "principal_mismatch" for _, result in results)
+                thread += [
+                    tool_text(NEXT, peer["id"] or "") for peer in reply.calls if peer not in own
+                ]
+            results += [
+                (tool_call, result) for tool_call, (_, result) in zip(own, tool_runs, strict=True)
+            ]
+            voice.may_fall_back = not any(
+                result.fault == "principal_mismatch" for _, result in results
+            )
             news = len(tool_runs)
 
-    async def decide(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool = True) -> Decision:
-        """Makes the routing call. Its text goes to the user at once; one that calls without text gets the card's preamble.
+    async def decide(
+        self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool = True
+    ) -> Decision:
+        """Makes the routing call. Its text goes to the user at once; one that calls without text
+        gets the card's preamble.
 
         Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
         """
-        speech = Speech(ctx, "lead", instead=self.card.preamble or ctx.turn.locale.sentences.preamble)
+        speech = Speech(
+            ctx, "lead", instead=self.card.preamble or ctx.turn.locale.sentences.preamble
+        )
         waiting: list[str] = []
 
         def hear(piece: str, tool: str = "", /) -> None:
@@ -173,7 +204,9 @@ class LLMAgent:
                 ctx.emit(_text(channel="lead", text=speech.instead, synthetic=True))
 
         try:
-            reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear)
+            reply = await call_with_fallback(
+                self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear
+            )
             decision = await self._read(reply, call, thread, ctx)
             if decision.asks and not live:  # its first call was one of its own tools
                 hear("")
@@ -183,16 +216,26 @@ class LLMAgent:
 
     async def decide_again(self, thread: Thread, call: AgentCall, ctx: RunContext) -> Decision:
         """Makes the routing call once more; the user reads nothing of it."""
-        reply = await call_with_fallback(self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide")
+        reply = await call_with_fallback(
+            self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide"
+        )
         return await self._read(reply, call, thread, ctx)
 
-    async def compose(self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int) -> Decision:
+    async def compose(
+        self, thread: Thread, call: AgentCall, ctx: RunContext, *, live: bool, news: int
+    ) -> Decision:
         """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
         hear = speech.say if live else None
         try:
             reply = await call_with_fallback(
-                self._writer(ctx), thread, ctx, agent=self.card.id, purpose="compose", hear=hear, news=news
+                self._writer(ctx),
+                thread,
+                ctx,
+                agent=self.card.id,
+                purpose="compose",
+                hear=hear,
+                news=news,
             )
         finally:
             speech.end()
@@ -200,58 +243,87 @@ class LLMAgent:
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
-        texts = {outcome.call_id: (tell(outcome, with_components=True), isinstance(outcome, Failure)) for outcome in fan.outcomes}
+        texts = {
+            outcome.call_id: (tell(outcome, with_components=True), isinstance(outcome, Failure))
+            for outcome in fan.outcomes
+        }
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
-        messages = [tool_text(text, call_id, failed=failed) for call_id, (text, failed) in texts.items()]
+        messages = [
+            tool_text(text, call_id, failed=failed) for call_id, (text, failed) in texts.items()
+        ]
         if decision.own:
             messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
 
     def _is_void(self, reply: ModelReply) -> bool:
-        """Whether a reply makes calls and none of them can be made: tools that do not exist, arguments nobody can read."""
-        good = [c for c in reply.calls if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]]
+        """Whether a reply makes calls and none of them can be made: tools that do not exist,
+        arguments nobody can read."""
+        good = [
+            c
+            for c in reply.calls
+            if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]
+        ]
         return bool(reply.calls) and not good
 
-    async def _ask_again(self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose) -> ModelReply:
+    async def _ask_again(
+        self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose
+    ) -> ModelReply:
         """Tells the model in its thread that none of its calls was made, and asks again.
 
         After BORNE such replies in a row the next one counts for nothing: it has neither text nor calls.
         """
         for left in range(BORNE, -1, -1):
             ctx.ledger.before_tools(len(reply.calls))
-            calls = [ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}) for call in reply.calls]  # an id may come again
+            calls = [
+                ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}) for call in reply.calls
+            ]  # an id may come again
             answers = [message for message, _ in await self.call_tools(calls, ctx)]
             thread += [with_calls(reply.message, calls), *answers]
             if not left:
                 break
-            reply = await call_with_fallback(voice, thread, ctx, agent=self.card.id, purpose=purpose, news=len(answers))
+            reply = await call_with_fallback(
+                voice, thread, ctx, agent=self.card.id, purpose=purpose, news=len(answers)
+            )
             if not self._is_void(reply):
                 return reply
         return replace(reply, message=AIMessage(""), text="")
 
-    def _split_calls(self, reply: ModelReply, call: AgentCall, over: AgentCall | None) -> tuple[list[ToolCall], AgentCall | None]:
-        """Returns the calls of its own tools, and the call of the first peer it named: a swarm hands over to that one."""
-        peers = [call for call in reply.calls if call["name"] in self.sub_cards and UNREAD not in call["args"]]
+    def _split_calls(
+        self, reply: ModelReply, call: AgentCall, over: AgentCall | None
+    ) -> tuple[list[ToolCall], AgentCall | None]:
+        """Returns the calls of its own tools, and the call of the first peer it named: a swarm
+        hands over to that one."""
+        peers = [
+            call
+            for call in reply.calls
+            if call["name"] in self.sub_cards and UNREAD not in call["args"]
+        ]
         if peers and over is None:
-            over = read_call(peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query)
+            over = read_call(
+                peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query
+            )
         return [tool_call for tool_call in reply.calls if tool_call not in peers], over
 
     def _listener(self, ctx: RunContext, looked_up: bool) -> Hear | None:
-        """Returns what passes its words to the user; None before its tools were called, and where its answer is checked whole."""
+        """Returns what passes its words to the user; None before its tools were called, and where
+        its answer is checked whole."""
         if ctx.slot is None or self.contract.strict or (self.tools and not looked_up):
             return None
         hear = ctx.slot(ctx.path)
         if hear is None or not self.sub_cards:
             return hear
-        return lambda piece, _="": hear(piece) if piece else None  # a hand-over follows words that stand
+        return lambda piece, _="": (
+            hear(piece) if piece else None
+        )  # a hand-over follows words that stand
 
     def _voice(self, limit: float | None = None) -> Voice:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
         return Voice(self.model, self.fallback, patience, limit)
 
     def _lead(self, ctx: RunContext) -> Voice:
-        """Returns the orchestrator's voice: each call has the deck's limit, the fallback has one attempt in the turn."""
+        """Returns the orchestrator's voice: each call has the deck's limit, the fallback has one
+        attempt in the turn."""
         turn = ctx.turn
         if turn.voice is None:
             turn.voice = self._voice(turn.settings.model_call_budget_ms / 1000)
@@ -265,7 +337,12 @@ class LLMAgent:
         return lead
 
     async def _read(
-        self, reply: ModelReply, call: AgentCall, thread: Thread, ctx: RunContext, purpose: Purpose = "decide"
+        self,
+        reply: ModelReply,
+        call: AgentCall,
+        thread: Thread,
+        ctx: RunContext,
+        purpose: Purpose = "decide",
     ) -> Decision:
         if self._is_void(reply):
             reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose)
@@ -275,7 +352,9 @@ class LLMAgent:
         own: list[ToolCall] = []
         for tool_call in reply.calls:
             card = self.sub_cards.get(tool_call["name"])
-            if card is None or UNREAD in tool_call["args"]:  # its own tool, or one that is told it cannot be called
+            if (
+                card is None or UNREAD in tool_call["args"]
+            ):  # its own tool, or one that is told it cannot be called
                 own.append(tool_call)
             else:
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
@@ -284,7 +363,15 @@ class LLMAgent:
     async def call_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
     ) -> list[tuple[ToolMessage, ToolResult]]:
-        """Runs calls of its own tools at the same time, in the name of their `owners`; a message and a result for each."""
+        """Runs calls of its own tools at the same time, in the name of their `owners`; a message
+        and a result for each."""
         names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
-        pairs = zip(calls, names, strict=True)  # one that waits for the user does not cut off the others
-        return await together([call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds) for call, name in pairs])
+        pairs = zip(
+            calls, names, strict=True
+        )  # one that waits for the user does not cut off the others
+        return await together(
+            [
+                call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds)
+                for call, name in pairs
+            ]
+        )

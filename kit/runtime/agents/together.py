@@ -8,10 +8,11 @@ T = TypeVar("T")
 
 
 async def together(work: Sequence[Awaitable[T]]) -> list[T]:
-    """Returns the results in the order of the work; raises the first exception by that order, once all have ended.
+    """Returns the results in the order of the work; raises the first exception by that order, once
+    all have ended.
 
-    Whoever is cancelled here cancels them all, and goes on when they have ended. `asyncio.gather` does the same with one step of
-    the loop more.
+    Whoever is cancelled here cancels them all, and goes on when they have ended. `asyncio.gather`
+    does the same with one step of the loop more.
     """
     if len(work) < 2:
         return [await one for one in work]
@@ -32,7 +33,9 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
         raise
     finally:
         for task in tasks:
-            _ = task.cancelled() or task.exception()  # else asyncio complains of those that are not the first
+            _ = (
+                task.cancelled() or task.exception()
+            )  # else asyncio complains of those that are not the first
     return [task.result() for task in tasks]
 
 

@@ -12,13 +12,19 @@ WATCHED_DAYS = 30
 
 def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
     """Returns tool name -> the day the tool was put on the card, for tools granted later; `tools` by id, as bound."""
-    return {tool.name: card.tool_grants[name].since for name, tool in tools.items() if name in card.tool_grants}
+    return {
+        tool.name: card.tool_grants[name].since
+        for name, tool in tools.items()
+        if name in card.tool_grants
+    }
 
 
 def watched_since(since: datetime.date | None, today: str) -> str | None:
     """Returns the day of a grant while it is young, else None; without a readable date of today it stays young."""
     try:
-        young = since is not None and (datetime.date.fromisoformat(today) - since).days < WATCHED_DAYS
+        young = (
+            since is not None and (datetime.date.fromisoformat(today) - since).days < WATCHED_DAYS
+        )
     except ValueError:
         young = True
     return str(since) if young else None

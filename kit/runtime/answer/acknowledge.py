@@ -1,13 +1,16 @@
-"""An answer owns up to every part that failed or was left out, leaks nothing raw and loses no answer in hand.
+"""An answer owns up to every part that failed or was left out, leaks nothing raw and loses no
+answer in hand.
 
-A composition is checked, composed once more when it falls short, and repaired by fixed words when it still does (decisions 8):
+A composition is checked, composed once more when it falls short, and repaired by fixed words when
+it still does (decisions 8):
 
 - a part is not owned up to, or a reservation is not passed on: a fixed sentence is appended;
-- something raw is out, something is claimed for a failed part, or an answer in hand is lost: the answers themselves, then the
-  fixed sentences, stand in its place.
+- something raw is out, something is claimed for a failed part, or an answer in hand is lost: the
+  answers themselves, then the fixed sentences, stand in its place.
 
-What counts as owned up to, claimed and lost is decided in kit/runtime/answer/clauses.py.
-A clean turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets no acknowledgement.
+What counts as owned up to, claimed and lost is decided in kit/runtime/answer/clauses.py. A clean
+turn is checked too, for raw text and for answers that nothing of the composition repeats; it gets
+no acknowledgement.
 """
 
 from collections.abc import Awaitable, Callable
@@ -20,7 +23,17 @@ from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
-from kit.runtime.answer.clauses import Part, admits, admits_rest, clauses, loses, makes_claim, numbers, passes_on, stems
+from kit.runtime.answer.clauses import (
+    Part,
+    admits,
+    admits_rest,
+    clauses,
+    loses,
+    makes_claim,
+    numbers,
+    passes_on,
+    stems,
+)
 from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
 from kit.runtime.answer.raw_text import leaks
 from kit.runtime.context import RunContext, TurnState
@@ -76,11 +89,17 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
     if not text:
         return Verdict(empty=True)
     answers = [outcome for outcome in turn.outcomes if outcome.kind == "answer"]
-    if [answer for answer in answers if answer.text[:1] == "{"]:  # a structured answer counts by its sentences
+    if [
+        answer for answer in answers if answer.text[:1] == "{"
+    ]:  # a structured answer counts by its sentences
         answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
     raw = leaks(text, ctx) != ()
     unsaid = [answer for answer in answers if answer.text not in text]
-    missing_answers = tuple(dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn))) if unsaid else ()
+    missing_answers = (
+        tuple(dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn)))
+        if unsaid
+        else ()
+    )
     if not owing:
         return Verdict(raw=raw, missing_answers=missing_answers) if raw or missing_answers else FINE
     parts = {agent: _part(agent, turn) for agent in owing.agents}
@@ -93,19 +112,41 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
     if owing.left_out.unnamed and not admits_rest(read, [*parts.values(), *rest]):
         silent.append(owing.left_out.names[-1])
     single = len(answers) == 1
-    quiet = (a for a in owing.with_reservation if not passes_on(text, parts[a.agent], a.reservation or "", a.text, alone=single))
+    quiet = (
+        a
+        for a in owing.with_reservation
+        if not passes_on(text, parts[a.agent], a.reservation or "", a.text, alone=single)
+    )
     answer_words = stems("\n".join(answer.text for answer in answers))
-    overclaims = [agent for agent in missing if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)]
+    overclaims = [
+        agent
+        for agent in missing
+        if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)
+    ]
     overclaims += [part.agent for part in rest if makes_claim(read, part, answer_words)]
     made_up = numbers(text) - numbers(sources)
     claims = (*overclaims, *sorted(made_up))
-    return Verdict(silent=tuple(silent), unreserved=tuple(quiet), raw=raw, claims=claims, missing_answers=missing_answers)
+    return Verdict(
+        silent=tuple(silent),
+        unreserved=tuple(quiet),
+        raw=raw,
+        claims=claims,
+        missing_answers=missing_answers,
+    )
 
 
 async def acknowledge(
-    text: str, ctx: RunContext, again: Again, *, clean: bool, sources: str = "", lead_line: str = "", seconds: float | None = None
+    text: str,
+    ctx: RunContext,
+    again: Again,
+    *,
+    clean: bool,
+    sources: str = "",
+    lead_line: str = "",
+    seconds: float | None = None,
 ) -> str:
-    """Returns the composed text when it lacks nothing; else the text composed once more; else a repaired one (decisions 8).
+    """Returns the composed text when it lacks nothing; else the text composed once more; else a
+    repaired one (decisions 8).
 
     `clean`: nothing failed, was left out or came with a reservation.
     `lead_line` replaces a preamble that made something up. `seconds` is what composing again may take.
@@ -119,7 +160,9 @@ async def acknowledge(
     if verdict is FINE or verdict.fine:
         _own(ctx, "composed", owing)
         return text
-    ctx.emit(GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason))
+    ctx.emit(
+        GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason)
+    )
     second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
     after = judge(second, ctx, owing, sources)
     if after.fine:
@@ -143,12 +186,28 @@ def settle(text: str, ctx: RunContext) -> str:
 def ask_again(verdict: Verdict, owing: Debt) -> str:
     """Returns the request for a second composition: what the answer has to hold, in plain words."""
     lines = ["Write the answer again, from the results above and nothing else."]
-    lines += [f"State that you could not get an answer about {plain(agent)}, and nothing more of it." for agent in owing.failed]
-    lines += [f"State that {plain(agent)} was left out for now and can be taken next." for agent in owing.over_cap]
-    lines += [f"State that {name} was left out for now and can be taken next." for name in owing.left_out.names]
-    lines += [f"Pass on this reservation about {plain(a.agent)}: {a.reservation}" for a in owing.with_reservation]
+    lines += [
+        f"State that you could not get an answer about {plain(agent)}, and nothing more of it."
+        for agent in owing.failed
+    ]
+    lines += [
+        f"State that {plain(agent)} was left out for now and can be taken next."
+        for agent in owing.over_cap
+    ]
+    lines += [
+        f"State that {name} was left out for now and can be taken next."
+        for name in owing.left_out.names
+    ]
+    lines += [
+        f"Pass on this reservation about {plain(a.agent)}: {a.reservation}"
+        for a in owing.with_reservation
+    ]
     lines += [f"Include what {plain(agent)} answered." for agent in verdict.missing_answers]
-    lines += ["Use everyday words only: no technical names, identifiers or codes."] if verdict.raw else []
+    lines += (
+        ["Use everyday words only: no technical names, identifiers or codes."]
+        if verdict.raw
+        else []
+    )
     lines += ["Give no figure and no fact that is not in the results."] if verdict.claims else []
     return "\n".join(lines)
 
@@ -164,7 +223,16 @@ def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
     if not verdict.broken:
         _own(ctx, "appended", owing)
         locale = ctx.turn.locale
-        return "\n\n".join(filter(None, [text, reservations(verdict.unreserved, locale), apology(owing, locale, verdict.silent)]))
+        return "\n\n".join(
+            filter(
+                None,
+                [
+                    text,
+                    reservations(verdict.unreserved, locale),
+                    apology(owing, locale, verdict.silent),
+                ],
+            )
+        )
     ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
     if verdict.empty and not ctx.turn.outcomes and not owing:
         return ""
@@ -178,7 +246,9 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
     async def work(call: AgentCall, _: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
 
-    outcome = await run_to_outcome(work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds)
+    outcome = await run_to_outcome(
+        work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds
+    )
     return outcome.text if isinstance(outcome, Answer) else ""
 
 
@@ -190,20 +260,33 @@ def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
 def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
     """Replaces a preamble that leaks raw text or gives figures nobody had: it was read before anything failed."""
     page = transcript(ctx.turn.log.events)
-    if page.lead and not page.synthetic_lead and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx)):
-        ctx.emit(GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw"))
+    if (
+        page.lead
+        and not page.synthetic_lead
+        and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx))
+    ):
+        ctx.emit(
+            GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw")
+        )
         ctx.replace_lead(line)
 
 
 def _part(agent: str, turn: TurnState) -> Part:
     mine = stems(" ".join(call.query for call in turn.calls if call.agent == agent))
-    others = stems(" ".join(f"{call.query} {plain(call.agent)}" for call in turn.calls if call.agent != agent))
+    others = stems(
+        " ".join(f"{call.query} {plain(call.agent)}" for call in turn.calls if call.agent != agent)
+    )
     return Part(agent, plain(agent), mine - others)
 
 
 def _rest(left_out: LeftOut, turn: TurnState) -> list[Part]:
     """Returns the parts without a call whose words are known, by the names they have in a sentence."""
-    others = stems(" ".join(f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}" for call in turn.calls))
+    others = stems(
+        " ".join(
+            f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}"
+            for call in turn.calls
+        )
+    )
     return [
         Part(name, " ".join(words(part)), stems(part) - others)
         for name, part in zip(left_out.names, left_out.parts, strict=False)
@@ -211,5 +294,10 @@ def _rest(left_out: LeftOut, turn: TurnState) -> list[Part]:
 
 
 def _is_lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
-    stock = [STOCK, plain(answer.agent), answer.reservation or "", *(call.query for call in turn.calls)]
+    stock = [
+        STOCK,
+        plain(answer.agent),
+        answer.reservation or "",
+        *(call.query for call in turn.calls),
+    ]
     return loses(answer.text, text, stock, [other.text for other in answers if other is not answer])

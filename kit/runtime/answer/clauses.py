@@ -1,9 +1,11 @@
-"""Owning up: whether a text names a part and says that it was not answered, and whether it claims something for it all the same.
+"""Owning up: whether a text names a part and says that it was not answered, and whether it claims
+something for it all the same.
 
-Clauses are read one by one, so that a denial about one thing owns up to nothing else: "I was not able to stop smiling: rewards
-says you have 900 points" says nothing was missed, and claims something for rewards. What a text claims is decided for values
-(words with a number in them): one that nobody delivered was made up. A claim in words alone is caught only where its clause names
-the part.
+Clauses are read one by one, so that a denial about one thing owns up to nothing else: "I was not
+able to stop smiling: rewards says you have 900 points" says nothing was missed, and claims
+something for rewards. What a text claims is decided for values (words with a number in them): one
+that nobody delivered was made up. A claim in words alone is caught only where its clause names the
+part.
 """
 
 import re
@@ -13,10 +15,14 @@ from dataclasses import dataclass
 from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
 
 _LOCALES = [*BY_LANGUAGE.values()]
-_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY = (pattern(check, _LOCALES) for check in PATTERNS)
+_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY = (
+    pattern(check, _LOCALES) for check in PATTERNS
+)
 """`_REST`: words for what has no name of its own."""
 _BUT = "|".join(locale.checks.conjunctions for locale in _LOCALES)
-_CLAUSE = re.compile(rf"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:{_BUT})\s++", re.I)
+_CLAUSE = re.compile(
+    rf"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:{_BUT})\s++", re.I
+)
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
 _ROW_ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
 """The id of a row: no figure, and nobody misses it."""
@@ -27,7 +33,8 @@ _FILL = frozenset(word for locale in _LOCALES for word in locale.checks.fillers.
 _ENDING = re.compile(r"(?:ings?|edly|ed|ly|es|ers?|ments?|ations?|ions?|ies|ied|al|[sey])$")
 _NAME = re.compile(r"(?<![.!?:;]\s)(?<!^)\b[A-Z][A-Za-z'’-]{2,}|\b[a-z]+[A-Z]\w+")
 ROOM = 0.6
-"""A text that tells an answer in other words has at least this many new words for each of its own (tests/paraphrases.py)."""
+"""A text that tells an answer in other words has at least this many new words for each of its own
+(tests/paraphrases.py)."""
 HEADING = 5
 """A line or a lead-in of at most so many words speaks for what follows it."""
 
@@ -44,7 +51,9 @@ class Clause:
 
     @property
     def owns(self) -> bool:
-        return self.in_admission or (_OWNING.search(self.text) is not None and _IRONY.search(self.text) is None)
+        return self.in_admission or (
+            _OWNING.search(self.text) is not None and _IRONY.search(self.text) is None
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +72,9 @@ class Part:
     def is_labelled(self, text: str) -> bool:
         plain = re.sub(r"[-_\W]+", " ", text.lower())
         stem = self.label.rstrip("s") or self.label
-        return re.search(rf"\b{re.escape(stem)}s?\b", plain) is not None or (len(stem) > 5 and stem in plain.replace(" ", ""))
+        return re.search(rf"\b{re.escape(stem)}s?\b", plain) is not None or (
+            len(stem) > 5 and stem in plain.replace(" ", "")
+        )
 
 
 def clauses(text: str) -> list[Clause]:
@@ -89,7 +100,9 @@ def clauses(text: str) -> list[Clause]:
 def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
     heading = above
     for sentence in _CLAUSE.split(line):
-        pieces = [piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence) if piece.strip(" *")]
+        pieces = [
+            piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence) if piece.strip(" *")
+        ]
         for place, piece in enumerate(pieces):
             last = place == len(pieces) - 1
             if not last and _short(piece) and _OWNING.search(piece) is None:
@@ -100,20 +113,31 @@ def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
 
 
 def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
-    """True when a clause says of this part that it was not answered; `alone`: it is the only one asked, and needs no name."""
-    return any(c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)) for c in read)
+    """True when a clause says of this part that it was not answered; `alone`: it is the only one
+    asked, and needs no name."""
+    return any(
+        c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)) for c in read
+    )
 
 
 def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
     """True when a clause says that something was left out and means none of these parts by it."""
     owning = (clause for clause in read if clause.owns and _REST.search(clause.text))
-    return any(not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts) for clause in owning)
+    return any(
+        not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts)
+        for clause in owning
+    )
 
 
 def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]) -> bool:
-    """True when a clause names this part and neither owns up, nor asks, nor offers, nor repeats words of an answer in hand."""
+    """True when a clause names this part and neither owns up, nor asks, nor offers, nor repeats
+    words of an answer in hand."""
     for clause in read:
-        if clause.heads or clause.owns or not (part.is_named(clause.text) or part.is_named(clause.heading)):
+        if (
+            clause.heads
+            or clause.owns
+            or not (part.is_named(clause.text) or part.is_named(clause.heading))
+        ):
             continue
         own = stems(clause.text) - stems(part.label)
         if own and not _NEUTRAL.search(clause.text) and len(own & answer_words) < 0.7 * len(own):
@@ -137,7 +161,9 @@ def only_owns_up(text: str) -> bool:
     """True when a text says that something did not work, and beside that nothing: it apologises, asks, offers."""
     read = [clause for clause in clauses(text) if not clause.heads]
     owning = [clause.owns or _DENIAL.search(clause.text) is not None for clause in read]
-    return any(owning) and all(owns or _COURTESY.search(clause.text) for owns, clause in zip(owning, read, strict=True))
+    return any(owning) and all(
+        owns or _COURTESY.search(clause.text) for owns, clause in zip(owning, read, strict=True)
+    )
 
 
 def only_refuses(text: str) -> bool:
@@ -147,15 +173,23 @@ def only_refuses(text: str) -> bool:
     """
     if _REFUSING.search(text) is None:
         return False
-    hits = [(_REFUSING.search(clause.text), _COURTESY.search(clause.text)) for clause in clauses(text) if not clause.heads]
-    return any(refuses for refuses, _ in hits) and all(refuses or polite for refuses, polite in hits)
+    hits = [
+        (_REFUSING.search(clause.text), _COURTESY.search(clause.text))
+        for clause in clauses(text)
+        if not clause.heads
+    ]
+    return any(refuses for refuses, _ in hits) and all(
+        refuses or polite for refuses, polite in hits
+    )
 
 
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling; those up to twelve, and list markers, say too little to count."""
     spellings = (raw.replace(",", "") for raw in _NUMBER.findall(text))
     plain = (raw.rstrip("0").rstrip(".") if "." in raw else raw.lstrip("0") for raw in spellings)
-    return frozenset(number for number in plain if number and (len(number) > 2 or float(number) > 12))
+    return frozenset(
+        number for number in plain if number and (len(number) > 2 or float(number) > 12)
+    )
 
 
 def stems(text: str) -> frozenset[str]:
@@ -164,12 +198,14 @@ def stems(text: str) -> frozenset[str]:
 
 
 def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] = ()) -> bool:
-    """True when a text passes on nothing of an answer. Its figures decide: those only it has, one of them is enough.
+    """True when a text passes on nothing of an answer. Its figures decide: those only it has, one
+    of them is enough.
 
-    An answer without figures may be told in other words throughout. It is not lost where a quarter of its own words
-    are left, names of things counting twice; nor where one is left and the text says enough that nothing else accounts for:
-    `said` (requests, stock words) and the sibling answers are taken off, and a sibling that was reworded needs room of its own.
-    An answer with fewer than four words of its own cannot be told from small talk, and is never called lost.
+    An answer without figures may be told in other words throughout. It is not lost where a quarter
+    of its own words are left, names of things counting twice; nor where one is left and the text
+    says enough that nothing else accounts for: `said` (requests, stock words) and the sibling
+    answers are taken off, and a sibling that was reworded needs room of its own. An answer with
+    fewer than four words of its own cannot be told from small talk, and is never called lost.
     """
     elsewhere = "\n".join([*stock, *siblings])
     own = numbers(_ROW_ID.sub("", answer)) - numbers(elsewhere)

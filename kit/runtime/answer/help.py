@@ -1,4 +1,5 @@
-"""What a deck can be asked, from its cards: the answer to "what can you do", and to a question that nobody can answer."""
+"""What a deck can be asked, from its cards: the answer to "what can you do", and to a question that
+nobody can answer."""
 
 from kit.core.language.small_talk import asks_for_help
 from kit.core.outcome import Failure
@@ -6,7 +7,8 @@ from kit.runtime.context import RunContext, TurnState
 
 
 def help_with(message: str, ctx: RunContext) -> str | None:
-    """Returns what can be asked, when a message asks just that and the fastpath guard is on; else None (decisions 38)."""
+    """Returns what can be asked, when a message asks just that and the fastpath guard is on; else
+    None (decisions 38)."""
     if not ctx.turn.settings.guards.fastpath or not asks_for_help(message):
         return None
     return askable(ctx) or None
@@ -14,7 +16,9 @@ def help_with(message: str, ctx: RunContext) -> str | None:
 
 def is_unanswerable(turn: TurnState) -> bool:
     """Whether everybody who was asked has nothing on it, and nobody was left out."""
-    nobody = turn.outcomes and all(isinstance(o, Failure) and o.reason == "unanswerable" for o in turn.outcomes)
+    nobody = turn.outcomes and all(
+        isinstance(o, Failure) and o.reason == "unanswerable" for o in turn.outcomes
+    )
     return bool(nobody) and not turn.over_cap and not turn.left_out().count
 
 
@@ -27,6 +31,8 @@ def askable(ctx: RunContext) -> str:
     """Returns what can be asked, in the words of the cards; empty where there is nobody to ask."""
     agents = ctx.turn.agents
     cards = [agents[name].card for name in agents[ctx.path].card.sub_agents if name in agents]
-    cards = cards or [agent.card for agent in agents.values() if agent.card.topics]  # a monolith asks nobody
+    cards = cards or [
+        agent.card for agent in agents.values() if agent.card.topics
+    ]  # a monolith asks nobody
     topics = [card.topics or card.id.replace("_", " ").replace("-", " ") for card in cards]
     return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics)) if topics else ""

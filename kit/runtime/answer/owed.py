@@ -23,7 +23,8 @@ def plain(agent: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Debt:
-    """What an answer owes: agents that failed, agents and parts that were left out, answers that came with a reservation."""
+    """What an answer owes: agents that failed, agents and parts that were left out, answers that
+    came with a reservation."""
 
     failed: tuple[str, ...] = ()
     over_cap: tuple[str, ...] = ()
@@ -39,7 +40,11 @@ class Debt:
     @property
     def agents(self) -> tuple[str, ...]:
         """Agents that something is owed for, each once: failed, left out, with a reservation."""
-        return tuple(dict.fromkeys([*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]))
+        return tuple(
+            dict.fromkeys(
+                [*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]
+            )
+        )
 
 
 def debt(turn: TurnState) -> Debt:
@@ -58,35 +63,56 @@ def debt(turn: TurnState) -> Debt:
         if query is not None and query in queries:
             failed[outcome.agent] = [other for other in queries if other != query]
     still = tuple(agent for agent, owing in failed.items() if owing)
-    new = (call.agent for call in turn.over_cap if (call.agent, call.query.casefold().strip()) not in answer_keys)
+    new = (
+        call.agent
+        for call in turn.over_cap
+        if (call.agent, call.query.casefold().strip()) not in answer_keys
+    )
     left_out = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
     partly = frozenset(answer.agent for answer in answers) & {*still, *left_out}
-    return Debt(still, left_out, turn.left_out(), tuple(answer for answer in answers if answer.reservation), partly)
+    return Debt(
+        still,
+        left_out,
+        turn.left_out(),
+        tuple(answer for answer in answers if answer.reservation),
+        partly,
+    )
 
 
 def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> str:
-    """The fixed sentences for what failed and what was left out; `only` limits them to these agents and names of parts."""
+    """The fixed sentences for what failed and what was left out; `only` limits them to these agents
+    and names of parts."""
     words, unnamed = locale.sentences, owing.left_out.unnamed
     failed = [agent for agent in owing.failed if only is None or agent in only]
     whole = [plain(agent) for agent in failed if agent not in owing.partly]
     part = [plain(agent) for agent in failed if agent in owing.partly]
     names = {name: name for name in owing.left_out.names}
     if unnamed:
-        names[owing.left_out.names[-1]] = words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
+        names[owing.left_out.names[-1]] = (
+            words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
+        )
     left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
     left_out += [told for name, told in names.items() if only is None or name in only]
     lines = (
         (words.failed, whole, words.or_),
         (words.failed_partly, part, words.or_),
-        (words.left_out_several if len(left_out) > 1 or unnamed > 1 else words.left_out, left_out, words.and_),
+        (
+            words.left_out_several if len(left_out) > 1 or unnamed > 1 else words.left_out,
+            left_out,
+            words.and_,
+        ),
     )
-    return " ".join(line.format(parts=_enumerate(parts, word)) for line, parts, word in lines if parts)
+    return " ".join(
+        line.format(parts=_enumerate(parts, word)) for line, parts, word in lines if parts
+    )
 
 
 def reservations(answers: Iterable[Answer], locale: Locale) -> str:
     """The fixed sentences for answers that hold with a reservation."""
     lines = (
-        locale.sentences.reserved.format(part=plain(a.agent), reservation=_sentence(locale.reservation(a.reservation or "")))
+        locale.sentences.reserved.format(
+            part=plain(a.agent), reservation=_sentence(locale.reservation(a.reservation or ""))
+        )
         for a in answers
     )
     return " ".join(dict.fromkeys(lines))
@@ -96,24 +122,46 @@ def rescue(ctx: RunContext) -> str:
     """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
     if is_unanswerable(ctx.turn):
         return nobody_can(ctx)
-    owing, answers = debt(ctx.turn), [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
+    owing, answers = (
+        debt(ctx.turn),
+        [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)],
+    )
     texts = {answer.call_id: scrub(prose(answer.text), ctx) for answer in answers}
     parts = list(dict.fromkeys(text for text in texts.values() if text))
     unsaid = [answer.agent for answer in answers if not texts[answer.call_id]]
     if unsaid:
         owing = replace(owing, failed=(*owing.failed, *unsaid))
-    cautious = [a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)]
+    cautious = [
+        a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)
+    ]
     locale = ctx.turn.locale
-    return "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)])) or locale.sentences.nothing
+    return (
+        "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)]))
+        or locale.sentences.nothing
+    )
 
 
 def stopped(ctx: RunContext, text: str) -> str:
-    """Returns what a turn has to say that its user stopped: what was composed, else the answers in hand; marked as a part."""
+    """Returns what a turn has to say that its user stopped: what was composed, else the answers in
+    hand; marked as a part."""
     answers = [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
-    locale, parts = ctx.turn.locale, [text] if text else list(dict.fromkeys(scrub(prose(answer.text), ctx) for answer in answers))
+    locale, parts = (
+        ctx.turn.locale,
+        [text]
+        if text
+        else list(dict.fromkeys(scrub(prose(answer.text), ctx) for answer in answers)),
+    )
     said = "\n\n".join(filter(None, parts))
-    cautious = [answer for answer in answers if answer.reservation and not text and not reserves(said, answer)]
-    return "\n\n".join(filter(None, [said, reservations(cautious, locale), locale.sentences.stopped])) if said else ""
+    cautious = [
+        answer
+        for answer in answers
+        if answer.reservation and not text and not reserves(said, answer)
+    ]
+    return (
+        "\n\n".join(filter(None, [said, reservations(cautious, locale), locale.sentences.stopped]))
+        if said
+        else ""
+    )
 
 
 def reserves(text: str, answer: Answer) -> bool:
@@ -135,7 +183,14 @@ def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]
     called = {event.body.model for event in turn.log.events if isinstance(event.body, ModelStarted)}
     if any(key not in models or models[key].sees_pictures for key in called):
         return text
-    ctx.emit(GuardActed(guard="pictures", action="mended", agent=ctx.path, reason="no model that was called can see"))
+    ctx.emit(
+        GuardActed(
+            guard="pictures",
+            action="mended",
+            agent=ctx.path,
+            reason="no model that was called can see",
+        )
+    )
     page, sentence = transcript(turn.log.events), turn.locale.sentences.unseen
     stands = page.answer or ("" if turn.calls else page.lead)
     if stands.strip() == text.strip():

@@ -13,16 +13,26 @@ _SHAPES = re.compile(
       | \b[A-Z][A-Za-z]+(?:Error|Exception|Timeout)\b              # the name of an exception
       | \bTraceback\b | \bFile\ "[^"\n]*",\ line\ \d+
       | (?i:\b(?:http|status|errno|code|error)\b[\s:=#"']{1,4}(?:code\s)?[45]\d\d\b)
-      | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b|\berrno\W{1,3}\d+)
+      | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b
+      |\berrno\W{1,3}\d+)
       | (?i:\bstatus\s*=\s*"?\w+)
       | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again
           |the\ other\ results\ are\ all\ there\ is|shown\ beside\ it,\ not)""",
     re.X,
 )
 _NAMES = "_ error exception timeout traceback errno http status code"
-_HINTS = (*_NAMES.split(), 'file "', "say pla", "m noth", "too many parts", "the answer aga", "the other results", "own bes")
-"""Without one of these, or such a number, none of the shapes is there. Where case is free they hold no `i` and no `k`: other
-letters than the big ones are taken for those too."""
+_HINTS = (
+    *_NAMES.split(),
+    'file "',
+    "say pla",
+    "m noth",
+    "too many parts",
+    "the answer aga",
+    "the other results",
+    "own bes",
+)
+"""Without one of these, or such a number, none of the shapes is there. Where case is free they hold
+no `i` and no `k`: other letters than the big ones are taken for those too."""
 _CODE = re.compile(r"[45]\d\d\s+(?i:[sibgnfut])")
 _SLASH_OR_DOT = re.compile(r"[/.]\w")
 _PAIR = re.compile(r"\b[A-Za-z]\w*[/.]\w+\b")
@@ -57,11 +67,21 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     if turn.log.turn_id in text:
         pieces.append(turn.log.turn_id)
     looks, pairs = looks_raw(text), _SLASH_OR_DOT.search(text) and _PAIR.search(text)
-    failed = [outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults]
+    failed = [
+        outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults
+    ]
     if looks or pairs or failed:
         allowed = words_in_use(turn) if looks or failed else ""
         pieces += _identifiers(text.lower(), turn) if looks or pairs else ()
-        pieces += [hit[0] for hit in _SHAPES.finditer(text) if hit[0].lower().rstrip("./-") not in allowed] if looks else ()
+        pieces += (
+            [
+                hit[0]
+                for hit in _SHAPES.finditer(text)
+                if hit[0].lower().rstrip("./-") not in allowed
+            ]
+            if looks
+            else ()
+        )
         pieces += _echoes(text, raw_reasons(turn), allowed) if failed else ()
     return tuple(dict.fromkeys(pieces))
 
@@ -70,7 +90,10 @@ def scrub(text: str, ctx: RunContext) -> str:
     """The text without the sentences that hold raw text; the rest word for word."""
     if not leaks(text, ctx):
         return text
-    lines = (" ".join(s for s in _SENTENCE.split(line) if not leaks(s, ctx)) for line in text.splitlines())
+    lines = (
+        " ".join(s for s in _SENTENCE.split(line) if not leaks(s, ctx))
+        for line in text.splitlines()
+    )
     return "\n".join(line for line in lines if line.strip()).strip()
 
 
@@ -78,21 +101,35 @@ def words_in_use(turn: TurnState) -> str:
     """Returns what the user, the answers in hand and earlier turns said, in lower case: their words leak nothing."""
     answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
     earlier = (message.text for message in turn.memory.history(""))
-    message = (event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started")
+    message = (
+        event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started"
+    )
     return "\n".join([*(call.query for call in turn.calls), *message, *answers, *earlier]).lower()
 
 
 def raw_reasons(turn: TurnState) -> list[str]:
     """Returns the raw reasons of all failures of the turn so far; they belong on the trace and nowhere else."""
     details = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
-    errors = (event.body.error for event in turn.log.events if isinstance(event.body, ToolEnded | ModelEnded))
+    errors = (
+        event.body.error
+        for event in turn.log.events
+        if isinstance(event.body, ToolEnded | ModelEnded)
+    )
     return list(dict.fromkeys([*details, *(error for error in errors if error)]))
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
-    tools = {e.body.tool for e in turn.log.events if isinstance(e.body, ToolStarted) and "_" in e.body.tool}
+    tools = {
+        e.body.tool
+        for e in turn.log.events
+        if isinstance(e.body, ToolStarted) and "_" in e.body.tool
+    }
     asks = {f"ask_{call.agent}" for call in turn.calls}
-    yield from (name for name in (*turn.settings.vocabulary, *_REASONS, *tools, *asks) if name.lower() in lower)
+    yield from (
+        name
+        for name in (*turn.settings.vocabulary, *_REASONS, *tools, *asks)
+        if name.lower() in lower
+    )
     envelopes = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
     pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in envelopes for mark in "/."}
     yield from (pair for pair in pairs if pair.lower() in lower)
@@ -106,7 +143,12 @@ def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
     for reason in reasons:
         raw = _words(reason)
         for word in raw:
-            if len(word) > 3 and _ODD.search(word) and word.lower() in lower and word.lower() not in allowed:
+            if (
+                len(word) > 3
+                and _ODD.search(word)
+                and word.lower() in lower
+                and word.lower() not in allowed
+            ):
                 yield word
         if len(raw) < 2:
             continue

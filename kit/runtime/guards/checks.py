@@ -1,4 +1,5 @@
-"""Checks between a model's decision and its execution, in one order; each one that acts leaves an event with its reason."""
+"""Checks between a model's decision and its execution, in one order; each one that acts leaves an
+event with its reason."""
 
 from collections.abc import Sequence
 
@@ -23,21 +24,32 @@ SHORT = 4
 """Words of a message that is never split."""
 
 
-async def decide(thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards) -> Decision:
-    """Makes the routing call and returns its decision as it is executed. Of a text that fastpath would not let stand, nothing is
-    shown before a sub-agent is called."""
+async def decide(
+    thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
+) -> Decision:
+    """Makes the routing call and returns its decision as it is executed. Of a text that fastpath
+    would not let stand, nothing is shown before a sub-agent is called."""
     live = not (guards.fastpath and _must_route(call, ctx))
-    return await apply_guards(await lead.decide(thread, call, ctx, live=live), thread, call, lead, ctx, guards)
+    return await apply_guards(
+        await lead.decide(thread, call, ctx, live=live), thread, call, lead, ctx, guards
+    )
 
 
 async def apply_guards(
-    decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext, guards: Guards
+    decision: Decision,
+    thread: Thread,
+    call: AgentCall,
+    lead: LLMAgent,
+    ctx: RunContext,
+    guards: Guards,
 ) -> Decision:
-    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap, verbatim (decisions 4-7, 25).
+    """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap,
+    verbatim (decisions 4-7, 25).
 
-    `thread` is what the model was shown. With every guard off only call ids are put in order. Nothing here is told to the user.
-    This is for a turn's first decision; of what follows, `tidy` says.
-    Of a picture without words the model alone can say what it is about: overlap and verbatim leave that to it.
+    `thread` is what the model was shown. With every guard off only call ids are put in order.
+    Nothing here is told to the user. This is for a turn's first decision; of what follows, `tidy`
+    says. Of a picture without words the model alone can say what it is about: overlap and verbatim
+    leave that to it.
     """
     ctx.turn.note(decision.asks, call.query)
     decision = tidy(decision, ctx)
@@ -45,7 +57,9 @@ async def apply_guards(
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
-    mistaken = [own for own in decision.own if own["name"] not in lead.tools]  # told to the model, which calls again
+    mistaken = [
+        own for own in decision.own if own["name"] not in lead.tools
+    ]  # told to the model, which calls again
     if guards.fastpath and not decision.asks and not mistaken and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
     if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
@@ -57,10 +71,11 @@ async def apply_guards(
 
 
 def tidy(decision: Decision, ctx: RunContext) -> Decision:
-    """Returns a decision in which every call has an id of its own within the turn and no request repeats another.
+    """Returns a decision in which every call has an id of its own within the turn and no request
+    repeats another.
 
-    Decisions after the first get this and no other guard (docs/architecture.md says why). A request that failed may be made
-    again; when all were answered, the text beside them is the answer.
+    Decisions after the first get this and no other guard (docs/architecture.md says why). A request
+    that failed may be made again; when all were answered, the text beside them is the answer.
     """
     decision = _with_own_ids(decision, ctx)
     turn, asks = ctx.turn, decision.asks
@@ -73,7 +88,9 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
         return decision
     new = [ask for ask in asks if request_key(ask.agent, ask.query) not in answers]
     if len(new) < len(asks):
-        decision = set_aside(decision, new, "duplicate", "the same request was answered in an earlier round", ctx)
+        decision = set_aside(
+            decision, new, "duplicate", "the same request was answered in an earlier round", ctx
+        )
     first: dict[tuple[str, str], AgentCall] = {}
     for ask in new:
         first.setdefault(request_key(ask.agent, ask.query), ask)
@@ -88,56 +105,99 @@ def _answered_requests(turn: TurnState) -> frozenset[tuple[str, str]]:
     queries = {call.call_id: call.query for call in turn.calls}
     answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
     texts = (queries, turn.wording)
-    return frozenset(request_key(a.agent, words[a.call_id]) for words in texts for a in answers if a.call_id in words)
+    return frozenset(
+        request_key(a.agent, words[a.call_id])
+        for words in texts
+        for a in answers
+        if a.call_id in words
+    )
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it."""
     support = ctx.turn.settings.support_agent
-    if support is None or [ask.agent for ask in decision.asks] == [support] or awaited_by(call.query, ctx) != support:
+    if (
+        support is None
+        or [ask.agent for ask in decision.asks] == [support]
+        or awaited_by(call.query, ctx) != support
+    ):
         return decision
     keep = [ask for ask in decision.asks if ask.agent == support][:1] or decision.asks[:1]
     if keep:
-        decision = set_aside(decision, keep, "echo", "the reply only answers support's question", ctx)
+        decision = set_aside(
+            decision, keep, "echo", "the reply only answers support's question", ctx
+        )
         if keep[0].agent == support:
             return decision
-    return _rerouted(decision, support, "echo", "a short reply to support's question", call, lead, ctx)
+    return _rerouted(
+        decision, support, "echo", "a short reply to support's question", call, lead, ctx
+    )
 
 
 def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Routes a message beside which the model called no sub-agent: its own refusal or question does not stand (decisions 5, 38).
+    """Routes a message beside which the model called no sub-agent: its own refusal or question does
+    not stand (decisions 5, 38).
 
     It goes to the agent whose question it answers, else to the default sub-agent.
     """
     agent = awaited_by(call.query, ctx)
     if agent is None:
         default = ctx.turn.settings.default_sub_agent or ""
-        return _rerouted(decision, default, "fastpath", "not small talk: routed to the default sub-agent", call, lead, ctx)
-    return _rerouted(decision, agent, "fastpath", "a short reply to the question of the agent in play", call, lead, ctx)
+        return _rerouted(
+            decision,
+            default,
+            "fastpath",
+            "not small talk: routed to the default sub-agent",
+            call,
+            lead,
+            ctx,
+        )
+    return _rerouted(
+        decision,
+        agent,
+        "fastpath",
+        "a short reply to the question of the agent in play",
+        call,
+        lead,
+        ctx,
+    )
 
 
 def _must_route(call: AgentCall, ctx: RunContext) -> bool:
-    """Whether a sub-agent is owed this message: anything but small talk on the allow-list, where a default one can be called."""
+    """Whether a sub-agent is owed this message: anything but small talk on the allow-list, where a
+    default one can be called."""
     default = ctx.turn.settings.default_sub_agent
-    return default is not None and default in ctx.callees and not small_talk(call.query, said_last(ctx))
+    return (
+        default is not None
+        and default in ctx.callees
+        and not small_talk(call.query, said_last(ctx))
+    )
 
 
 def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """Drops calls that share no content word with the message, where other calls share one with its every part (decisions 25).
+    """Drops calls that share no content word with the message, where other calls share one with its
+    every part (decisions 25).
 
-    A part is a clause; a message whose clauses cannot be told apart is one. Where no call shares a word, nobody is judged.
+    A part is a clause; a message whose clauses cannot be told apart is one. Where no call shares a
+    word, nobody is judged.
     """
     strange = [ask for ask in decision.asks if not _overlaps(ask.query, call.query)]
     keep = [ask for ask in decision.asks if ask not in strange]
-    if not strange or not keep or _parts_without(keep, call.query) or not content_words(strip_marks(call.query)):
+    if (
+        not strange
+        or not keep
+        or _parts_without(keep, call.query)
+        or not content_words(strip_marks(call.query))
+    ):
         return decision
     reason = "it shares no content word with the message, and the other calls cover every part"
     return set_aside(decision, keep, "overlap", reason, ctx)
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
-    """Gives the user's exact text to a single call and to a message of four words; of a split, a call that shares no word with
-    the message gets the parts that no other call covers. Where those cannot be told it keeps the model's words."""
+    """Gives the user's exact text to a single call and to a message of four words; of a split, a
+    call that shares no word with the message gets the parts that no other call covers. Where those
+    cannot be told it keeps the model's words."""
     asks, reason = decision.asks, ""
     if len(asks) == 1:
         reason = "a single call carries the user's exact text"
@@ -150,16 +210,28 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     free = _parts_without(others, call.query) if len(strange) == 1 and others else []
     if not free or not all(part.content for part in free) or ctx.turn.left_out(asks).count:
         return decision
-    own = _reworded(strange[0], ", ".join(part.text for part in free), "it carries what no other call covers", ctx)
+    own = _reworded(
+        strange[0],
+        ", ".join(part.text for part in free),
+        "it carries what no other call covers",
+        ctx,
+    )
     return decision.with_asks(tuple([own if ask is strange[0] else ask for ask in asks]))
 
 
-def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext) -> Decision:
-    """Returns the decision with only these calls; the others are recorded, never run and never told to the user (decisions 7)."""
+def set_aside(
+    decision: Decision, keep: Sequence[AgentCall], guard: str, reason: str, ctx: RunContext
+) -> Decision:
+    """Returns the decision with only these calls; the others are recorded, never run and never told
+    to the user (decisions 7)."""
     ids = {ask.call_id for ask in keep}
     others = tuple(ask for ask in decision.asks if ask.call_id not in ids)
     for ask in others:
-        ctx.emit(GuardActed(guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason))
+        ctx.emit(
+            GuardActed(
+                guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason
+            )
+        )
         ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
     ctx.turn.calls += others
     ctx.turn.set_aside += others
@@ -167,14 +239,26 @@ def set_aside(decision: Decision, keep: Sequence[AgentCall], guard: str, reason:
 
 
 def _rerouted(
-    decision: Decision, agent: str, guard: str, reason: str, call: AgentCall, lead: LLMAgent, ctx: RunContext
+    decision: Decision,
+    agent: str,
+    guard: str,
+    reason: str,
+    call: AgentCall,
+    lead: LLMAgent,
+    ctx: RunContext,
 ) -> Decision:
-    """Returns the decision as one call to `agent` with the user's exact text; a preamble for another agent is replaced."""
+    """Returns the decision as one call to `agent` with the user's exact text; a preamble for
+    another agent is replaced."""
     call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
     count = decision.asks[0].intent_count if decision.asks else 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
-    ctx.emit(GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason))
-    page, line = transcript(ctx.turn.log.events), lead.card.preamble or ctx.turn.locale.sentences.preamble
+    ctx.emit(
+        GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason)
+    )
+    page, line = (
+        transcript(ctx.turn.log.events),
+        lead.card.preamble or ctx.turn.locale.sentences.preamble,
+    )
     if not page.lead:
         ctx.emit(Text(channel="lead", text=line, synthetic=True))
     elif page.lead != line:
@@ -195,7 +279,8 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
         for ask, new in zip(decision.asks, fresh, strict=False)
     )
     own = tuple(
-        ToolCall(name=own["name"], args=own["args"], id=new) for own, new in zip(decision.own, fresh[len(asks) :], strict=True)
+        ToolCall(name=own["name"], args=own["args"], id=new)
+        for own, new in zip(decision.own, fresh[len(asks) :], strict=True)
     )
     return decision.calling(asks, own)
 
@@ -213,14 +298,22 @@ def _fresh(call_id: str, ids_in_use: set[str]) -> str:
 def _reworded(ask: AgentCall, text: str, reason: str, ctx: RunContext) -> AgentCall:
     if ask.query == text:
         return ask
-    ctx.emit(GuardActed(guard="verbatim", action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason))
+    ctx.emit(
+        GuardActed(
+            guard="verbatim", action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason
+        )
+    )
     return ask.model_copy(update={"query": text})
 
 
 def _parts_without(asks: Sequence[AgentCall], text: str) -> list[Clause]:
     """Returns the parts of a text that share no content word with any of these calls."""
     queries = [content_words(ask.query) for ask in asks]
-    return [part for part in clauses(strip_marks(text), opening=True) if all(part.content.isdisjoint(q) for q in queries)]
+    return [
+        part
+        for part in clauses(strip_marks(text), opening=True)
+        if all(part.content.isdisjoint(q) for q in queries)
+    ]
 
 
 def _overlaps(query: str, text: str) -> bool:

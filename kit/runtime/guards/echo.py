@@ -37,4 +37,11 @@ def echoes(reply: str, question: str) -> bool:
 
 def said_last(ctx: RunContext, agent: str = "") -> str:
     """The assistant's last words to the user, or those of one agent in its own part."""
-    return next((message.text for message in reversed(ctx.turn.memory.history(agent)) if message.role == "assistant"), "")
+    return next(
+        (
+            message.text
+            for message in reversed(ctx.turn.memory.history(agent))
+            if message.role == "assistant"
+        ),
+        "",
+    )

@@ -17,8 +17,11 @@ def missing(asks: Sequence[AgentCall], turn: TurnState) -> int:
     return min(turn.reported, turn.cap) - len(asks)
 
 
-async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
-    """Asks once more for missing calls, adds what is new, records what still lacks; a retry that fails changes nothing."""
+async def complete(
+    decision: Decision, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext
+) -> Decision:
+    """Asks once more for missing calls, adds what is new, records what still lacks; a retry that
+    fails changes nothing."""
     turn, text = ctx.turn, strip_marks(call.query)
     note = _demand(decision.asks, missing(decision.asks, turn), text)
     _say(ctx, lead, "asked_again", note)
@@ -30,14 +33,23 @@ async def complete(decision: Decision, thread: Thread, call: AgentCall, lead: LL
     if added:
         _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
     if missing(asks, turn) > 0:
-        _say(ctx, lead, "short", f"{turn.reported - len(asks)} of {turn.reported} intents without a call after the retry")
+        _say(
+            ctx,
+            lead,
+            "short",
+            f"{turn.reported - len(asks)} of {turn.reported} intents without a call after the retry",
+        )
     return decision.calling(asks) if added else decision
 
 
-def merge(first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, callees: frozenset[str]) -> tuple[AgentCall, ...]:
-    """The first calls, then those of the retry that are new, as many as intents were reported; agents that do not exist stay out.
+def merge(
+    first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, callees: frozenset[str]
+) -> tuple[AgentCall, ...]:
+    """The first calls, then those of the retry that are new, as many as intents were reported;
+    agents that do not exist stay out.
 
-    A second call to the same sub-agent is new only when it brings up something of the user's text that the first did not.
+    A second call to the same sub-agent is new only when it brings up something of the user's text
+    that the first did not.
     """
     calls = list(first)
     count = max((ask.intent_count or 0 for ask in (*first, *again)), default=0)
@@ -51,7 +63,9 @@ def merge(first: tuple[AgentCall, ...], again: Sequence[AgentCall], text: str, c
     return tuple(calls)
 
 
-async def _once_more(note: str, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> tuple[AgentCall, ...]:
+async def _once_more(
+    note: str, thread: Thread, call: AgentCall, lead: LLMAgent, ctx: RunContext
+) -> tuple[AgentCall, ...]:
     """The calls of the retry; none when it fails, which must not cost the user the calls in hand."""
     retry: list[AgentCall] = []
 
@@ -75,7 +89,8 @@ def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
     return (
         f"<missing_calls>You counted {len(asks) + lacking} intents in the latest message and called for {len(asks)}: "
         f"{calls}.{about} "
-        f"Call the tools for the missing {lacking} now, all in one reply, each with its own part of the message word for word. "
+        f"Call the tools for the missing {lacking} now, all in one reply, each with its own part "
+        f"of the message word for word. "
         "Do not repeat a call already made.</missing_calls>"
     )
 

@@ -1,4 +1,5 @@
-"""Records how calls of models and tools ended and plays it back; keyed by what was asked and where, never by arrival order."""
+"""Records how calls of models and tools ended and plays it back; keyed by what was asked and where,
+never by arrival order."""
 
 import asyncio
 from collections import Counter
@@ -14,7 +15,18 @@ from kit.core.secret import holds_secret, scrubbed
 from kit.models.diagnosis import message_of, status_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.recording.mismatch import misfit
-from kit.runtime.recording.recorded_call import GIVEN_UP, Header, Key, Mode, Request, Take, digest, key_of, lines_of, read
+from kit.runtime.recording.recorded_call import (
+    GIVEN_UP,
+    Header,
+    Key,
+    Mode,
+    Request,
+    Take,
+    digest,
+    key_of,
+    lines_of,
+    read,
+)
 from kit.tools.tool import ToolResult
 
 
@@ -34,9 +46,10 @@ class _Recording:
 class Cassette:
     """One file, one run; a grid gives each of its cells a track of the same file.
 
-    `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls what the file does not hold and
-    keeps the rest, but for what an endpoint refused. What a track recorded before and is not asked any more goes when the file is
-    written; tracks that were not played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
+    `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls
+    what the file does not hold and keeps the rest, but for what an endpoint refused. What a track
+    recorded before and is not asked any more goes when the file is written; tracks that were not
+    played stay. Keys are scrubbed: those that `begin` is told of, and what looks like one.
     """
 
     def __init__(
@@ -47,17 +60,20 @@ class Cassette:
         pace: float = 1.0,
         again: str = "record it again, or refresh it",
     ):
-        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing it knows.
-        `again`: what to run when the recording does not fit.
+        """`pace`: how slowly a replay speaks, 1 is as it was recorded; a refresh waits for nothing
+        it knows. `again`: what to run when the recording does not fit.
 
-        Raises CassetteError, with file and line, for a file that is missing or broken; to record over one, neither matters.
+        Raises CassetteError, with file and line, for a file that is missing or broken; to record
+        over one, neither matters.
         """
         self.mode: Mode = mode
         self.path, self.pace = Path(path), 0.0 if mode == "refresh" else pace
         self._secrets, self._again, self._track = tuple[str, ...](), again, ""
         self._counts: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
-        header, takes = (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
+        header, takes = (
+            (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
+        )
         self._recording = _Recording(header, takes)
 
     def begin(self, today: str, model: str | None, secrets: Iterable[str | None] = ()) -> Header:
@@ -90,23 +106,30 @@ class Cassette:
         return any(track == name for track, *_ in self._recording.takes)
 
     def find(self, place: str, request: Request) -> Take | None:
-        """Returns the take for a request; None when the call is to be made. A replay raises CassetteError with what changed."""
+        """Returns the take for a request; None when the call is to be made. A replay raises
+        CassetteError with what changed."""
         request = self._clean(request)
         name = digest(request)
         self._recording.begun.add(self._track)
         self._counts[place, name] += 1
         if self.mode == "record":
             return None
-        for again in range(self._counts[place, name], 0, -1):  # one that was recorded once answers as often as it is asked
+        for again in range(
+            self._counts[place, name], 0, -1
+        ):  # one that was recorded once answers as often as it is asked
             take = self._recording.takes.get((self._track, place, name, again))
             if take is not None and not (self.mode == "refresh" and take.was_refused):
                 self._recording.current.add(key_of(take))
                 return take
         if self.mode == "refresh":
             return None
-        takes = [take for key, take in self._recording.takes.items() if key[:2] == (self._track, place)]
+        takes = [
+            take for key, take in self._recording.takes.items() if key[:2] == (self._track, place)
+        ]
         unasked = [take for take in takes if key_of(take) not in self._recording.current]
-        error = CassetteError(misfit(str(self.path), self._track, place, request, unasked or takes, self._again))
+        error = CassetteError(
+            misfit(str(self.path), self._track, place, request, unasked or takes, self._again)
+        )
         self._recording.misfits.append(error)
         raise error
 
@@ -115,33 +138,54 @@ class Cassette:
         request = self._clean(request)
         again = max(1, self._counts[place, digest(request)])
         fields = {
-            name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value for name, value in outcome.items()
+            name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value
+            for name, value in outcome.items()
         }
-        fields["told"] = [(at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())]
+        fields["told"] = [
+            (at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())
+        ]
         if holds_secret(whole := "".join(outcome.get("pieces", ())), self._secrets):
             fields["pieces"] = [whole]  # it may have come in two
         fields = scrubbed(fields, self._secrets)
-        take = Take.model_validate({**fields, "track": self._track, "place": place, "request": request, "again": again})
+        take = Take.model_validate(
+            {**fields, "track": self._track, "place": place, "request": request, "again": again}
+        )
         self._recording.takes[key_of(take)] = take
         self._recording.current.add(key_of(take))
 
-    def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
+    def keep_fault(
+        self, place: str, request: Request, error: BaseException, **outcome: Any
+    ) -> None:
         """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
 
         A KitError is not kept: it speaks of this installation, and the next one has its own.
         """
         if not isinstance(error, KitError):
             task = asyncio.current_task()
-            is_stop = isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling() > 0
+            is_stop = (
+                isinstance(error, asyncio.CancelledError)
+                and task is not None
+                and task.cancelling() > 0
+            )
             http = {"status": status_of(error), "message": message_of(error)}
-            broken = {"kind": GIVEN_UP if is_stop else type(error).__name__, "text": str(error), **http}
+            broken = {
+                "kind": GIVEN_UP if is_stop else type(error).__name__,
+                "text": str(error),
+                **http,
+            }
             self.keep(place, request, broken=broken, **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
         recording = self._recording
-        unplayed = {key[0] for key in recording.takes if tracks is None or key[0] in tracks} - recording.begun
-        takes = {key: take for key, take in recording.takes.items() if key in recording.current or key[0] in unplayed}
+        unplayed = {
+            key[0] for key in recording.takes if tracks is None or key[0] in tracks
+        } - recording.begun
+        takes = {
+            key: take
+            for key, take in recording.takes.items()
+            if key in recording.current or key[0] in unplayed
+        }
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(self.path.name + ".part")
         with draft.open("w", encoding="utf-8", newline="\n") as file:
@@ -160,7 +204,8 @@ class Cassette:
 
 
 def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette | None:
-    """The recording that a command was given, None where it was given none; `words` are the command, as it is to be run again.
+    """The recording that a command was given, None where it was given none; `words` are the
+    command, as it is to be run again.
 
     Raises CassetteError for a mode without a file, and for a file that is missing or broken.
     """

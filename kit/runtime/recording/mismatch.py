@@ -1,4 +1,5 @@
-"""Why a replay does not fit its recording, for a person: which call, which part of the request, the lines that differ."""
+"""Why a replay does not fit its recording, for a person: which call, which part of the request, the
+lines that differ."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher, unified_diff
@@ -11,7 +12,9 @@ MOST = 14
 """Lines of a diff that are shown."""
 
 
-def misfit(path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str) -> str:
+def misfit(
+    path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str
+) -> str:
     """Returns the message for a request that no take answers; `takes` were recorded from the same place."""
     call = f"{place}, {track}" if track else place
     if not takes:
@@ -21,7 +24,9 @@ def misfit(path: str, track: str, place: str, request: Request, takes: Sequence[
     lines = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
     more = [f"  ({len(lines) - MOST} more lines)"] if len(lines) > MOST else []
     diff = "\n".join(f"  {line}" for line in lines[:MOST])
-    return "\n".join([f"{path}: {call} does not ask what was recorded: {label}", diff, *more, again])
+    return "\n".join(
+        [f"{path}: {call} does not ask what was recorded: {label}", diff, *more, again]
+    )
 
 
 def _first_change(before: Request, request: Request) -> tuple[str, str, str]:

@@ -80,7 +80,8 @@ class Take(Value):
 
     @property
     def was_refused(self) -> bool:
-        """Whether an endpoint answered with an error: with another key, or an hour later, it may do what it was asked."""
+        """Whether an endpoint answered with an error: with another key, or an hour later, it may do
+        what it was asked."""
         return self.broken is not None and self.broken.status is not None
 
 
@@ -97,22 +98,45 @@ def key_of(take: Take) -> Key:
     return (take.track, take.place, digest(take.request), take.again)
 
 
-def model_request(spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]) -> Request:
+def model_request(
+    spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]
+) -> Request:
     """What a model is asked: which model and how, each tool it may call, each message; ids of tool calls aside."""
     name = "\n".join(
-        [spec.key, *(f"{k}: {v}" for k, v in (("name", spec.name), ("effort", spec.effort)) if v), spec.api, spec.routing]
+        [
+            spec.key,
+            *(f"{k}: {v}" for k, v in (("name", spec.name), ("effort", spec.effort)) if v),
+            spec.api,
+            spec.routing,
+        ]
     )
     offered = (tool.get("function", tool) for tool in tools)
-    parts = [("model", name), *((f"tool {tool['name']}", json.dumps(tool, sort_keys=True, indent=1)) for tool in offered)]
-    return (*parts, *((f"message {place} ({m.type})", _message_text(m)) for place, m in enumerate(messages, 1)))
+    parts = [
+        ("model", name),
+        *((f"tool {tool['name']}", json.dumps(tool, sort_keys=True, indent=1)) for tool in offered),
+    ]
+    return (
+        *parts,
+        *((f"message {place} ({m.type})", _message_text(m)) for place, m in enumerate(messages, 1)),
+    )
 
 
 def _message_text(message: BaseMessage) -> str:
     content: Any = message.content
-    text = content if isinstance(content, str) else json.dumps(map_leaves(content, _small), sort_keys=True)
+    text = (
+        content
+        if isinstance(content, str)
+        else json.dumps(map_leaves(content, _small), sort_keys=True)
+    )
     calls = message.tool_calls if isinstance(message, AIMessage) else []
     return "\n".join(
-        [text, *(f"calls {call['name']}({json.dumps(call['args'], sort_keys=True, default=str)})" for call in calls)]
+        [
+            text,
+            *(
+                f"calls {call['name']}({json.dumps(call['args'], sort_keys=True, default=str)})"
+                for call in calls
+            ),
+        ]
     )
 
 
@@ -126,8 +150,14 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
     """A reply as it is kept: without what identifies the account or the machine it came from."""
     record = message_to_dict(message)
     data = record["data"]
-    data["response_metadata"] = {name: data["response_metadata"][name] for name in _METADATA if name in data["response_metadata"]}
-    data["additional_kwargs"] = {k: v for k, v in data["additional_kwargs"].items() if k in ("refusal", "reasoning_content")}
+    data["response_metadata"] = {
+        name: data["response_metadata"][name]
+        for name in _METADATA
+        if name in data["response_metadata"]
+    }
+    data["additional_kwargs"] = {
+        k: v for k, v in data["additional_kwargs"].items() if k in ("refusal", "reasoning_content")
+    }
     return record
 
 
@@ -135,12 +165,23 @@ def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
     """The lines of a file: header, shared texts, takes by track, place and request."""
     yield header.model_dump_json() + "\n"
     uses = Counter(text for take in takes.values() for _, text in take.request if len(text) > _LONG)
-    names = {text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12] for text, n in uses.items() if n > 1}
+    names = {
+        text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
+        for text, n in uses.items()
+        if n > 1
+    }
     for text, name in sorted(names.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
     for _, take in sorted(takes.items()):
-        line = {name: value for name, value in take.model_dump(mode="json").items() if value != _PLAIN[name]}
-        line["request"] = [[label, {"text": names[text]} if text in names else text] for label, text in take.request]
+        line = {
+            name: value
+            for name, value in take.model_dump(mode="json").items()
+            if value != _PLAIN[name]
+        }
+        line["request"] = [
+            [label, {"text": names[text]} if text in names else text]
+            for label, text in take.request
+        ]
         yield json.dumps(line) + "\n"
 
 
@@ -150,7 +191,9 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is no text"
-        raise CassetteError(f"cannot read the recording {path}: {reason}; record it first") from error
+        raise CassetteError(
+            f"cannot read the recording {path}: {reason}; record it first"
+        ) from error
     header, texts, takes = Header(), dict[str, str](), dict[Key, Take]()
     for number, line in enumerate(lines, 1):
         try:
@@ -162,12 +205,17 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
             elif "is" in row:
                 texts[row["text"]] = row["is"]
             else:
-                parts = [(label, part if isinstance(part, str) else texts[part["text"]]) for label, part in row["request"]]
+                parts = [
+                    (label, part if isinstance(part, str) else texts[part["text"]])
+                    for label, part in row["request"]
+                ]
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
         except (ValueError, KeyError, TypeError) as error:
             what = "the head of a recording of this version" if number == 1 else "a recorded call"
-            raise CassetteError(f"{path}:{number}: this line is not {what}; record the file again") from error
+            raise CassetteError(
+                f"{path}:{number}: this line is not {what}; record the file again"
+            ) from error
     if not lines:
         raise CassetteError(f"{path}:1: the recording is empty; record it again")
     return header, takes

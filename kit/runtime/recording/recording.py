@@ -24,7 +24,8 @@ class Recording(Protocol):
         ...
 
     def find(self, place: str, request: Request) -> Take | None:
-        """Returns the take for a request; None when the call is to be made. Raises CassetteError where it does not fit."""
+        """Returns the take for a request; None when the call is to be made. Raises CassetteError
+        where it does not fit."""
         ...
 
     async def sleep(self, seconds: float) -> None:
@@ -35,6 +36,8 @@ class Recording(Protocol):
         """Remembers how a call ended: fields of a Take."""
         ...
 
-    def keep_fault(self, place: str, request: Request, error: BaseException, **outcome: Any) -> None:
+    def keep_fault(
+        self, place: str, request: Request, error: BaseException, **outcome: Any
+    ) -> None:
         """Remembers a call that failed or was given up."""
         ...

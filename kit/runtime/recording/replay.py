@@ -23,7 +23,8 @@ _EXCEPTIONS: Mapping[str, type[BaseException]] = {
 
 
 async def replay(take: Take, hear: Hear | None, sleep: Sleep) -> AIMessage:
-    """A model's reply as it was recorded, in its time, or the failure; a call that was given up waits to be given up again."""
+    """A model's reply as it was recorded, in its time, or the failure; a call that was given up
+    waits to be given up again."""
     first = take.first or 0.0
     await sleep(first)
     rest = max(0.0, take.seconds - first)

@@ -9,7 +9,8 @@ HOPS = 40
 
 
 class ReplayClock:
-    """Seconds since the turn began. `until()` waits for a moment of the recording; `run()` ends the jumping, for good."""
+    """Seconds since the turn began. `until()` waits for a moment of the recording; `run()` ends the
+    jumping, for good."""
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()

@@ -26,7 +26,8 @@ def opening(
     news: int,
     instead_of: str | None,
 ) -> ModelStarted:
-    """Returns the first event of a model call, with what the trace does not have yet of its request, personal values hidden.
+    """Returns the first event of a model call, with what the trace does not have yet of its
+    request, personal values hidden.
 
     `news` is how many messages an agent's first call adds to the conversation before them.
     """
@@ -47,7 +48,9 @@ def opening(
             system = PREFIX + system[len(model.prefix) :]
             turn.suffix, system = turn.suffix or system, PREFIX if system == turn.suffix else system
     lines = [
-        f"{m.type}: {m.content}" if m.type != "ai" and type(m.content) is str else _line(m, model.private)
+        f"{m.type}: {m.content}"
+        if m.type != "ai" and type(m.content) is str
+        else _line(m, model.private)
         for m in messages[same:]
     ]
     if private:
@@ -65,7 +68,9 @@ def opening(
 
 def _line(message: BaseMessage, private: Mapping[str, frozenset[str]]) -> str:
     calls = message.tool_calls if isinstance(message, AIMessage) else ()
-    return CALL.join([f"{message.type}: {text_of(message)}", *[call_line(call, private) for call in calls]])
+    return CALL.join(
+        [f"{message.type}: {text_of(message)}", *[call_line(call, private) for call in calls]]
+    )
 
 
 def call_line(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
@@ -74,7 +79,10 @@ def call_line(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
     if private and call["name"] in private:
         names = private[call["name"]]
         secrets = {text for name in names if name in args for text in texts_of(args[name])}
-        args = {name: PLACEHOLDER if name in names else hide(value, secrets) for name, value in args.items()}
+        args = {
+            name: PLACEHOLDER if name in names else hide(value, secrets)
+            for name, value in args.items()
+        }
     return f"{call['name']}({args})"
 
 

@@ -1,4 +1,5 @@
-"""A stored turn as a recording: which of its calls are played when it is forked at a span, or goes on, and how each ended."""
+"""A stored turn as a recording: which of its calls are played when it is forked at a span, or goes
+on, and how each ended."""
 
 import json
 import math
@@ -12,7 +13,15 @@ from langchain_core.messages.ai import UsageMetadata
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.prompts import WISH, suffix_lines
-from kit.core.bodies.call import PREFIX, AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.call import (
+    PREFIX,
+    AgentEnded,
+    AgentStarted,
+    ModelEnded,
+    ModelStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
@@ -47,7 +56,8 @@ class PlayedAgent(NamedTuple):
 
 @dataclass(frozen=True)
 class TurnRecording:
-    """What had begun before a span ended cannot have known its result: that is played, and what began later is called."""
+    """What had begun before a span ended cannot have known its result: that is played, and what
+    began later is called."""
 
     turn: TurnStarted
     lines: Mapping[str, str]
@@ -56,9 +66,13 @@ class TurnRecording:
     """What is called anew; None for a turn that goes on where it stands."""
     agent: str = ""
     """Whose span it is that is called anew."""
-    models: dict[str, deque[PlayedCall]] = field(default_factory=lambda: defaultdict(deque[PlayedCall]))
+    models: dict[str, deque[PlayedCall]] = field(
+        default_factory=lambda: defaultdict(deque[PlayedCall])
+    )
     """By the path from which they were made, in order."""
-    tools: dict[str, deque[PlayedCall]] = field(default_factory=lambda: defaultdict(deque[PlayedCall]))
+    tools: dict[str, deque[PlayedCall]] = field(
+        default_factory=lambda: defaultdict(deque[PlayedCall])
+    )
     agents: dict[str, PlayedAgent] = field(default_factory=dict[str, PlayedAgent])
     """By path."""
     answers: dict[Question, PlayedAgent] = field(default_factory=dict[Question, PlayedAgent])
@@ -70,7 +84,10 @@ class TurnRecording:
 
     def told(self, session: Session) -> Session:
         """Returns a session with the locale and the user's persona that the turn began with."""
-        own = {"locale": self.lines.get("Locale", session.locale), "persona": self.lines.get(WISH, "")}
+        own = {
+            "locale": self.lines.get("Locale", session.locale),
+            "persona": self.lines.get(WISH, ""),
+        }
         return session.replace(**own) if self.lines else session
 
 
@@ -89,20 +106,34 @@ class _Spans:
         """Raises ForkError for a turn that cannot be played."""
         events = list(events)
         events = [event.replace(body=whole_system(event.body, events)) for event in events]
-        starts = {event.span_id: event for event in events if event.kind.endswith("_started") and event.kind != "act_started"}
+        starts = {
+            event.span_id: event
+            for event in events
+            if event.kind.endswith("_started") and event.kind != "act_started"
+        }
         ends = {event.span_id: event for event in events if event.kind.endswith("_ended")}
         first = next((event.body for event in events if isinstance(event.body, TurnStarted)), None)
         if first is None:
             raise ForkError("nothing of this turn is stored: ask it again")
         if first.pictures:
-            raise ForkError("this turn came with pictures, which no store keeps: ask it again with them")
-        if any(PLACEHOLDER in event.body.model_dump_json() for event in events):
-            raise ForkError("personal values crossed in this turn, and no store keeps them: ask it again")
-        if any(isinstance(event.body, AgentStarted) and not event.body.place for event in starts.values()):
             raise ForkError(
-                "this turn was stored by an earlier version, which did not say in what order its agents were asked: ask it again"
+                "this turn came with pictures, which no store keeps: ask it again with them"
             )
-        systems = [event.body.system for event in starts.values() if isinstance(event.body, ModelStarted)]
+        if any(PLACEHOLDER in event.body.model_dump_json() for event in events):
+            raise ForkError(
+                "personal values crossed in this turn, and no store keeps them: ask it again"
+            )
+        if any(
+            isinstance(event.body, AgentStarted) and not event.body.place
+            for event in starts.values()
+        ):
+            raise ForkError(
+                "this turn was stored by an earlier version, which did not say in what order its "
+                "agents were asked: ask it again"
+            )
+        systems = [
+            event.body.system for event in starts.values() if isinstance(event.body, ModelStarted)
+        ]
         suffixes = [system.removeprefix(PREFIX) for system in systems if system.startswith(PREFIX)]
         return cls(events, starts, ends, first, dict(ChainMap(*map(suffix_lines, suffixes))))
 
@@ -112,11 +143,14 @@ class _Spans:
         _add(recording, _path(event, self.starts, root), event, self.ends[event.span_id], inside)
 
 
-def resumed_recording(events: Iterable[Event], root: str, partly: Container[str], reused: Container[str]) -> TurnRecording:
+def resumed_recording(
+    events: Iterable[Event], root: str, partly: Container[str], reused: Container[str]
+) -> TurnRecording:
     """Reads a turn that is to go on: what ended is played; what had not is called anew, as a whole.
 
-    Of agents that wait for the user, and of those in `partly`, what ended in them is played; answers of those in `reused` are
-    played wherever they are asked the same. Raises ForkError for a turn that cannot be played.
+    Of agents that wait for the user, and of those in `partly`, what ended in them is played;
+    answers of those in `reused` are played wherever they are asked the same. Raises ForkError for a
+    turn that cannot be played.
     """
     spans = _Spans.of(events)
     recording = TurnRecording(spans.turn, spans.lines)
@@ -125,7 +159,11 @@ def resumed_recording(events: Iterable[Event], root: str, partly: Container[str]
     for event in spans.starts.values():  # callers began first
         if event.parent_span_id in above and isinstance(event.body, AgentStarted):
             end = spans.ends.get(event.span_id)
-            waits = end is not None and isinstance(end.body, AgentEnded) and _is_paused(end.body.outcome)
+            waits = (
+                end is not None
+                and isinstance(end.body, AgentEnded)
+                and _is_paused(end.body.outcome)
+            )
             if waits or (end is None and event.body.agent in partly):
                 above.add(event.span_id)
     for event in spans.starts.values():
@@ -136,7 +174,9 @@ def resumed_recording(events: Iterable[Event], root: str, partly: Container[str]
         elif isinstance(event.body, AgentStarted) and event.body.agent in reused:
             apart = TurnRecording(spans.turn, spans.lines)
             spans.add(apart, event, root)
-            recording.answers.update({question(event.body): agent for agent in apart.agents.values()})
+            recording.answers.update(
+                {question(event.body): agent for agent in apart.agents.values()}
+            )
     return recording
 
 
@@ -158,7 +198,9 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
     starts, ends = spans.starts, spans.ends
     span = starts.get(at)
     if span is None or not isinstance(span.body, ModelStarted | AgentStarted):
-        raise ForkError(f"{at!r} is no model call and no sub-agent of this turn: choose one of those in its trace")
+        raise ForkError(
+            f"{at!r} is no model call and no sub-agent of this turn: choose one of those in its trace"
+        )
     above = _above(span, starts)
     agents = [starts[span_id].body for span_id in above]
     holder = next((body.agent for body in agents if isinstance(body, AgentStarted)), root)
@@ -167,28 +209,49 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
     end = ends[at].seq if at in ends else math.inf
     for event in starts.values():
         parent = event.parent_span_id
-        if event.span_id == at or event.span_id in above or parent not in above or event.seq > end or event.span_id not in ends:
+        if (
+            event.span_id == at
+            or event.span_id in above
+            or parent not in above
+            or event.seq > end
+            or event.span_id not in ends
+        ):
             continue
         spans.add(recording, event, root)
     return recording
 
 
-def _add(recording: TurnRecording, path: str, start: Event, end: Event, inside: Sequence[Event]) -> None:
+def _add(
+    recording: TurnRecording, path: str, start: Event, end: Event, inside: Sequence[Event]
+) -> None:
     match start.body, end.body:
         case AgentStarted(), AgentEnded(outcome=outcome):
-            if not (isinstance(outcome, Failure) and outcome.reason in ("cancelled", "paused")):  # one that was stopped may go on
+            if not (
+                isinstance(outcome, Failure) and outcome.reason in ("cancelled", "paused")
+            ):  # one that was stopped may go on
                 parts = [event for event in inside if event is not start and event is not end]
                 recording.agents[path] = PlayedAgent(start.body, outcome, end.at, parts)
         case ModelStarted(), ModelEnded():
             if start.body.instead_of and recording.models[path]:
                 recording.models[path].pop()  # it was asked in the place of one that failed
             components = [event.body for event in inside if isinstance(event.body, Component)]
-            recording.models[path].append(PlayedCall(start.body, _model_take(path, end.body, end.at - start.at, components)))
-        case ToolStarted(), ToolEnded() if end.body.error not in (STOP, "Paused") and not _never_ran(end.body):
-            told = [(event.at - start.at, event.body) for event in inside if event.kind in ("status", "envelope")]
+            recording.models[path].append(
+                PlayedCall(start.body, _model_take(path, end.body, end.at - start.at, components))
+            )
+        case ToolStarted(), ToolEnded() if end.body.error not in (
+            STOP,
+            "Paused",
+        ) and not _never_ran(end.body):
+            told = [
+                (event.at - start.at, event.body)
+                for event in inside
+                if event.kind in ("status", "envelope")
+            ]
             components = [event.body for event in inside if isinstance(event.body, Component)]
             result = _tool_result(end.body, components)
-            take = Take(place=path, request=(), result=result, told=tuple(told), seconds=end.at - start.at)
+            take = Take(
+                place=path, request=(), result=result, told=tuple(told), seconds=end.at - start.at
+            )
             recording.tools[path].append(PlayedCall(start.body, take))
         case _:
             pass
@@ -196,17 +259,37 @@ def _add(recording: TurnRecording, path: str, start: Event, end: Event, inside: 
 
 def _never_ran(end: ToolEnded) -> bool:
     error = end.error or ""
-    return error.startswith("not_allowed") or error.endswith(("are no JSON object", "not asked again in this turn"))
+    return error.startswith("not_allowed") or error.endswith(
+        ("are no JSON object", "not asked again in this turn")
+    )
 
 
-def _model_take(path: str, end: ModelEnded, seconds: float, components: Sequence[Component]) -> Take:
+def _model_take(
+    path: str, end: ModelEnded, seconds: float, components: Sequence[Component]
+) -> Take:
     if end.error is not None:
-        kind = "TimeoutError" if end.error.startswith(("TimeoutError", STOP)) else end.error.partition(":")[0]
+        kind = (
+            "TimeoutError"
+            if end.error.startswith(("TimeoutError", STOP))
+            else end.error.partition(":")[0]
+        )
         kind = kind if kind.isidentifier() else "RuntimeError"
         text = end.error.removeprefix(kind).removeprefix(": ")
-        return Take(place=path, request=(), broken=Broken(kind=kind, text=text), begun=False, seconds=seconds)
-    parts = (f'<component type="{part.type}">{json.dumps(part.payload)}</component>' for part in components)
-    calls = [ToolCall(name=c.name, args=c.args, id=f"{path}-{n}") for n, c in enumerate(map(call_of, end.calls), 1)]
+        return Take(
+            place=path,
+            request=(),
+            broken=Broken(kind=kind, text=text),
+            begun=False,
+            seconds=seconds,
+        )
+    parts = (
+        f'<component type="{part.type}">{json.dumps(part.payload)}</component>'
+        for part in components
+    )
+    calls = [
+        ToolCall(name=c.name, args=c.args, id=f"{path}-{n}")
+        for n, c in enumerate(map(call_of, end.calls), 1)
+    ]
     usage = end.usage
     tokens = UsageMetadata(
         input_tokens=usage.input_tokens,
@@ -221,14 +304,23 @@ def _model_take(path: str, end: ModelEnded, seconds: float, components: Sequence
         response_metadata={"finish_reason": end.finish_reason} if end.finish_reason else {},
     )
     pieces = (end.text,) if end.text else ()
-    return Take(place=path, request=(), message=plain_message(message), pieces=pieces, first=end.ttft, seconds=seconds)
+    return Take(
+        place=path,
+        request=(),
+        message=plain_message(message),
+        pieces=pieces,
+        first=end.ttft,
+        seconds=seconds,
+    )
 
 
 def _tool_result(end: ToolEnded, components: Sequence[Component]) -> ToolResult:
     fault, _, detail = (end.error or "").partition(": ")
     parts = tuple(ComponentPayload(type=part.type, payload=part.payload) for part in components)
     fields: dict[str, Any] = {"fault": fault, "detail": detail} if fault else {}
-    return ToolResult.model_validate({"text": end.result, "components": parts, "caveat": end.caveat, **fields})
+    return ToolResult.model_validate(
+        {"text": end.result, "components": parts, "caveat": end.caveat, **fields}
+    )
 
 
 def _above(event: Event, starts: dict[str, Event]) -> list[str]:
@@ -242,13 +334,19 @@ def _above(event: Event, starts: dict[str, Event]) -> list[str]:
 
 
 def _is_in(event: Event, span_id: str, starts: dict[str, Event]) -> bool:
-    return event.span_id == span_id or (event.span_id in starts and span_id in _above(starts[event.span_id], starts))
+    return event.span_id == span_id or (
+        event.span_id in starts and span_id in _above(starts[event.span_id], starts)
+    )
 
 
 def _path(event: Event, starts: dict[str, Event], root: str) -> str:
     """Returns from where a call was made, as a running turn names it."""
     parts = [starts[span_id].body for span_id in reversed(_above(event, starts))]
-    names = [f"{body.place}.{body.agent}" for body in (*parts, event.body) if isinstance(body, AgentStarted)]
+    names = [
+        f"{body.place}.{body.agent}"
+        for body in (*parts, event.body)
+        if isinstance(body, AgentStarted)
+    ]
     match event.body:
         case ModelStarted(purpose="job", agent=agent):
             names.append(agent)

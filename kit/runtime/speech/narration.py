@@ -29,7 +29,9 @@ def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
     components = tuple([_payload(piece) for piece in _WHOLE.findall(text)])
     if components:
         text = _WHOLE.sub("", text)
-        halves = _WHOLE.search(text)  # of another that stood around one: no model writes that, and the text ends there
+        halves = _WHOLE.search(
+            text
+        )  # of another that stood around one: no model writes that, and the text ends there
         text = (text[: halves.start()] if halves else text).strip()
     return text, components
 
@@ -43,7 +45,9 @@ def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...
     blocks: list[Any] = []
     parts: list[ComponentPayload] = []
     for block in cast("list[Any]", content):
-        if isinstance(block, dict) and isinstance(words := cast("dict[str, Any]", block).get("text"), str):
+        if isinstance(block, dict) and isinstance(
+            words := cast("dict[str, Any]", block).get("text"), str
+        ):
             text, components = narration(words)
             blocks.append({**cast("dict[str, Any]", block), "text": text})
             parts += components
@@ -53,7 +57,8 @@ def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...
 
 
 class NarrationFilter:
-    """Passes on streamed text as it comes, without the components in it; what may become one is held until it is clear."""
+    """Passes on streamed text as it comes, without the components in it; what may become one is
+    held until it is clear."""
 
     def __init__(self, hear: Hear):
         self._hear = hear
@@ -116,4 +121,6 @@ def _payload(piece: str) -> ComponentPayload:
         payload = None
     if not isinstance(payload, dict) or excess(cast("Any", payload)) is not None:
         payload = {"text": body[:SIZE]}
-    return ComponentPayload(type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload))
+    return ComponentPayload(
+        type=kind[1] if kind else "component", payload=cast("dict[str, Any]", payload)
+    )

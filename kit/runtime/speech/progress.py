@@ -1,4 +1,5 @@
-"""Drives a turn's status lines in time: says them as the deck's policy has it, and speaks for agents that are silent."""
+"""Drives a turn's status lines in time: says them as the deck's policy has it, and speaks for
+agents that are silent."""
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,13 @@ class Progress:
     One alarm serves all that are silent in a turn, so that a turn in which nobody is slow pays for one timer.
     """
 
-    def __init__(self, log: TurnLog, settings: DeckSettings, span_id: str = "", own: Mapping[str, str] = NO_PHRASES):
+    def __init__(
+        self,
+        log: TurnLog,
+        settings: DeckSettings,
+        span_id: str = "",
+        own: Mapping[str, str] = NO_PHRASES,
+    ):
         policy, phrases = settings.status_policy, {**own, **settings.status_phrases}
         self._log, self._phrases, self._span_id = log, phrases, span_id
         self._vocabulary = settings.vocabulary
@@ -96,7 +103,14 @@ class Progress:
                 status = Status(agent=agent, status="thinking_it_through")
                 span.emit(status)
                 self.tell(status, span)
-        self._alarm = self._set(min((began + self._quiet for _, _, began in self._silent.values()), default=None), self._ring)
+        self._alarm = self._set(
+            min((began + self._quiet for _, _, began in self._silent.values()), default=None),
+            self._ring,
+        )
 
     def _set(self, due: float | None, ring: Callable[[], None]) -> asyncio.TimerHandle | None:
-        return None if due is None else asyncio.get_running_loop().call_later(max(0.0, due - self._log.now()), ring)
+        return (
+            None
+            if due is None
+            else asyncio.get_running_loop().call_later(max(0.0, due - self._log.now()), ring)
+        )

@@ -25,15 +25,20 @@ class _Waiting(NamedTuple):
 
 
 class Narrator:
-    """Applies a policy to the statuses of one turn; the same calls in the same order give the same lines.
+    """Applies a policy to the statuses of one turn; the same calls in the same order give the same
+    lines.
 
-    Times are seconds since the turn began and must not go back. Without a vocabulary every status that has a phrase is known.
-    Whoever drives it calls `wake` at `due` at the latest.
+    Times are seconds since the turn began and must not go back. Without a vocabulary every status
+    that has a phrase is known. Whoever drives it calls `wake` at `due` at the latest.
     """
 
-    def __init__(self, policy: StatusPolicy, phrases: Phrases, vocabulary: Mapping[str, Term] | None = None):
+    def __init__(
+        self, policy: StatusPolicy, phrases: Phrases, vocabulary: Mapping[str, Term] | None = None
+    ):
         self._policy, self._phrases = policy, phrases
-        self._vocabulary = {**OWN, **dict.fromkeys(phrases, Term())} if vocabulary is None else vocabulary
+        self._vocabulary = (
+            {**OWN, **dict.fromkeys(phrases, Term())} if vocabulary is None else vocabulary
+        )
         self._waiting: list[_Waiting] = []
         self._working: list[str] = []
         self._last_at: float | None = None
@@ -44,7 +49,8 @@ class Narrator:
         self._working.append(agent)
 
     def end(self, agent: str, at: float) -> list[TimedLine]:
-        """Notes that an invocation has ended and returns the lines that are due; waiting lines of an idle agent are left out."""
+        """Notes that an invocation has ended and returns the lines that are due; waiting lines of
+        an idle agent are left out."""
         if agent in self._working:
             self._working.remove(agent)
         if agent not in self._working:
@@ -59,10 +65,15 @@ class Narrator:
         rule = self._policy.rule(status)
         if rule.act != "suppress":
             text = wording(
-                (current_term(rule.into or "", self._vocabulary) or term) if rule.act == "transform" else term, self._phrases
+                (current_term(rule.into or "", self._vocabulary) or term)
+                if rule.act == "transform"
+                else term,
+                self._phrases,
             )
             due = self._batch_end(agent, at) if rule.act == "batch" else at
-            if not any(waiting.agent == agent and waiting.text == text for waiting in self._waiting):
+            if not any(
+                waiting.agent == agent and waiting.text == text for waiting in self._waiting
+            ):
                 self._waiting.append(_Waiting(agent, text, due))
         return self.wake(at)
 
@@ -96,7 +107,11 @@ class Narrator:
         return all(other == agent for other in self._working)
 
     def _next(self, at: float) -> list[_Waiting]:
-        ready = [waiting for waiting in self._waiting if waiting.due <= at and self._may_speak(waiting.agent)]
+        ready = [
+            waiting
+            for waiting in self._waiting
+            if waiting.due <= at and self._may_speak(waiting.agent)
+        ]
         if not self._policy.collapse:
             return ready[:1]
         if self._policy.batch_by == "agent":
@@ -115,5 +130,8 @@ def sentence(lines: list[str]) -> str:
     if len(lines) == 1:
         return lines[0]
     first, *rest = [line.rstrip(" .…") for line in lines]
-    parts = [first, *(line if line[1:2].isupper() else line[:1].lower() + line[1:] for line in rest)]
+    parts = [
+        first,
+        *(line if line[1:2].isupper() else line[:1].lower() + line[1:] for line in rest),
+    ]
     return f"{', '.join(parts[:-1])} and {parts[-1]}"

@@ -22,8 +22,9 @@ _BACK = 40
 class Speech:
     """Turns pieces of a model's text into Text events: the first at once, the rest gathered.
 
-    Whole words go out only, and from the first one that looks raw on nothing more does: what to make of such a text is decided
-    when all of it is known (kit/runtime/answer/acknowledge.py). With `instead`, that line takes its place at once.
+    Whole words go out only, and from the first one that looks raw on nothing more does: what to
+    make of such a text is decided when all of it is known (kit/runtime/answer/acknowledge.py). With
+    `instead`, that line takes its place at once.
     """
 
     def __init__(self, ctx: RunContext, channel: Literal["lead", "answer"], instead: str = ""):
@@ -79,4 +80,6 @@ class Speech:
         if self.instead and self._first is None:
             self._ctx.emit(Text(channel=self._channel, text=self.instead, synthetic=True))
         elif self.instead and self._first is not None:
-            self._ctx.emit(TextReplaced(channel=self._channel, from_seq=self._first, text=self.instead))
+            self._ctx.emit(
+                TextReplaced(channel=self._channel, from_seq=self._first, text=self.instead)
+            )

@@ -30,7 +30,11 @@ Json = Annotated[Any, _index("object")]
 Vector = Annotated[tuple[float, ...], _index("knn_vector")]
 """As many numbers as the embedder gives, kept with 32 bits each."""
 Scope = Literal["session", "user", "tenant"]
-OWNER = {"session": ("tenant_id", "user_id", "session_id"), "user": ("tenant_id", "user_id"), "tenant": ("tenant_id",)}
+OWNER = {
+    "session": ("tenant_id", "user_id", "session_id"),
+    "user": ("tenant_id", "user_id"),
+    "tenant": ("tenant_id",),
+}
 """What a memory of each scope has to name."""
 PlanStatus = Literal["pending", "planning", "executing", "replanning", "complete", "failed"]
 EXTENSIONS: Mapping[str, frozenset[str]] = {
@@ -39,7 +43,9 @@ EXTENSIONS: Mapping[str, frozenset[str]] = {
     "SessionMessage": frozenset(["turn_id", "sub_agent_id", "components"]),
     "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"])
     | frozenset(["manifests", "usage", "failure"]),
-    "AgentEvent": frozenset(("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes"))
+    "AgentEvent": frozenset(
+        ("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes")
+    )
     | frozenset(("response_size_bytes", "large_response_triggered", "lock_wait_ms", "exit_code")),
 }
 """What each kind has beyond the mapping it was designed with (decisions 21, 40)."""
@@ -93,7 +99,8 @@ class Soul(Value):
 
 
 class SessionMessage(Value):
-    """One message of a session's window. A user's has the time at which its turn began, an answer that plus the turn's own."""
+    """One message of a session's window. A user's has the time at which its turn began, an answer
+    that plus the turn's own."""
 
     msg_id: Keyword
     role: Keyword
@@ -105,7 +112,8 @@ class SessionMessage(Value):
 
 
 class AgentSession(Value):
-    """A session as its next turn is told of it: the newest messages, and a summary of older ones. An episode is a session."""
+    """A session as its next turn is told of it: the newest messages, and a summary of older ones.
+    An episode is a session."""
 
     session_id: Keyword
     tenant_id: Keyword
@@ -203,8 +211,8 @@ class AgentEvent(Value):
 def check(document: Value, dimension: int | None = None) -> str:
     """Returns a document as JSON, its vector aside.
 
-    Raises StorageSchemaError, which names kind and place, for one whose fields are not of their types, whose vector has not that
-    dimension, or which JSON cannot hold.
+    Raises StorageSchemaError, which names kind and place, for one whose fields are not of their
+    types, whose vector has not that dimension, or which JSON cannot hold.
     """
     kind = type(document).__name__
     fields = document.model_dump(warnings=False)
@@ -212,7 +220,9 @@ def check(document: Value, dimension: int | None = None) -> str:
         type(document).model_validate(fields, strict=True)
         vector = fields.pop("embedding", None)
         if vector is not None and (len(vector) != dimension or not all(map(math.isfinite, vector))):
-            raise ValueError(f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite")
+            raise ValueError(
+                f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite"
+            )
         nobody = [name for name in ("tenant_id", "user_id", "session_id") if fields.get(name) == ""]
         if nobody:
             raise ValueError(f"its {', '.join(nobody)} is empty: an id that is left out is None")
@@ -222,7 +232,10 @@ def check(document: Value, dimension: int | None = None) -> str:
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)
         text.encode()
     except ValidationError as error:
-        faults = "; ".join(f"{'.'.join(map(str, one['loc'])) or 'document'}: {one['msg']}" for one in error.errors())
+        faults = "; ".join(
+            f"{'.'.join(map(str, one['loc'])) or 'document'}: {one['msg']}"
+            for one in error.errors()
+        )
         raise StorageSchemaError(f"{kind} was not written, {faults}") from error
     except (TypeError, ValueError, RecursionError) as error:
         raise StorageSchemaError(f"{kind} was not written: {error}") from error

@@ -27,9 +27,18 @@ class SqliteMemory:
     vectors: VectorSearch = field(default_factory=VectorSearch)
 
     async def write(self, memory: Memory) -> None:
-        """Writes or replaces, lock included. Raises StorageSchemaError, and MemoryLockError where another task holds the key."""
+        """Writes or replaces, lock included. Raises StorageSchemaError, and MemoryLockError where
+        another task holds the key."""
         text = check(memory, self.dimension)
-        row = (*_owner(memory), memory.key, memory.ttl_at, memory.locked_by, memory.lock_expires, as_blob(memory.embedding), text)
+        row = (
+            *_owner(memory),
+            memory.key,
+            memory.ttl_at,
+            memory.locked_by,
+            memory.lock_expires,
+            as_blob(memory.embedding),
+            text,
+        )
         await self.tables.write(lambda db: self._replace(db, memory, row))
 
     def _replace(self, db: sqlite3.Connection, memory: Memory, row: Sequence[Any]) -> None:
@@ -37,13 +46,25 @@ class SqliteMemory:
         sql = "SELECT scope, user_id, locked_by, lock_expires FROM agent_memory WHERE tenant_id = ? AND key = ?"
         for scope, user_id, holder, expires in db.execute(sql, identity):
             if (scope, user_id) != (row[1], row[2]):
-                raise StorageSchemaError(f"memory {memory.key!r} belongs to another scope or user; write it under another key")
-            if holder and holder != memory.locked_by and (expires is None or expires > self.tables.clock()):
-                raise MemoryLockError(f"memory {memory.key!r} is held by task {holder!r}; try again when it was read")
-        db.execute("DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", identity)  # a replaced row gets a new number
+                raise StorageSchemaError(
+                    f"memory {memory.key!r} belongs to another scope or user; write it under another key"
+                )
+            if (
+                holder
+                and holder != memory.locked_by
+                and (expires is None or expires > self.tables.clock())
+            ):
+                raise MemoryLockError(
+                    f"memory {memory.key!r} is held by task {holder!r}; try again when it was read"
+                )
+        db.execute(
+            "DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", identity
+        )  # a replaced row gets a new number
         seq = db.execute(_INSERT, row).lastrowid
         if memory.text:
-            db.execute("INSERT INTO agent_memory_words (rowid, text) VALUES (?, ?)", (seq, memory.text))
+            db.execute(
+                "INSERT INTO agent_memory_words (rowid, text) VALUES (?, ?)", (seq, memory.text)
+            )
 
     async def read(self, who: Principal, key: str) -> Memory | None:
         """The memory under a key, or None where there is none for this principal or it has expired."""
@@ -53,24 +74,36 @@ class SqliteMemory:
 
     async def unlock(self, who: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
-        sql = "UPDATE agent_memory SET locked_by = NULL, lock_expires = NULL WHERE key = ? AND locked_by = ? AND tenant_id = ?"
+        sql = (
+            "UPDATE agent_memory SET locked_by = NULL, lock_expires = NULL WHERE key = ? AND "
+            "locked_by = ? AND tenant_id = ?"
+        )
         sql += " AND user_id IN ('', ?)"
         values = (key, task_id, who.tenant_id, who.user_id)
         return await self.tables.write(lambda db: db.execute(sql, values).rowcount > 0)
 
     async def nearest(
-        self, who: Principal, scope: Scope, vector: Sequence[float], top_k: int = 5, session_id: str = ""
+        self,
+        who: Principal,
+        scope: Scope,
+        vector: Sequence[float],
+        top_k: int = 5,
+        session_id: str = "",
     ) -> list[Memory]:
         """The memories of that scope whose vectors are nearest by angle, nearest first. Raises StorageSchemaError."""
         if len(vector) != self.dimension:
-            raise StorageSchemaError(f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}")
+            raise StorageSchemaError(
+                f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
+            )
         owner, now = _owned(who, scope, session_id), self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
         sql = f"SELECT seq, {_COLUMNS} FROM agent_memory WHERE seq IN (SELECT value FROM json_each(?))"
         rows = {seq: row for seq, *row in self.tables.database.read(sql, json.dumps(seqs))}
         return [_memory(rows[seq]) for seq in seqs if seq in rows]
 
-    async def search(self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = "") -> list[Memory]:
+    async def search(
+        self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
+    ) -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
         plain = text.replace("\0", " ").replace('"', " ").encode("utf-8", "ignore").decode()
         words = " OR ".join(f'"{word}"' for word in plain.split())
@@ -79,7 +112,9 @@ class SqliteMemory:
         sql = f"""SELECT {_COLUMNS} FROM agent_memory_words JOIN agent_memory ON seq = agent_memory_words.rowid
             WHERE agent_memory_words MATCH ? AND {OWN} AND (ttl_at IS NULL OR ttl_at > ?)
             ORDER BY bm25(agent_memory_words), seq LIMIT ?"""
-        rows = self.tables.database.read(sql, words, *_owned(who, scope, session_id), self.tables.clock(), top_k)
+        rows = self.tables.database.read(
+            sql, words, *_owned(who, scope, session_id), self.tables.clock(), top_k
+        )
         return [_memory(row) for row in rows]
 
     async def sweep(self) -> int:
@@ -88,7 +123,9 @@ class SqliteMemory:
 
     def drop_expired(self, db: sqlite3.Connection) -> int:
         """Does the same within a transaction."""
-        return db.execute("DELETE FROM agent_memory WHERE ttl_at <= ?", (self.tables.clock(),)).rowcount
+        return db.execute(
+            "DELETE FROM agent_memory WHERE ttl_at <= ?", (self.tables.clock(),)
+        ).rowcount
 
 
 _COLUMNS = "document, embedding, locked_by, lock_expires"

@@ -1,7 +1,8 @@
 """What is asked of a backend of documents: five stores, all of them asynchronous.
 
-Every write raises StorageSchemaError for a document that its schema refuses, and StoreError where the backend fails; what was
-acknowledged by a return is kept. Whoever reads says for whom: nobody is given what belongs to another tenant or user.
+Every write raises StorageSchemaError for a document that its schema refuses, and StoreError where
+the backend fails; what was acknowledged by a return is kept. Whoever reads says for whom: nobody is
+given what belongs to another tenant or user.
 """
 
 from collections.abc import Sequence
@@ -44,12 +45,20 @@ class MemoryStore(Protocol):
         ...
 
     async def nearest(
-        self, who: Principal, scope: Scope, vector: Sequence[float], top_k: int = 5, session_id: str = ""
+        self,
+        who: Principal,
+        scope: Scope,
+        vector: Sequence[float],
+        top_k: int = 5,
+        session_id: str = "",
     ) -> list[Memory]:
-        """The memories of that scope, and for a session of that session, whose vectors are nearest by angle, nearest first."""
+        """The memories of that scope, and for a session of that session, whose vectors are nearest
+        by angle, nearest first."""
         ...
 
-    async def search(self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = "") -> list[Memory]:
+    async def search(
+        self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
+    ) -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
         ...
 
@@ -75,8 +84,11 @@ class SoulStore(Protocol):
 class SessionStore(Protocol):
     """Sessions as their turns left them. Turns write, in their own commits, so nothing is written here."""
 
-    async def read(self, who: Principal, session_id: str, agent: str = "", limit: int = LINES) -> AgentSession | None:
-        """A session with the newest `limit` messages that an agent is told, "" being the orchestrator; None where there is none.
+    async def read(
+        self, who: Principal, session_id: str, agent: str = "", limit: int = LINES
+    ) -> AgentSession | None:
+        """A session with the newest `limit` messages that an agent is told, "" being the
+        orchestrator; None where there is none.
 
         The messages that a summary takes in are left out.
         """
@@ -97,11 +109,13 @@ class PlanStore(Protocol):
         ...
 
     async def replace(self, plan: Plan) -> Plan:
-        """Writes a plan and returns it with its new version. Raises VersionConflict when it is not made from the newest one."""
+        """Writes a plan and returns it with its new version. Raises VersionConflict when it is not
+        made from the newest one."""
         ...
 
     async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
-        """Takes or extends a lease; None while somebody else's runs. Who held it before can no longer replace the plan."""
+        """Takes or extends a lease; None while somebody else's runs. Who held it before can no
+        longer replace the plan."""
         ...
 
     async def unfinished(self, limit: int = 50) -> list[Plan]:

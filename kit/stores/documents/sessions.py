@@ -23,7 +23,9 @@ class SqliteSessions:
 
     tables: Tables
 
-    async def read(self, who: Principal, session_id: str, agent: str = "", limit: int = LINES) -> AgentSession | None:
+    async def read(
+        self, who: Principal, session_id: str, agent: str = "", limit: int = LINES
+    ) -> AgentSession | None:
         names = {"session_id": session_id, "tenant_id": who.tenant_id, "user_id": who.user_id}
         rows = self.tables.database.read(_SESSION, f"support:{who}", *names.values())
         if not rows:
@@ -33,12 +35,24 @@ class SqliteSessions:
         messages = self._messages(who, session_id, agent, summary.get("through"), limit)
         times = {"started_at": started_at, "last_active": last_active}
         return AgentSession(
-            **names, **times, state=state, messages=messages, summary=summary.get("text"), support_conversation=support
+            **names,
+            **times,
+            state=state,
+            messages=messages,
+            summary=summary.get("text"),
+            support_conversation=support,
         )
 
-    def _messages(self, who: Principal, session_id: str, agent: str, since: str | None, limit: int) -> tuple[SessionMessage, ...]:
+    def _messages(
+        self, who: Principal, session_id: str, agent: str, since: str | None, limit: int
+    ) -> tuple[SessionMessage, ...]:
         """Returns the lines that the agent is told; what a turn showed stands with the last of them."""
-        values = {"session": session_id, "tenant": who.tenant_id, "user": who.user_id, "agent": agent}
+        values = {
+            "session": session_id,
+            "tenant": who.tenant_id,
+            "user": who.user_id,
+            "agent": agent,
+        }
         rows = self.tables.database.read(WINDOW, **values, since=since, limit=limit)
         last = {turn_id: position for turn_id, position, *_ in rows}
         return tuple(
@@ -58,4 +72,6 @@ class SqliteSessions:
 def _components(turn_id: str, agent: str, log: str) -> list[dict[str, Any]] | None:
     """Returns what a turn showed, or one agent in it; None where that is nothing."""
     items = readable(partial(shown_in, turn_id), log, turn_id) or ()
-    return [{"type": one.type, "payload": one.payload} for one in items if agent in ("", one.agent)] or None
+    return [
+        {"type": one.type, "payload": one.payload} for one in items if agent in ("", one.agent)
+    ] or None

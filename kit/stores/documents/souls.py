@@ -11,7 +11,9 @@ def read_souls(database: Database, who: Principal) -> tuple[Soul | None, Soul | 
     """Returns the soul of a principal's tenant, and that of the user."""
     sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
     souls = [document_of(Soul, text) for (text,) in database.read(sql, who.tenant_id, who.user_id)]
-    tenant, user = (next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True))
+    tenant, user = (
+        next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True)
+    )
     return tenant, user
 
 
@@ -21,7 +23,11 @@ def with_souls(session: Session, database: Database) -> Session:
     Their language, the user's first, is its locale.
     """
     tenant, user = read_souls(database, session.principal)
-    languages = [soul.persona.language for soul in (user, tenant) if soul is not None and soul.persona.language]
+    languages = [
+        soul.persona.language
+        for soul in (user, tenant)
+        if soul is not None and soul.persona.language
+    ]
     return session.replace(
         tenant_persona=session.tenant_persona or words_of(tenant),
         persona=session.persona or words_of(user),

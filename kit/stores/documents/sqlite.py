@@ -21,7 +21,9 @@ DIMENSION = 256
 """Numbers in a vector of the embedder that comes with the kit."""
 
 
-def open_documents(database: Database, *, dimension: int = DIMENSION, clock: Callable[[], float] = time.time) -> Documents:
+def open_documents(
+    database: Database, *, dimension: int = DIMENSION, clock: Callable[[], float] = time.time
+) -> Documents:
     """Opens the five stores in the file of a store; of what is in it only expired memories go. Raises StoreError.
 
     `clock` gives seconds since the epoch: by it leases, locks and memories end.
@@ -31,7 +33,13 @@ def open_documents(database: Database, *, dimension: int = DIMENSION, clock: Cal
     memory = SqliteMemory(tables, dimension)
     with database.commit() as db:
         memory.drop_expired(db)
-    return Documents(memory, SqliteSouls(tables), SqliteSessions(tables), SqlitePlans(tables), SqliteEvents(tables))
+    return Documents(
+        memory,
+        SqliteSouls(tables),
+        SqliteSessions(tables),
+        SqlitePlans(tables),
+        SqliteEvents(tables),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +50,16 @@ class SqliteSouls:
 
     async def put(self, soul: Soul) -> None:
         row = (soul.tenant_id, soul.user_id or "", check(soul))
-        await self.tables.write(lambda db: db.execute("INSERT OR REPLACE INTO agent_souls VALUES (?, ?, ?)", row))
+        await self.tables.write(
+            lambda db: db.execute("INSERT OR REPLACE INTO agent_souls VALUES (?, ?, ?)", row)
+        )
         self.tables.database.has_souls = True
 
     async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
-        sql, row = "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?", (tenant_id, user_id or "")
+        sql, row = (
+            "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?",
+            (tenant_id, user_id or ""),
+        )
         return await self.tables.write(lambda db: bool(db.execute(sql, row).rowcount))
 
     async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
@@ -63,8 +76,18 @@ class SqlitePlans:
         text = check(plan)
 
         def work(db: sqlite3.Connection) -> None:
-            row = (plan.tenant_id, plan.plan_id, plan.user_id, plan.status, plan.version, plan.lease_expires, text)
-            if not db.execute("INSERT OR IGNORE INTO agent_plans VALUES (?, ?, ?, ?, ?, ?, ?)", row).rowcount:
+            row = (
+                plan.tenant_id,
+                plan.plan_id,
+                plan.user_id,
+                plan.status,
+                plan.version,
+                plan.lease_expires,
+                text,
+            )
+            if not db.execute(
+                "INSERT OR IGNORE INTO agent_plans VALUES (?, ?, ?, ?, ?, ?, ?)", row
+            ).rowcount:
                 raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
 
         await self.tables.write(work)
@@ -79,7 +102,10 @@ class SqlitePlans:
 
     async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
-        return [document_of(Plan, text) for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit)]
+        return [
+            document_of(Plan, text)
+            for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit)
+        ]
 
     async def replace(self, plan: Plan) -> Plan:
         return await self.tables.write(lambda db: self._replace(db, plan))
@@ -90,14 +116,20 @@ class SqlitePlans:
         sql = """UPDATE agent_plans SET status = ?, version = ?, lease_expires = ?, document = ?
             WHERE tenant_id = ? AND plan_id = ? AND user_id = ? AND version = ?"""
         where = (plan.tenant_id, plan.plan_id, plan.user_id, plan.version)
-        if not db.execute(sql, (newer.status, newer.version, newer.lease_expires, check(newer), *where)).rowcount:
-            raise VersionConflict(f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again")
+        if not db.execute(
+            sql, (newer.status, newer.version, newer.lease_expires, check(newer), *where)
+        ).rowcount:
+            raise VersionConflict(
+                f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
+            )
         return newer
 
     async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
         def work(db: sqlite3.Connection) -> Plan | None:
             plan, now = self._read(who, plan_id), self.tables.clock()
-            if plan is None or (plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now):
+            if plan is None or (
+                plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now
+            ):
                 return None
             return self._replace(db, plan.replace(lease_owner=owner, lease_expires=now + seconds))
 
@@ -110,7 +142,9 @@ class SqlitePlans:
         for plan_id, text in self.tables.database.read(sql, self.tables.clock(), limit):
             try:
                 plans.append(document_of(Plan, text))
-            except StoreError as error:  # one tenant's damage keeps no other tenant's plan from going on
+            except (
+                StoreError
+            ) as error:  # one tenant's damage keeps no other tenant's plan from going on
                 log.error("plan %s is left alone: %s", plan_id, error)
         return plans
 
@@ -122,7 +156,15 @@ class SqliteEvents:
     tables: Tables
 
     async def append(self, event: AgentEvent) -> AgentEvent:
-        columns = ("tenant_id", "event_id", "session_id", "plan_id", "task_id", "event_type", "skill_id")
+        columns = (
+            "tenant_id",
+            "event_id",
+            "session_id",
+            "plan_id",
+            "task_id",
+            "event_type",
+            "skill_id",
+        )
         columns += ("large_response_triggered", "ts")
         row = [*(getattr(event, name) for name in columns), check(event)]
         sql = f"""INSERT INTO agent_events ({", ".join(columns)}, document) VALUES ({", ".join("?" * len(row))})
@@ -136,13 +178,24 @@ class SqliteEvents:
         return await self.tables.write(work)
 
     async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
-        values = {name: value for name, value in by.model_dump(exclude={"since"}).items() if value is not None}
+        values = {
+            name: value
+            for name, value in by.model_dump(exclude={"since"}).items()
+            if value is not None
+        }
         where = " AND ".join(f"{name} = ?" for name in values)
-        sql = f"SELECT seq, document FROM agent_events WHERE {where} AND ts >= ? ORDER BY seq LIMIT ?"
-        return [_event(*row) for row in self.tables.database.read(sql, *values.values(), by.since, limit)]
+        sql = (
+            f"SELECT seq, document FROM agent_events WHERE {where} AND ts >= ? ORDER BY seq LIMIT ?"
+        )
+        return [
+            _event(*row)
+            for row in self.tables.database.read(sql, *values.values(), by.since, limit)
+        ]
 
     async def sweep(self, before: float) -> int:
-        return await self.tables.write(lambda db: db.execute("DELETE FROM agent_events WHERE ts < ?", (before,)).rowcount)
+        return await self.tables.write(
+            lambda db: db.execute("DELETE FROM agent_events WHERE ts < ?", (before,)).rowcount
+        )
 
 
 def _event(seq: int, text: str) -> AgentEvent:

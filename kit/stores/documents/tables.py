@@ -1,4 +1,5 @@
-"""Where SQLite keeps documents: in tables of their own beside those of the turns, so that a file of turns needs no change."""
+"""Where SQLite keeps documents: in tables of their own beside those of the turns, so that a file of
+turns needs no change."""
 
 import asyncio
 import sqlite3
@@ -34,7 +35,8 @@ CREATE VIEW IF NOT EXISTS agent_sessions AS
     min(t.started_at) AS started_at,
     max(max(t.started_at + coalesce(t.seconds, 0)),
       coalesce((SELECT max(at) FROM notes n WHERE n.session_id = s.id), 0)) AS last_active
-  FROM sessions s JOIN turns t ON t.session_id = s.id AND +t.tenant_id = s.tenant_id AND +t.user_id = s.user_id GROUP BY s.id;
+  FROM sessions s JOIN turns t ON t.session_id = s.id AND +t.tenant_id = s.tenant_id AND +t.user_id
+  = s.user_id GROUP BY s.id;
 CREATE TABLE IF NOT EXISTS agent_plans (
   tenant_id TEXT NOT NULL, plan_id TEXT NOT NULL, user_id TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
   lease_expires REAL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, plan_id));
@@ -61,7 +63,8 @@ class Tables:
     clock: Callable[[], float]
 
     async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Does work in one transaction. While another process writes, the loop goes on; after a while StoreBusy is raised."""
+        """Does work in one transaction. While another process writes, the loop goes on; after a
+        while StoreBusy is raised."""
         until = time.monotonic() + PATIENCE
         while True:
             try:
@@ -76,7 +79,9 @@ class Tables:
 def lay_out_documents(database: Database) -> None:
     """Gives a file the tables of documents where it lacks them. Raises StoreError."""
     with database.commit() as db:
-        if db.execute("SELECT 1 FROM sqlite_master WHERE name = 'agent_sessions' AND type = 'table'").fetchone():
+        if db.execute(
+            "SELECT 1 FROM sqlite_master WHERE name = 'agent_sessions' AND type = 'table'"
+        ).fetchone():
             db.execute("DROP TABLE agent_sessions")  # no turn wrote there
         for statement in TABLES.strip().split(";\n"):
             db.execute(statement)

@@ -1,4 +1,5 @@
-"""Exact search for the nearest vectors: one matrix for each scope of a tenant, kept until something in it is written."""
+"""Exact search for the nearest vectors: one matrix for each scope of a tenant, kept until something
+in it is written."""
 
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
@@ -33,8 +34,11 @@ class VectorSearch:
 
     matrices: OrderedDict[Owner, _Matrix] = field(default_factory=OrderedDict[Owner, _Matrix])
 
-    def nearest(self, read: Read, owner: Owner, vector: Sequence[float], top_k: int, now: float) -> list[int]:
-        """Returns the rows whose vectors have the smallest angle to this one, nearest first; expired ones are left out."""
+    def nearest(
+        self, read: Read, owner: Owner, vector: Sequence[float], top_k: int, now: float
+    ) -> list[int]:
+        """Returns the rows whose vectors have the smallest angle to this one, nearest first;
+        expired ones are left out."""
         matrix = self._matrix(read, owner, len(vector))
         # row by row: a matrix product would wake other threads, which takes longer than the work
         scores = np.vecdot(matrix.rows, _unit(np.asarray([vector], np.float32))[0])
@@ -51,11 +55,16 @@ class VectorSearch:
         (state,) = read(f"SELECT max(seq), count(*) {where}", *owner)
         matrix = self.matrices.get(owner)
         if matrix is None or matrix.state != state:
-            sql = f"SELECT seq, ttl_at, embedding {where} AND length(embedding) = ? ORDER BY seq"  # not those of another embedder
+            # not those of another embedder
+            sql = f"SELECT seq, ttl_at, embedding {where} AND length(embedding) = ? ORDER BY seq"
             rows = read(sql, *owner, 4 * dimension)
-            vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(len(rows), dimension)
+            vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(
+                len(rows), dimension
+            )
             ends = np.array([np.inf if row[1] is None else row[1] for row in rows], np.float64)
-            matrix = _Matrix(state, np.array([row[0] for row in rows], np.int64), ends, _unit(vectors))
+            matrix = _Matrix(
+                state, np.array([row[0] for row in rows], np.int64), ends, _unit(vectors)
+            )
         self.matrices[owner] = matrix
         self.matrices.move_to_end(owner)
         if len(self.matrices) > MATRICES:

@@ -1,4 +1,5 @@
-"""mcp.lock beside deck.yaml: the tools of each MCP server as they were accepted, word by word, for models read these words."""
+"""mcp.lock beside deck.yaml: the tools of each MCP server as they were accepted, word by word, for
+models read these words."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -42,12 +43,16 @@ def read_lock(folder: Path) -> Mapping[str, Acceptance]:
     try:
         return _Acceptances.validate_json(path.read_bytes()) if path.exists() else {}
     except (OSError, ValidationError) as error:
-        raise CodeError(f"{path} cannot be read; delete it, and accept the servers again: {accepting(folder)}") from error
+        raise CodeError(
+            f"{path} cannot be read; delete it, and accept the servers again: {accepting(folder)}"
+        ) from error
 
 
 def write_lock(folder: Path, servers: Mapping[str, Acceptance]) -> None:
     """Writes the lock. It is ASCII, so that no letter in it looks like another one."""
-    (folder / LOCK).write_text("\n".join(_lines(_Acceptances.dump_python(dict(servers), mode="json"))) + "\n")
+    (folder / LOCK).write_text(
+        "\n".join(_lines(_Acceptances.dump_python(dict(servers), mode="json"))) + "\n"
+    )
 
 
 def accepting(folder: Path) -> str:
@@ -55,8 +60,11 @@ def accepting(folder: Path) -> str:
     return command("check", "--trust", folder)
 
 
-def lock_fault(name: str, server: McpServer, lock: Mapping[str, Acceptance], folder: Path) -> str | None:
-    """What keeps a server from being used: it, or what is run or called for it, was never accepted. None where it was."""
+def lock_fault(
+    name: str, server: McpServer, lock: Mapping[str, Acceptance], folder: Path
+) -> str | None:
+    """What keeps a server from being used: it, or what is run or called for it, was never accepted.
+    None where it was."""
     trust = f"if you trust it: {accepting(folder)}"
     if name not in lock:
         return f"MCP server {name!r} {server.describe(folder)}, and nobody has accepted its tools; {trust}"
@@ -68,7 +76,10 @@ def lock_fault(name: str, server: McpServer, lock: Mapping[str, Acceptance], fol
 
 def tools_difference(old: Sequence[AcceptedTool], new: Sequence[AcceptedTool]) -> str:
     """How the tools differ, as a unified diff in ASCII; empty where they do not. The order of tools does not count."""
-    before, after = ({tool.name: tool.model_dump(mode="json", exclude={"name"}) for tool in tools} for tools in (old, new))
+    before, after = (
+        {tool.name: tool.model_dump(mode="json", exclude={"name"}) for tool in tools}
+        for tools in (old, new)
+    )
     return "\n".join(_difference(before, after))
 
 

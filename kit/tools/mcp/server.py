@@ -1,4 +1,5 @@
-"""An MCP server as deck.yaml names it: what is run or called, what it is told, and how long and how much it may answer."""
+"""An MCP server as deck.yaml names it: what is run or called, what it is told, and how long and how
+much it may answer."""
 
 import shlex
 from collections.abc import Mapping
@@ -20,7 +21,8 @@ class McpServer(Value):
 
     `python` is the one that runs the kit."""
     url: str | None = None
-    """Where it is called instead: an endpoint of streamable HTTP. `$NAME` stands for the environment variable of that name."""
+    """Where it is called instead: an endpoint of streamable HTTP. `$NAME` stands for the
+    environment variable of that name."""
     headers: dict[str, str] = {}
     """Sent with every request to the URL; variables as in the URL."""
     environment: tuple[Annotated[str, Field(pattern=r"^\w+$")], ...] = ()
@@ -28,7 +30,8 @@ class McpServer(Value):
     connect_ms: int = Field(default=20_000, gt=0)
     """Milliseconds until it has to have said which tools it has."""
     timeout_ms: int = Field(default=30_000, gt=0)
-    """Milliseconds a call of one of its tools may take, where neither deck.yaml nor a card says otherwise (docs/tools.md)."""
+    """Milliseconds a call of one of its tools may take, where neither deck.yaml nor a card says
+    otherwise (docs/tools.md)."""
     most_bytes: int = Field(default=64 * 1024 * 1024, gt=0)
     """Bytes of one message from it; a longer one is cut off, and is a fault."""
 
@@ -36,12 +39,19 @@ class McpServer(Value):
     def _is_one_of_two(self) -> Self:
         if bool(self.command) == bool(self.url):
             raise ValueError("give it either a `command`, as a list, or a `url`")
-        if self.url and (self.environment or not (self.url.startswith("$") or urlsplit(self.url).scheme in ("http", "https"))):
-            raise ValueError("a `url` begins with http:// or https:// and takes `headers`; `environment` is for a command")
+        if self.url and (
+            self.environment
+            or not (self.url.startswith("$") or urlsplit(self.url).scheme in ("http", "https"))
+        ):
+            raise ValueError(
+                "a `url` begins with http:// or https:// and takes `headers`; `environment` is for a command"
+            )
         if self.command and self.headers:
             raise ValueError("`headers` are for a `url`; a command takes `environment`")
         if not all(Template(text).is_valid() for text in self._templates):
-            raise ValueError("a URL or header names a variable as $NAME or ${NAME}; write $$ for a dollar sign")
+            raise ValueError(
+                "a URL or header names a variable as $NAME or ${NAME}; write $$ for a dollar sign"
+            )
         return self
 
     @property
@@ -56,15 +66,20 @@ class McpServer(Value):
 
     def told(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """The values of these variables that are set, which are secret."""
-        return tuple(value for name in self.variables if (value := environment.get(name, "").strip()))
+        return tuple(
+            value for name in self.variables if (value := environment.get(name, "").strip())
+        )
 
     @property
     def identity(self) -> dict[str, Any]:
         """What was accepted of it beside its tools: what is run or called, and what it is told."""
-        return self.model_dump(mode="json", include={"command", "url", "headers", "environment"}, exclude_defaults=True)
+        return self.model_dump(
+            mode="json", include={"command", "url", "headers", "environment"}, exclude_defaults=True
+        )
 
     def describe(self, folder: Path) -> str:
-        """What using it does, for a person who decides whether to trust it; no letter of the deck's moves the terminal."""
+        """What using it does, for a person who decides whether to trust it; no letter of the deck's
+        moves the terminal."""
         names, words = ", ".join(self.variables), self.url or shlex.join(self.command)
         words = words.encode("unicode_escape").decode()
         if self.url:

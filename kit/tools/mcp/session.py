@@ -27,7 +27,9 @@ from kit.tools.tool import ToolResult
 
 Connect = Callable[[Wire], Any]
 """Makes what the SDK's client takes: a transport, or a server in this process."""
-Trouble: TypeAlias = Literal["timeout", "gone", "unauthorized", "oversized", "schema_mismatch", "failed"]
+Trouble: TypeAlias = Literal[
+    "timeout", "gone", "unauthorized", "oversized", "schema_mismatch", "failed"
+]
 REASONS: Mapping[Trouble, Reason] = {
     "timeout": "timeout",
     "gone": "unavailable",
@@ -79,7 +81,8 @@ class McpSession:
         fix: str = "",
         secrets: Collection[str] = (),
     ):
-        """`tools`: the accepted ones; None takes any. `fix`: what to do where it has others. `secrets`: what no error has."""
+        """`tools`: the accepted ones; None takes any. `fix`: what to do where it has others.
+        `secrets`: what no error has."""
         self._name, self._server, self._connect = name, server, connect
         self._tools, self._fix, self._secrets = tools, fix, secrets
         self._connection: _Connection | None = None
@@ -91,7 +94,9 @@ class McpSession:
         try:
             await asyncio.shield(connection.client)
             return connection.tools
-        except Exception as error:  # border: the server, and all that lies between, is someone else's
+        except (
+            Exception
+        ) as error:  # border: the server, and all that lies between, is someone else's
             fault = _fault_of(error, connection.wire)
             words = without_secret_words(f"{fault.detail}{_quoted(connection.wire)}", self._secrets)
             raise BindError(f"MCP server {self._name!r} cannot be used: {words}") from error
@@ -104,7 +109,11 @@ class McpSession:
             return ToolResult(text=UNAVAILABLE, fault=REASONS[result.trouble], detail=detail)
         text = text_of(result)
         if result.is_error:
-            return ToolResult(text=UNAVAILABLE, fault="exception", detail=f"the tool says: {without_keys(text[:LONGEST])}")
+            return ToolResult(
+                text=UNAVAILABLE,
+                fault="exception",
+                detail=f"the tool says: {without_keys(text[:LONGEST])}",
+            )
         return ToolResult(text=text)
 
     async def connect(self) -> SessionFault | None:
@@ -116,8 +125,11 @@ class McpSession:
             return _fault_of(error, connection.wire)
         return None
 
-    async def ask(self, tool: str, arguments: dict[str, Any], meta: Any = None) -> CallToolResult | SessionFault:
-        """Calls a tool and returns all of its result, an error that the tool reports included. `meta` travels beside."""
+    async def ask(
+        self, tool: str, arguments: dict[str, Any], meta: Any = None
+    ) -> CallToolResult | SessionFault:
+        """Calls a tool and returns all of its result, an error that the tool reports included.
+        `meta` travels beside."""
         connection = self._current()
         try:
             client = await asyncio.shield(connection.client)
@@ -139,8 +151,12 @@ class McpSession:
         """The connection, a new one where there is none or the last one has ended."""
         last = self._connection
         if last is None or last.wire.over:
-            self._connection = last = _Connection(Wire(self._server.most_bytes), asyncio.get_running_loop().create_future())
-            task = asyncio.create_task(self._keep(last), context=Context())  # it outlives the turn that opened it
+            self._connection = last = _Connection(
+                Wire(self._server.most_bytes), asyncio.get_running_loop().create_future()
+            )
+            task = asyncio.create_task(
+                self._keep(last), context=Context()
+            )  # it outlives the turn that opened it
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return last
@@ -193,24 +209,33 @@ class McpSession:
     async def _watch(self, client: Client, connection: _Connection) -> None:
         """Listens for changes of the tools, where the protocol has the client ask for them."""
         tools = client.server_capabilities.tools
-        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (tools and tools.list_changed):
+        if client.protocol_version not in MODERN_PROTOCOL_VERSIONS or not (
+            tools and tools.list_changed
+        ):
             return
-        with suppress(Exception):  # a server that does not tell is compared whenever it is connected
+        with suppress(
+            Exception
+        ):  # a server that does not tell is compared whenever it is connected
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._doubt(connection)
                     connection.wire.news.set()
 
     async def _validate(self, name: str, result: CallToolResult) -> None:
-        """Stands in for the SDK's own check, which holds the loop: a large result is held against a schema on a thread."""
+        """Stands in for the SDK's own check, which holds the loop: a large result is held against a
+        schema on a thread."""
         schema = next((tool.output_schema for tool in self._tools or () if tool.name == name), None)
-        if schema is not None and (fault := await asyncio.to_thread(first_misfit, schema, result.structured_content)):
+        if schema is not None and (
+            fault := await asyncio.to_thread(first_misfit, schema, result.structured_content)
+        ):
             raise Untrue(f"the result does not fit its own schema: {fault}")
 
     async def _compare(self, client: Client) -> tuple[AcceptedTool, ...]:
         tools = await offered_tools(client)
         if self._tools is not None and (difference := tools_difference(self._tools, tools)):
-            raise ToolsChanged(f"its tools are not those that were accepted{self._fix}:\n{difference}")
+            raise ToolsChanged(
+                f"its tools are not those that were accepted{self._fix}:\n{difference}"
+            )
         return tools
 
 
@@ -222,7 +247,11 @@ async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
             words = (tool.name, tool.description or "", tool.input_schema, tool.output_schema)
-            tools.append(AcceptedTool.model_validate(dict(zip(AcceptedTool.model_fields, words, strict=True))))
+            tools.append(
+                AcceptedTool.model_validate(
+                    dict(zip(AcceptedTool.model_fields, words, strict=True))
+                )
+            )
             if fault := schema_fault(tool.input_schema) or schema_fault(tool.output_schema or {}):
                 raise Untrue(f"its tool {tool.name!r} has a schema that is none: {fault}")
         cursor = page.next_cursor
@@ -246,15 +275,21 @@ def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
             return SessionFault(trouble="timeout", detail="it did not answer in time")
         case MCPError() if error.code != CONNECTION_CLOSED and not wire.over:
             return SessionFault(trouble="failed", detail=describe_error(error))
-        case ValidationError() | RuntimeError():  # the SDK's words for a result that does not fit the protocol, or its own schema
+        case (
+            ValidationError() | RuntimeError()
+        ):  # the SDK's words for a result that does not fit the protocol, or its own schema
             return SessionFault(trouble="schema_mismatch", detail=describe_error(error))
         case _:
             return SessionFault(trouble="gone", detail=describe_error(error))
 
 
 def text_of(result: CallToolResult) -> str:
-    """The words of a result; of what is no text, such as a picture, its type alone. Structured content says the same again."""
-    parts = [part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)" for part in result.content]
+    """The words of a result; of what is no text, such as a picture, its type alone. Structured
+    content says the same again."""
+    parts = [
+        part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)"
+        for part in result.content
+    ]
     if not parts and result.structured_content is not None:
         parts = [canonical_text(result.structured_content)]
     return "\n".join(parts)

@@ -17,7 +17,15 @@ from kit.tools.enricher import UNAVAILABLE
 from kit.tools.fault_result import with_faults
 from kit.tools.limits import ToolLimits
 from kit.tools.mcp.json_schema import first_misfit, json_fault
-from kit.tools.mcp.lock import Acceptance, AcceptedTool, accepting, lock_fault, read_lock, tools_difference, write_lock
+from kit.tools.mcp.lock import (
+    Acceptance,
+    AcceptedTool,
+    accepting,
+    lock_fault,
+    read_lock,
+    tools_difference,
+    write_lock,
+)
 from kit.tools.mcp.server import McpServer
 from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_context, tool_name
 from kit.tools.tool_factory import ToolFactory, ToolSetup
@@ -32,7 +40,8 @@ Call: TypeAlias = Callable[[str, dict[str, Any]], Awaitable[ToolResult]]
 ALWAYS = ("PATH", "HOME", "LANG", "USER")
 """The environment variables that every command is given."""
 UNREADABLE = (
-    "This call was not made: its arguments do not fit its description. Make it again as that says, and do not speak of this."
+    "This call was not made: its arguments do not fit its description. Make it again as "
+    "that says, and do not speak of this."
 )
 
 
@@ -45,7 +54,11 @@ def accepted_tools(
     except CodeError as error:
         report(next(iter(servers)), str(error))
         return {}
-    faults = [(name, fault) for name, server in servers.items() if (fault := lock_fault(name, server, lock, folder))]
+    faults = [
+        (name, fault)
+        for name, server in servers.items()
+        if (fault := lock_fault(name, server, lock, folder))
+    ]
     for name, fault in faults:
         report(name, fault)
     if faults:
@@ -68,19 +81,31 @@ def _factory(
             calls: Mapping[str, Call] = dict.fromkeys(servers, _call_nobody)
             if setup.live:
                 told = setup.server_environment
-                sessions = {name: session_with(name, server, folder, told, lock[name]) for name, server in servers.items()}
+                sessions = {
+                    name: session_with(name, server, folder, told, lock[name])
+                    for name, server in servers.items()
+                }
                 for session in sessions.values():
                     stack.push_async_callback(session.aclose)
                 await asyncio.gather(*(session.open() for session in sessions.values()))
                 calls = {name: session.call for name, session in sessions.items()}
-            limits = {name: ToolLimits(timeout_ms=server.timeout_ms) for name, server in servers.items()}
-            yield {key: LimitedTool(mcp_tool(key, tool, calls[name]), limits[name]) for key, (name, tool) in tools.items()}
+            limits = {
+                name: ToolLimits(timeout_ms=server.timeout_ms) for name, server in servers.items()
+            }
+            yield {
+                key: LimitedTool(mcp_tool(key, tool, calls[name]), limits[name])
+                for key, (name, tool) in tools.items()
+            }
 
     return ToolFactory(tuple(tools), open_servers)
 
 
 async def _call_nobody(tool: str, arguments: dict[str, Any]) -> ToolResult:
-    return ToolResult(text=UNAVAILABLE, fault="unavailable", detail="MCP servers are not called in a replay or a simulation")
+    return ToolResult(
+        text=UNAVAILABLE,
+        fault="unavailable",
+        detail="MCP servers are not called in a replay or a simulation",
+    )
 
 
 def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
@@ -106,7 +131,11 @@ def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
 
 
 def session_with(
-    name: str, server: McpServer, folder: Path, environment: Mapping[str, str], acceptance: Acceptance | None = None
+    name: str,
+    server: McpServer,
+    folder: Path,
+    environment: Mapping[str, str],
+    acceptance: Acceptance | None = None,
 ) -> "McpSession":
     """A session that is not open yet; without an acceptance it takes whatever tools there are.
 
@@ -120,14 +149,27 @@ def session_with(
     if url:
         connect = partial(http_transport, url, headers)
     else:
-        told = {key: value for key, value in environment.items() if key in (*ALWAYS, *server.environment)}
-        command = (sys.executable, *server.command[1:]) if server.command[0] == "python" else server.command
+        told = {
+            key: value
+            for key, value in environment.items()
+            if key in (*ALWAYS, *server.environment)
+        }
+        command = (
+            (sys.executable, *server.command[1:])
+            if server.command[0] == "python"
+            else server.command
+        )
         connect = partial(stdio_transport, command, folder, told)
-    tools, fix = acceptance.tools if acceptance else None, f"; if you trust them: {accepting(folder)}"
+    tools, fix = (
+        acceptance.tools if acceptance else None,
+        f"; if you trust them: {accepting(folder)}",
+    )
     return McpSession(name, server, connect, tools=tools, fix=fix, secrets=server.told(environment))
 
 
-def address(name: str, server: McpServer, environment: Mapping[str, str]) -> tuple[str, Mapping[str, str]]:
+def address(
+    name: str, server: McpServer, environment: Mapping[str, str]
+) -> tuple[str, Mapping[str, str]]:
     """The URL of a server, empty for a command, and its headers, with the values of their variables.
 
     Raises BindError for a variable that is unset, or a key that belongs elsewhere.
@@ -135,20 +177,30 @@ def address(name: str, server: McpServer, environment: Mapping[str, str]) -> tup
     for variable in server.variables:
         if not environment.get(variable, "").strip():
             raise BindError(f"MCP server {name!r} is to be told {variable}, which is not set")
-    url, *values = (Template(text).substitute(environment).strip() for text in (server.url or "", *server.headers.values()))
+    url, *values = (
+        Template(text).substitute(environment).strip()
+        for text in (server.url or "", *server.headers.values())
+    )
     for variable in server.variables:
         home = home_of(variable, environment)
         if url and home and not f"{url}/".startswith(f"{home.rstrip('/')}/"):
-            raise BindError(f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {url}; name another")
+            raise BindError(
+                f"MCP server {name!r}: {variable} belongs to {home} and is not sent to {url}; name another"
+            )
     return url, dict(zip(server.headers, values, strict=True))
 
 
-async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Mapping[str, str]) -> dict[str, str]:
-    """Starts or calls each server and writes down what it offers; returns server -> how that differs from what was accepted.
+async def accept(
+    servers: Mapping[str, McpServer], folder: Path, environment: Mapping[str, str]
+) -> dict[str, str]:
+    """Starts or calls each server and writes down what it offers; returns server -> how that
+    differs from what was accepted.
 
     Raises BindError for a server that cannot be used; nothing is written then.
     """
-    sessions = {name: session_with(name, server, folder, environment) for name, server in servers.items()}
+    sessions = {
+        name: session_with(name, server, folder, environment) for name, server in servers.items()
+    }
     old, new = read_lock(folder), dict[str, Acceptance]()
     for name, session in sessions.items():
         try:
@@ -156,10 +208,14 @@ async def accept(servers: Mapping[str, McpServer], folder: Path, environment: Ma
         finally:
             await session.aclose()
     write_lock(folder, new)
-    return {name: tools_difference(old[name].tools if name in old else (), new[name].tools) for name in new}
+    return {
+        name: tools_difference(old[name].tools if name in old else (), new[name].tools)
+        for name in new
+    }
 
 
 def variables_of(servers: Mapping[str, McpServer]) -> tuple[str, ...]:
-    """The environment variables that are looked at for servers: what they are told, and where a key among that belongs."""
+    """The environment variables that are looked at for servers: what they are told, and where a key
+    among that belongs."""
     names = [name for server in servers.values() for name in server.variables]
     return (*ALWAYS, *names, *(f"{name.removesuffix('_API_KEY')}_BASE_URL" for name in names))

@@ -1,4 +1,5 @@
-"""How messages reach an MCP server and come back: a process of its own, or HTTP. A message over the limit is cut off here."""
+"""How messages reach an MCP server and come back: a process of its own, or HTTP. A message over the
+limit is cut off here."""
 
 import asyncio
 import json
@@ -76,7 +77,11 @@ async def stdio_transport(
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
         asyncio.create_task(job)
-        for job in (_read(process, inward, wire), _write(process, outward, wire), _overhear(process, wire))
+        for job in (
+            _read(process, inward, wire),
+            _write(process, outward, wire),
+            _overhear(process, wire),
+        )
     ]
     try:
         yield messages, answers
@@ -133,8 +138,12 @@ def _message(line: bytes) -> SessionMessage:
     """Reads a message. Raises ValueError or RecursionError for what is none."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except ValueError:  # half of an emoji is no JSON, and what a program leaves that cuts a text by its length
-        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False).encode(errors="replace")
+    except (
+        ValueError
+    ):  # half of an emoji is no JSON, and what a program leaves that cuts a text by its length
+        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False).encode(
+            errors="replace"
+        )
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
 
 
@@ -145,12 +154,18 @@ async def _line(stream: asyncio.StreamReader, wire: Wire) -> bytes:
         raise wire.too_large() from None
 
 
-async def _write(process: asyncio.subprocess.Process, outward: MemoryObjectReceiveStream[SessionMessage], wire: Wire) -> None:
+async def _write(
+    process: asyncio.subprocess.Process,
+    outward: MemoryObjectReceiveStream[SessionMessage],
+    wire: Wire,
+) -> None:
     """Sends each message as a line. Where that fails the connection has ended: a server may go on without listening."""
     assert process.stdin is not None
     try:
         async for message in outward:
-            process.stdin.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+            process.stdin.write(
+                message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+            )
             await process.stdin.drain()
     except OSError:
         pass
@@ -166,16 +181,22 @@ async def _overhear(process: asyncio.subprocess.Process, wire: Wire) -> None:
 
 
 @asynccontextmanager
-async def http_transport(url: str, headers: Mapping[str, str], wire: Wire) -> AsyncGenerator[Streams]:
+async def http_transport(
+    url: str, headers: Mapping[str, str], wire: Wire
+) -> AsyncGenerator[Streams]:
     """Calls a server at a URL. A redirect to another origin is not followed."""
     async with (
         _http_client(headers, wire, None) as client,
-        streamable_http_client(url, http_client=client, max_sse_event_size=wire.most_bytes) as streams,
+        streamable_http_client(
+            url, http_client=client, max_sse_event_size=wire.most_bytes
+        ) as streams,
     ):
         yield streams
 
 
-async def post(url: str, headers: Mapping[str, str], body: Any, most_bytes: int) -> tuple[int, bytes]:
+async def post(
+    url: str, headers: Mapping[str, str], body: Any, most_bytes: int
+) -> tuple[int, bytes]:
     """Posts JSON; returns the status and the body of the reply. Raises TimeoutError, TooLarge, or ConnectionError."""
     try:
         async with _http_client(headers, Wire(most_bytes), 30.0) as client:
@@ -193,7 +214,9 @@ _certificates = cache(httpx2.create_ssl_context)
 
 def _http_client(headers: Mapping[str, str], wire: Wire, read: float | None) -> httpx2.AsyncClient:
     return httpx2.AsyncClient(
-        headers={**headers, "accept-encoding": "identity"}, transport=_Limited(wire), timeout=httpx2.Timeout(30.0, read=read)
+        headers={**headers, "accept-encoding": "identity"},
+        transport=_Limited(wire),
+        timeout=httpx2.Timeout(30.0, read=read),
     )
 
 
@@ -213,9 +236,13 @@ class _Limited(httpx2.AsyncHTTPTransport):
             self._wire.end()  # the server has forgotten the session
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
-            raise self._wire.too_large("it answered compressed, which was not asked for, and says nothing of the size")
+            raise self._wire.too_large(
+                "it answered compressed, which was not asked for, and says nothing of the size"
+            )
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
-            response.stream = _LimitedStream(cast("httpx2.AsyncByteStream", response.stream), self._wire)
+            response.stream = _LimitedStream(
+                cast("httpx2.AsyncByteStream", response.stream), self._wire
+            )
         return response
 
 

@@ -31,10 +31,19 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
     `axes` are those on which ways differ; turns are in the order of the `measure`, the worst first.
     """
     ways = {way_name({axis: row[axis] for axis in AXES}, axes or AXES[:1]): row for row in rows}
-    with st.expander("Cases of a way, and their traces", icon=":material/list_alt:", expanded="cell" in st.query_params):
+    with st.expander(
+        "Cases of a way, and their traces",
+        icon=":material/list_alt:",
+        expanded="cell" in st.query_params,
+    ):
         name = st.selectbox("Way", list(ways), key=f"bench-way-{folder.name}", width=340)
         own = [row for row in rows if all(row[axis] == ways[name][axis] for axis in AXES)]
-        own.sort(key=lambda row: (_value(row, measure) is None, (_value(row, measure) or 0.0) * (-1 if measure in LOWER else 1)))
+        own.sort(
+            key=lambda row: (
+                _value(row, measure) is None,
+                (_value(row, measure) or 0.0) * (-1 if measure in LOWER else 1),
+            )
+        )
         key = f"bench-cases-{folder.name}-{name}-{measure}"
         st.dataframe(
             _table(own, measure),
@@ -44,7 +53,9 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
             selection_mode="single-cell",
             alt=f"Scored turns of {name}, the worst first; choose one to see its trace",
         )
-        st.caption(f"{many(len(own), 'scored turn')}, the worst first. Choose one to see its trace.")
+        st.caption(
+            f"{many(len(own), 'scored turn')}, the worst first. Choose one to see its trace."
+        )
         turn = address.read("cell")
         if turn in {turn_id(row["cell"], row["turn"]) for row in rows}:  # not one of another run
             _trace(folder, turn)
@@ -61,7 +72,10 @@ def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
             "Turn": row["turn"] + 1,
             words(measure).capitalize(): _value(row, measure),
             "For": label(row["domain"]),
-            "Asked": [label(agent) + (" ✗" if agent in row.get("failed", ()) else "") for agent in row["called"]],
+            "Asked": [
+                label(agent) + (" ✗" if agent in row.get("failed", ()) else "")
+                for agent in row["called"]
+            ],
             "Tokens": row["input_tokens"] + row["output_tokens"],
         }
         for row in rows
@@ -83,12 +97,15 @@ def _trace(folder: Path, turn_id: str) -> None:
             turn, events = store.turn(turn_id), tuple(store.events(turn_id))
     if turn is None:
         st.info(
-            f"No trace of this turn is kept. A grid started on this page keeps them, and `{command('grid', '--traces')}` does."
+            f"No trace of this turn is kept. A grid started on this page keeps them, and "
+            f"`{command('grid', '--traces')}` does."
         )
         return
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
     st.markdown(headline_badge(view))
     spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
-    st.vega_lite_chart(spec, width="stretch", alt=f"Timeline of {many(len(view.trace.spans), 'span')}")
+    st.vega_lite_chart(
+        spec, width="stretch", alt=f"Timeline of {many(len(view.trace.spans), 'span')}"
+    )
     st.markdown(prose(view.answer or view.lead or view.regret))

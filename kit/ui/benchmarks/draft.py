@@ -1,4 +1,5 @@
-"""A grid that somebody puts together on the page, or one of data/grids: its file, its folder, and a forecast of its cost."""
+"""A grid that somebody puts together on the page, or one of data/grids: its file, its folder, and a
+forecast of its cost."""
 
 import hashlib
 import tempfile
@@ -38,7 +39,11 @@ OWN = "cases"
 def case_sets(deck: Path) -> dict[str, str]:
     """Returns the case files for a deck: that of the project worked in for its own, else the shipped ones."""
     project = own_project()
-    return {OWN: "of this project"} if project and deck == project / "deck" and _case_file(OWN).is_file() else CASE_SETS
+    return (
+        {OWN: "of this project"}
+        if project and deck == project / "deck" and _case_file(OWN).is_file()
+        else CASE_SETS
+    )
 
 
 def _case_file(cases: str) -> Path:
@@ -76,7 +81,12 @@ class Draft(Value):
             "settings": {"wide": {"cap": 8}},
             "cases": [{"file": file, "take": self.take, "every": every}],
             "baseline": self._baseline(),
-            "verdicts": ["exact", *(["mixed_exact"] if self.cases == "mixed" else []), "seconds", "input_tokens"],
+            "verdicts": [
+                "exact",
+                *(["mixed_exact"] if self.cases == "mixed" else []),
+                "seconds",
+                "input_tokens",
+            ],
         }
         if self.deck:
             grid["deck"] = self.deck
@@ -132,18 +142,29 @@ def order(text: str) -> Order:
         spec: GridSpec = read_grid(path)
     judged = ("measured",) if spec.grid.judges else ()
     kinds = tuple(sorted({*spec.kinds.values(), *judged}))
-    return Order(name=spec.grid.name, text=text, asks=forecast(spec, pace(EXAMPLE)), kinds=kinds, limit=spec.grid.limits.dollars)
+    return Order(
+        name=spec.grid.name,
+        text=text,
+        asks=forecast(spec, pace(EXAMPLE)),
+        kinds=kinds,
+        limit=spec.grid.limits.dollars,
+    )
 
 
 def grid_files() -> dict[str, Path]:
     """Returns grid.yaml of the project worked in, and the files of data/grids by their stems."""
     project = own_project()
-    own = {f"{project.name}/grid.yaml": project / "grid.yaml"} if project and (project / "grid.yaml").is_file() else {}
+    own = (
+        {f"{project.name}/grid.yaml": project / "grid.yaml"}
+        if project and (project / "grid.yaml").is_file()
+        else {}
+    )
     return own | {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
 
 
 def text_of(path: Path) -> str:
-    """Returns the text of a grid's file; what lies beside it is named by its whole path, for it is played from another folder.
+    """Returns the text of a grid's file; what lies beside it is named by its whole path, for it is
+    played from another folder.
 
     Raises DataError for a file that cannot be played.
     """
@@ -152,7 +173,10 @@ def text_of(path: Path) -> str:
     grid = read_grid(path).grid
     raw: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     raw |= {"name": grid.name, "deck": str(beside(grid.deck, path))}
-    raw["cases"] = [part.model_dump(exclude_unset=True) | {"file": str(beside(part.file, path))} for part in grid.cases]
+    raw["cases"] = [
+        part.model_dump(exclude_unset=True) | {"file": str(beside(part.file, path))}
+        for part in grid.cases
+    ]
     if grid.cassette:
         raw["cassette"] = grid.cassette.model_dump()
     return yaml.safe_dump(raw, sort_keys=False)

@@ -34,19 +34,26 @@ class GridFigure(NamedTuple):
     alt: str
 
     def html(self, *, dark: bool) -> str:
-        """Returns the image in a box that scrolls in a narrow window; `dark` inverts its lightness and keeps its hues."""
+        """Returns the image in a box that scrolls in a narrow window; `dark` inverts its lightness
+        and keeps its hues."""
         source = base64.b64encode(self.png).decode()
         kind = ' class="dark"' if dark else ""
         picture = f'<img{kind} alt="{escape(self.alt)}" src="data:image/png;base64,{source}">'
         return f'<div class="plate" tabindex="0" role="group" aria-label="Figure">{picture}</div>'
 
 
-def draw_figures(ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str) -> list[GridFigure]:
+def draw_figures(
+    ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str
+) -> list[GridFigure]:
     """Draws accuracy with its intervals, latency, and cost against accuracy, as far as the rows hold them."""
     turns = [{**row, "way": way_name(row, axes)} for row in rows]
     shares = [way for way in ways if way.estimate.is_share]
     with _DRAWING:
-        figures = [_accuracy(shares, axes, kinds), _latency(turns, kinds), _tradeoff(shares, turns, axes, kinds)]
+        figures = [
+            _accuracy(shares, axes, kinds),
+            _latency(turns, kinds),
+            _tradeoff(shares, turns, axes, kinds),
+        ]
     return [figure for figure in figures if figure is not None]
 
 
@@ -58,14 +65,29 @@ def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> Gri
     title = f"Shares with 95 % intervals, {kinds}"
     low = int(10 * min(row["low"] for row in rows)) / 10
     colours = dict(zip(measures, (BLUE, ORANGE), strict=False))
-    figure = dots(pd.DataFrame(rows), colours, title, f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds, low=low)
-    figures = "; ".join(f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]" for row in rows)
+    figure = dots(
+        pd.DataFrame(rows),
+        colours,
+        title,
+        f"{kinds}: {measures[0]}" if len(measures) == 1 else kinds,
+        low=low,
+    )
+    figures = "; ".join(
+        f"{row['row']}, {row['line']}: {row['y']:.1%} [{row['low']:.1%}, {row['high']:.1%}]"
+        for row in rows
+    )
     return GridFigure(_png(figure), f"{title}. {figures}.")
 
 
 def _dot(way: Summary, axes: Sequence[str]) -> dict[str, Any]:
     of = way.estimate
-    return {"row": way_name(way.way, axes), "line": words(way.scorer), "y": of.value, "low": of.low, "high": of.high}
+    return {
+        "row": way_name(way.way, axes),
+        "line": words(way.scorer),
+        "y": of.value,
+        "low": of.low,
+        "high": of.high,
+    }
 
 
 def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> GridFigure | None:
@@ -79,11 +101,19 @@ def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> GridFigure | Non
     half = len(COLOURS) // 2
     visible = order if len(order) <= len(COLOURS) else [*order[:half], *order[-half:]]
     slow, fast = median(times[order[0]]), median(times[order[-1]])
-    extract = f"; the {half} slowest and {half} fastest of {len(order)}" if len(visible) < len(order) else ""
+    extract = (
+        f"; the {half} slowest and {half} fastest of {len(order)}"
+        if len(visible) < len(order)
+        else ""
+    )
     title = f"Half of all turns are done after {fast:.1f} to {slow:.1f} s, {kinds}{extract}"
     colours = dict(zip(visible, COLOURS[-len(visible) :], strict=True))
     columns = {"ttft": "to the first text", "seconds": "to the last"}
-    columns = {name: caption for name, caption in columns.items() if all(any(_has(timings, way, name)) for way in visible)}
+    columns = {
+        name: caption
+        for name, caption in columns.items()
+        if all(any(_has(timings, way, name)) for way in visible)
+    }
     figure = ecdf(pd.DataFrame(timings), columns, "way", colours, title, f"seconds, {kinds}")
     medians = "; ".join(f"{' '.join(way.split())}: {median(times[way]):.2f} s" for way in visible)
     return GridFigure(_png(figure), f"{title}. Medians: {medians}.")
@@ -114,16 +144,26 @@ def _tradeoff(
     has_prices = all(row["cost"] is not None for row in turns)
     costs: dict[str, list[float]] = {}
     for row in turns:
-        each = 1000 * row["cost"] if has_prices else (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
+        each = (
+            1000 * row["cost"]
+            if has_prices
+            else (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
+        )
         costs.setdefault(row["way"], []).append(each)
     dotted = [
         {"way": dot["row"], **dot, "x": sum(costs[dot["row"]]) / len(costs[dot["row"]])}
         for dot in (_dot(way, axes) for way in shares if way.scorer == measure)
     ]
-    axis = "dollars for 1,000 turns" if has_prices else "tokens of a turn, read and written; no price is known"
+    axis = (
+        "dollars for 1,000 turns"
+        if has_prices
+        else "tokens of a turn, read and written; no price is known"
+    )
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     figure = tradeoff(pd.DataFrame(dotted), title, f"{axis} ({kinds})", words(measure))
-    figures = "; ".join(f"{dot['way']}: {value(dot['y'], measure, share=True)} at {dot['x']:,.2f}" for dot in dotted)
+    figures = "; ".join(
+        f"{dot['way']}: {value(dot['y'], measure, share=True)} at {dot['x']:,.2f}" for dot in dotted
+    )
     return GridFigure(_png(figure), f"{title}. {words(measure)} at {axis}: {figures}.")
 
 

@@ -1,8 +1,9 @@
-"""A grid played in a process of its own, for the app: `python -m kit.ui.benchmarks.grid_process FILE FOLDER`.
+"""A grid played in a process of its own, for the app: `python -m kit.ui.benchmarks.grid_process
+FILE FOLDER`.
 
-Says a line of JSON for each step on stdout: `{"done": 40, "total": 90}`, the last one with `"complete": true, "dollars": 0.0`
-beside them; or `{"error": "one sentence"}`. It stops before the next cell when its stdin ends: whoever sent it wants it to,
-or is gone.
+Says a line of JSON for each step on stdout: `{"done": 40, "total": 90}`, the last one with
+`"complete": true, "dollars": 0.0` beside them; or `{"error": "one sentence"}`. It stops before the
+next cell when its stdin ends: whoever sent it wants it to, or is gone.
 """
 
 import json
@@ -34,9 +35,13 @@ def main(file: str, folder: str) -> int:
         spec = read_grid(Path(file))
         spec, cassette = with_cassette(spec, None, None, Path(folder), Path(file))
         kits = ExperimentKits.of(Settings.read(), virtual=spec.virtual, cassette=cassette)
-        run = run_grid(spec.at(kits.access), Path(folder), kits, 1, _Steps(), going.is_set, traces=True)
+        run = run_grid(
+            spec.at(kits.access), Path(folder), kits, 1, _Steps(), going.is_set, traces=True
+        )
         report(spec, run)
-        _say(done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars)
+        _say(
+            done=run.before + run.done, total=run.total, complete=run.complete, dollars=run.dollars
+        )
     except KitError as error:
         _say(error=" ".join(str(error).split()))
         return 2

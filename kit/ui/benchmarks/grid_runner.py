@@ -48,7 +48,11 @@ class Job:
     def seconds_to_go(self) -> float | None:
         """Seconds that the remaining cells will take at the pace so far; None before the first cell."""
         progress = self.done - self.before
-        return (self.total - self.done) * (time.monotonic() - self.began) / progress if progress else None
+        return (
+            (self.total - self.done) * (time.monotonic() - self.began) / progress
+            if progress
+            else None
+        )
 
 
 class Grids:
@@ -64,10 +68,15 @@ class Grids:
         """Plays what is missing of a grid's file into a folder. Raises DataError while another one runs."""
         with self._lock:
             if self.job is not None and not self.job.over:
-                raise DataError(f"one grid is played at a time: wait for {self.job.name}, or stop it")
+                raise DataError(
+                    f"one grid is played at a time: wait for {self.job.name}, or stop it"
+                )
             process = subprocess.Popen(
                 [*self._command, str(file), str(folder)],
-                env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},  # Streamlit finds the kit beside app.py
+                env={
+                    **os.environ,
+                    "PYTHONPATH": os.pathsep.join(sys.path),
+                },  # Streamlit finds the kit beside app.py
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -75,7 +84,9 @@ class Grids:
                 encoding="utf-8",
             )
             self.job = Job(folder.name, file, folder, process)
-            threading.Thread(target=_follow, args=(self.job,), name=f"grid {folder.name}", daemon=True).start()
+            threading.Thread(
+                target=_follow, args=(self.job,), name=f"grid {folder.name}", daemon=True
+            ).start()
             return self.job
 
     def stop(self) -> None:
@@ -120,10 +131,15 @@ def _follow(job: Job) -> None:
     _hang_up(job.process)
     if "complete" in last:
         job.dollars = last["dollars"]
-        job.message = "" if last["complete"] or job.state == "stopping" else "It reached its limit of dollars."
+        job.message = (
+            ""
+            if last["complete"] or job.state == "stopping"
+            else "It reached its limit of dollars."
+        )
         job.state = "complete" if last["complete"] else "stopped"
     else:
         job.message = (
-            last.get("error") or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
+            last.get("error")
+            or f"the process of the grid ended ({code}): {noise}; start it again, finished cells are kept"
         )
         job.state = "failed"

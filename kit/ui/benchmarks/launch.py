@@ -11,7 +11,17 @@ from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
-from kit.ui.benchmarks.draft import MOST, Draft, Order, about, case_sets, count_cases, grid_files, order, text_of
+from kit.ui.benchmarks.draft import (
+    MOST,
+    Draft,
+    Order,
+    about,
+    case_sets,
+    count_cases,
+    grid_files,
+    order,
+    text_of,
+)
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.shared.frame import report_errors
 from kit.ui.shared.host import Host
@@ -30,7 +40,8 @@ def open_grids() -> Grids:
 
 
 def draw_progress(see: Callable[[str], None]) -> None:
-    """Draws the bar of the running grid with its Stop, or how the last one ended; `see` opens the results of a folder."""
+    """Draws the bar of the running grid with its Stop, or how the last one ended; `see` opens the
+    results of a folder."""
     grids = open_grids()
     job = grids.job
     if job is None or st.session_state.get("bench-seen") == id(job):
@@ -46,11 +57,20 @@ def _running(grids: Grids) -> None:
     job = grids.job
     if job is None or job.over:
         st.rerun()
-    with st.container(border=True, key="bench-job"), st.container(horizontal=True, vertical_alignment="center"):
+    with (
+        st.container(border=True, key="bench-job"),
+        st.container(horizontal=True, vertical_alignment="center"),
+    ):
         st.progress(job.done / job.total if job.total else 0.0, f"**{job.name}**: {_far(job)}")
         stopping = job.state == "stopping"
         label = "Stopping" if stopping else "Stop"
-        st.button(label, icon=":material/stop_circle:", key="bench-stop", disabled=stopping, on_click=grids.stop)
+        st.button(
+            label,
+            icon=":material/stop_circle:",
+            key="bench-stop",
+            disabled=stopping,
+            on_click=grids.stop,
+        )
 
 
 def _far(job: Job) -> str:
@@ -70,7 +90,10 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
     cells = f"{job.done:,} of {job.total:,} cells are played{cost}"
     with st.container(border=True, key="bench-job"):
         if job.state == "complete":
-            st.success(f"**{job.name}** is done: {cells}.".replace("$", r"\$"), icon=":material/check_circle:")
+            st.success(
+                f"**{job.name}** is done: {cells}.".replace("$", r"\$"),
+                icon=":material/check_circle:",
+            )
         elif job.state == "stopped":
             sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from there.'}"
             st.warning(sentence.replace("$", r"\$"), icon=":material/stop_circle:")
@@ -78,9 +101,20 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
             st.error(literal(job.message), icon=":material/error:")
         with st.container(horizontal=True):
             if job.state != "failed":
-                st.button("See its results", icon=":material/insights:", key="bench-see", on_click=show_results)
+                st.button(
+                    "See its results",
+                    icon=":material/insights:",
+                    key="bench-see",
+                    on_click=show_results,
+                )
             if job.state != "complete":
-                st.button("Go on", icon=":material/play_arrow:", key="bench-again", on_click=_again, args=(grids, job))
+                st.button(
+                    "Go on",
+                    icon=":material/play_arrow:",
+                    key="bench-again",
+                    on_click=_again,
+                    args=(grids, job),
+                )
 
 
 def _again(grids: Grids, job: Job) -> None:
@@ -91,7 +125,8 @@ def _again(grids: Grids, job: Job) -> None:
 def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
     """Draws the choice of a grid, says what it will ask for, and starts it."""
     st.markdown(
-        "Every cell is a real turn over the real cards; it runs in a process of its own, so nobody's chat waits for it. "
+        "Every cell is a real turn over the real cards; it runs in a process of its own, so "
+        "nobody's chat waits for it. "
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
     )
     st.session_state.setdefault("bench-way", WAYS[0])
@@ -106,9 +141,17 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         grids = open_grids()
         busy = grids.job is not None and not grids.job.over
         if busy:
-            st.caption("One grid is played at a time. This one can start when the running one has ended.")
-        label = "Play what is missing" if order.name in runs else f"Play {many(order.asks.cells, 'cell')}"
-        if st.button(label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large):
+            st.caption(
+                "One grid is played at a time. This one can start when the running one has ended."
+            )
+        label = (
+            "Play what is missing"
+            if order.name in runs
+            else f"Play {many(order.asks.cells, 'cell')}"
+        )
+        if st.button(
+            label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large
+        ):
             folder = host.kit.settings.grids / order.name
             grids.start(order.file(folder), folder)
             st.rerun()
@@ -120,7 +163,14 @@ _order = st.cache_data(show_spinner=False, max_entries=32)(order)
 def _file() -> str:
     files = grid_files()
     names = list(files)
-    first = next((place for place, name in enumerate(names) if name.endswith("/grid.yaml") or name == "patterns_example"), 0)
+    first = next(
+        (
+            place
+            for place, name in enumerate(names)
+            if name.endswith("/grid.yaml") or name == "patterns_example"
+        ),
+        0,
+    )
     name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
     st.caption(about(files[name]).replace("`", "").replace("$", r"\$"))
     return text_of(files[name])
@@ -129,40 +179,79 @@ def _file() -> str:
 def _own(host: Host) -> str | None:
     settings, specs = host.kit.settings, host.kit.deck.models
     missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
-    usable = sorted((key for key, name in missing.items() if not name), key=lambda key: not key.startswith("simulated"))
+    usable = sorted(
+        (key for key, name in missing.items() if not name),
+        key=lambda key: not key.startswith("simulated"),
+    )
     models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
     draw_missing(missing)
-    patterns = st.multiselect("Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns")
+    patterns = st.multiselect(
+        "Patterns", list(PATTERNS), default=["mediated", "supervisor"], key="bench-patterns"
+    )
     with st.container(horizontal=True, vertical_alignment="bottom"):
         sets = case_sets(settings.deck)
-        cases = st.selectbox("Cases", list(sets), key="bench-cases", format_func=lambda key: f"{key}: {sets[key]}", width=420)
+        cases = st.selectbox(
+            "Cases",
+            list(sets),
+            key="bench-cases",
+            format_func=lambda key: f"{key}: {sets[key]}",
+            width=420,
+        )
         whole = count_cases(cases)
-        take = st.number_input("How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160)
+        take = st.number_input(
+            "How many of them", 1, whole, min(CASES, whole), key=f"bench-take-{cases}", width=160
+        )
     dollars = None
     if any(specs[key].provider not in ("offline", "simulated") for key in models):
-        dollars = st.number_input("Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160)
+        dollars = st.number_input(
+            "Dollars, at most", 0.0, 1000.0, 1.0, 0.5, key="bench-dollars", width=160
+        )
     if not models or not patterns:
         return None
     deck = "" if settings.deck == HOME / "cards" / "consumer" else str(settings.deck)
-    return Draft(models=tuple(models), patterns=tuple(patterns), cases=cases, take=int(take), dollars=dollars, deck=deck).text()
+    return Draft(
+        models=tuple(models),
+        patterns=tuple(patterns),
+        cases=cases,
+        take=int(take),
+        dollars=dollars,
+        deck=deck,
+    ).text()
 
 
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     asks = order.asks
-    time = f"about {_duration(asks.seconds)}" if asks.seconds is not None else "time not known before the first cells"
+    time = (
+        f"about {_duration(asks.seconds)}"
+        if asks.seconds is not None
+        else "time not known before the first cells"
+    )
     if not order.paid:
         money = f"$0: its models are {' and '.join(order.kinds)}, and no figure of theirs speaks for a language model"
     elif asks.dollars is None:
         money = "dollars not known: models.yaml has no price, so no limit can hold"
     else:
         money = f"about ${asks.dollars:,.2f}"
-        money += f", and no cell is begun past ${order.limit:,.2f}" if order.limit is not None else ", without a limit"
+        money += (
+            f", and no cell is begun past ${order.limit:,.2f}"
+            if order.limit is not None
+            else ", without a limit"
+        )
     there = runs.get(order.name)
-    note = f" {there.played:,} cells of an earlier start are there: those that fit are not played again." if there else ""
-    st.markdown(f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}.{note}".replace("$", r"\$"))
+    note = (
+        f" {there.played:,} cells of an earlier start are there: those that fit are not played again."
+        if there
+        else ""
+    )
+    st.markdown(
+        f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}.{note}".replace(
+            "$", r"\$"
+        )
+    )
     if order.too_large:
         st.warning(
-            f"That is more than the page starts ({MOST:,} cells, fewer where the price is not known). Take fewer cases, or play "
+            f"That is more than the page starts ({MOST:,} cells, fewer where the price is not "
+            f"known). Take fewer cases, or play "
             f"it in a terminal: `{command('grid', 'FILE.yaml')}`.",
             icon=":material/straighten:",
         )

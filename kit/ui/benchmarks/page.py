@@ -34,7 +34,9 @@ def page(host: "Host", _: DeltaGenerator) -> None:
     st.markdown("## Benchmarks")
     draw_progress(_see)
     st.session_state.setdefault("bench-view", VIEWS[0])
-    view = st.segmented_control("View", VIEWS, key="bench-view", required=True, label_visibility="collapsed")
+    view = st.segmented_control(
+        "View", VIEWS, key="bench-view", required=True, label_visibility="collapsed"
+    )
     for sentence in broken:
         st.warning(sentence, icon=":material/error:")
     if view == VIEWS[1]:
@@ -85,23 +87,33 @@ def _one(run: "StoredRun", choices: Any) -> None:
     if run.failed:
         classes = ", ".join(f"{name} {count:,}" for name, count in run.failed.items())
         st.error(
-            f"{run.lost:,} of {run.cells:,} cells failed ({classes}). They are no samples of a model, and not scored; start the "
+            f"{run.lost:,} of {run.cells:,} cells failed ({classes}). They are no samples of a "
+            f"model, and not scored; start the "
             "run again to play just these.",
             icon=":material/cloud_off:",
         )
     bases = _bases(str(run.folder), _stamp(run), run.baseline)
     if not bases and not run.failed:
-        st.info("Nothing of this run was played. Start it again: it goes on where it was.", icon=":material/hourglass_empty:")
+        st.info(
+            "Nothing of this run was played. Start it again: it goes on where it was.",
+            icon=":material/hourglass_empty:",
+        )
     if not bases:
         return
     measures = run.verdicts or USUAL
     from kit.ui.benchmarks.verdict import words
 
     with choices:
-        measure = st.selectbox("By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260)
+        measure = st.selectbox(
+            "By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260
+        )
         names = [", ".join(f"{axis}: {name}" for axis, name in base.items()) for base in bases]
         key = f"bench-base-{run.folder.name}"
-        base = bases[st.selectbox("Beside", range(len(bases)), format_func=names.__getitem__, key=key, width=220)]
+        base = bases[
+            st.selectbox(
+                "Beside", range(len(bases)), format_func=names.__getitem__, key=key, width=220
+            )
+        ]
     result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
     _verdict(run, result, measure, ", ".join(base.values()))
     from kit.ui.benchmarks.cases import draw_cases
@@ -123,13 +135,20 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     beside = [one for one in result.verdicts if one.scorer == measure]
     ways = [way for way in result.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(headline(beside, base, kinds, result.axes, ways, result.lost).replace("$", r"\$"))
+        st.markdown(
+            headline(beside, base, kinds, result.axes, ways, result.lost).replace("$", r"\$")
+        )
     if run.played + run.lost < run.cells:
-        sentence = f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both ways have met are compared."
+        sentence = (
+            f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both "
+            f"ways have met are compared."
+        )
         st.warning(sentence, icon=":material/stop_circle:")
     rows = lines(ways, beside, result.axes, result.lost)
     st.html(verdicts_html(rows, words(measure), kinds, base))
-    st.caption(f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}")
+    st.caption(
+        f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}"
+    )
     if result.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
             sentences = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
@@ -140,7 +159,8 @@ def _method(comparisons: int) -> str:
     if not comparisons:
         return ""
     return (
-        " Differences are paired by case; verdicts and the intervals of differences are corrected by Holm's method for all "
+        " Differences are paired by case; verdicts and the intervals of differences are "
+        "corrected by Holm's method for all "
         f"{comparisons} comparisons of this choice. More cases: for a power of 80 %, if the difference stays as seen."
     )
 
@@ -153,7 +173,13 @@ def _origin(run: "StoredRun") -> None:
     results, name = run.folder / "results.jsonl", run.name
     with st.container(horizontal=True):
         download = partial(st.download_button, icon=":material/download:", on_click="ignore")
-        download("results.jsonl", results.read_bytes, f"{name}.jsonl", "application/jsonl", key="bench-jsonl")
+        download(
+            "results.jsonl",
+            results.read_bytes,
+            f"{name}.jsonl",
+            "application/jsonl",
+            key="bench-jsonl",
+        )
         download("CSV", lambda: csv_of(run.folder), f"{name}.csv", "text/csv", key="bench-csv")
 
 
@@ -179,12 +205,20 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
         return []
     differing = [axis for axis in axes(rows) if len({row[axis] for row in rows}) > 1]
     every = [{axis: name} for axis in differing for name in sorted({row[axis] for row in rows})]
-    own_base = {axis: name for axis, name in own.items() if axis in differing and any(row[axis] == name for row in rows)}
-    return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [{"model": rows[0]["model"]}]
+    own_base = {
+        axis: name
+        for axis, name in own.items()
+        if axis in differing and any(row[axis] == name for row in rows)
+    }
+    return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [
+        {"model": rows[0]["model"]}
+    ]
 
 
 @st.cache_data(show_spinner="Comparing", max_entries=16)
-def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]) -> _Comparisons:
+def _compare(
+    folder: str, stamp: int, measures: tuple[str, ...], base: dict[str, str]
+) -> _Comparisons:
     from kit.bench.grid.comparison import compare, summarise
     from kit.bench.grid.failures import read_failures
     from kit.bench.grid.report import axes, unscored
@@ -197,7 +231,9 @@ def _compare(folder: str, stamp: int, measures: tuple[str, ...], base: dict[str,
     verdicts = compare(scored_rows, base, every) if differing else []
     ways = summarise(scored_rows, every)
     lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
-    return _Comparisons(len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost)
+    return _Comparisons(
+        len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost
+    )
 
 
 @st.cache_data(show_spinner="Drawing", max_entries=8)

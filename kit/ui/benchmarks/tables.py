@@ -9,19 +9,44 @@ from typing import Any
 from kit.ui.benchmarks.verdict import Line
 from kit.ui.shared.table import row_html, table_html
 
-_TONES = {"better": "good", "worse": "bad", "not distinguishable": "", "no verdict": "bad", "baseline": "busy"}
+_TONES = {
+    "better": "good",
+    "worse": "bad",
+    "not distinguishable": "",
+    "no verdict": "bad",
+    "baseline": "busy",
+}
 
 
 def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) -> str:
     """Returns a table of every way by one measure, with its interval and its verdict against the baseline."""
-    head = ("Way", measure.capitalize(), "95 % interval", f"Beside {base}", "Verdict", "More cases to settle it")
+    head = (
+        "Way",
+        measure.capitalize(),
+        "95 % interval",
+        f"Beside {base}",
+        "Verdict",
+        "More cases to settle it",
+    )
     caption = f"All figures are {escape(kinds)}."
-    return table_html("Ways with intervals and verdicts", map(_row, lines), head, kind="bench rows", caption=caption)
+    return table_html(
+        "Ways with intervals and verdicts",
+        map(_row, lines),
+        head,
+        kind="bench rows",
+        caption=caption,
+    )
 
 
 def _row(line: Line) -> str:
     tone = f'<i class="tag {_TONES[line.verdict]}">{escape(line.verdict)}</i>'
-    cells = [escape(line.value), escape(line.interval), escape(line.difference) or "–", tone, escape(line.more) or "–"]
+    cells = [
+        escape(line.value),
+        escape(line.interval),
+        escape(line.difference) or "–",
+        tone,
+        escape(line.more) or "–",
+    ]
     kind = ' class="base"' if line.verdict == "baseline" else ""
     return row_html(line.way, *cells, attributes=f'{kind} data-way="{escape(line.way)}"')
 
@@ -30,7 +55,11 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
     """Returns what a run was made of as HTML: revision, versions, seeds, inputs, models."""
     revision = str(provenance.get("revision", "unknown"))
     difference = " (files differed from it)" if revision.endswith("+") else ""
-    laws = {key: spec.get("law") for key, spec in provenance.get("models", {}).items() if spec.get("law")}
+    laws = {
+        key: spec.get("law")
+        for key, spec in provenance.get("models", {}).items()
+        if spec.get("law")
+    }
     facts = {
         "Run": f"{number} of {count}" if count > 1 else "",
         "Revision": revision.rstrip("+") + difference,
@@ -38,22 +67,36 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
         "Seed": str(provenance.get("seed", "?")),
         "Models": ", ".join(f"{key}: {kind}" for key, kind in provenance.get("kinds", {}).items()),
         "Laws": "; ".join(f"{key} {_law(law)}" for key, law in laws.items()),
-        "Inputs": ", ".join(f"{key} {digest}" for key, digest in provenance.get("inputs", {}).items()),
+        "Inputs": ", ".join(
+            f"{key} {digest}" for key, digest in provenance.get("inputs", {}).items()
+        ),
         "Versions": ", ".join(
-            [f"python {provenance.get('python', '?')}", *(f"{k} {v}" for k, v in provenance.get("versions", {}).items())]
+            [
+                f"python {provenance.get('python', '?')}",
+                *(f"{k} {v}" for k, v in provenance.get("versions", {}).items()),
+            ]
         ),
     }
-    lines = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts.items() if value)
+    lines = "".join(
+        f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>"
+        for key, value in facts.items()
+        if value
+    )
     return f'<dl class="made">{lines}</dl>'
 
 
 def _law(law: Mapping[str, Any]) -> str:
     """Returns the law as models.yaml has it, its figures in four digits."""
-    return json.dumps(json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))).replace('"', "")
+    return json.dumps(
+        json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))
+    ).replace('"', "")
 
 
 def csv_of(folder: Path) -> bytes:
-    """Returns a CSV row for each scored turn, as `load_frame` gives them. Raises DataError for a folder without results."""
-    from kit.bench.charts import load_frame  # brings pandas and matplotlib: the table does not wait for them
+    """Returns a CSV row for each scored turn, as `load_frame` gives them. Raises DataError for a
+    folder without results."""
+    from kit.bench.charts import (
+        load_frame,
+    )  # brings pandas and matplotlib: the table does not wait for them
 
     return load_frame(folder).to_csv(index=False).encode()

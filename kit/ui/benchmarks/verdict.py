@@ -70,8 +70,9 @@ def headline(
     ways: Sequence[Summary] = (),
     lost: Mapping[str, str] = NONE_LOST,
 ) -> str:
-    """Returns the verdict on one measure as a sentence of markdown. `comparisons`: every way against the baseline by that
-    measure; `ways`: each by itself; `lost`: ways that nothing was scored of, and why."""
+    """Returns the verdict on one measure as a sentence of markdown. `comparisons`: every way
+    against the baseline by that measure; `ways`: each by itself; `lost`: ways that nothing was
+    scored of, and why."""
     if lost:
         rest = headline(comparisons, baseline, kinds, axes) if comparisons else ""
         without = ", ".join(f"**{way}** ({reason})" for way, reason in lost.items())
@@ -81,13 +82,23 @@ def headline(
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
     if refused := [one for one in comparisons if one.obstacle]:
-        ways_refused = ", ".join(f"**{way_name(one.way, axes)}** ({one.obstacle})" for one in refused)
+        ways_refused = ", ".join(
+            f"**{way_name(one.way, axes)}** ({one.obstacle})" for one in refused
+        )
         return f"By {words(refused[0].scorer)} there is no verdict beside **{baseline}** ({kinds}): {ways_refused}."
     if not comparisons:
-        return f"There is nothing to compare with **{baseline}** here: choose another baseline, or a run with several ways."
-    better, worse = ([one for one in comparisons if one.verdict == verdict] for verdict in ("better", "worse"))
+        return (
+            f"There is nothing to compare with **{baseline}** here: choose another baseline, "
+            f"or a run with several ways."
+        )
+    better, worse = (
+        [one for one in comparisons if one.verdict == verdict] for verdict in ("better", "worse")
+    )
     open_ = sorted((one for one in comparisons if one.more), key=lambda one: one.more or 0)
-    by, of = f"By {words(comparisons[0].scorer)}", f"{len(comparisons)} way{'s' if len(comparisons) > 1 else ''}"
+    by, of = (
+        f"By {words(comparisons[0].scorer)}",
+        f"{len(comparisons)} way{'s' if len(comparisons) > 1 else ''}",
+    )
     if better:
         lead = max(better, key=_gain)
         sentence = f"{by}, **{way_name(lead.way, axes)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
@@ -101,11 +112,17 @@ def headline(
         sentence = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
         sentence += f" **{way_name(near.way, axes)}**, with {_sides(near)}"
         return f"{sentence}; about {near.more:,} more cases like these would settle it."
-    return f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no number of cases would show more."
+    return (
+        f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no "
+        f"number of cases would show more."
+    )
 
 
 def lines(
-    ways: Sequence[Summary], comparisons: Sequence[Comparison], axes: Sequence[str], lost: Iterable[str] = ()
+    ways: Sequence[Summary],
+    comparisons: Sequence[Comparison],
+    axes: Sequence[str],
+    lost: Iterable[str] = (),
 ) -> list[Line]:
     """Returns every way by one measure with its interval, and its difference from the baseline where it is compared.
 
@@ -139,7 +156,10 @@ def _unit(measure: str, *, share: bool) -> str:
 
 def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
     share, measure = way.estimate.is_share, way.scorer
-    figure, ends = value(way.estimate.value, measure, share=share), interval(way.estimate, measure, share=share)
+    figure, ends = (
+        value(way.estimate.value, measure, share=share),
+        interval(way.estimate, measure, share=share),
+    )
     if way.failed:
         figure += f" of the completed, {many(way.failed, 'turn')} failed"
     if way.bounds is not None:
@@ -162,7 +182,9 @@ def _sides(one: Comparison) -> str:
 
 def _difference(one: Comparison) -> str:
     share, of = one.before.is_share, one.difference
-    middle, low, high = (_signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high))
+    middle, low, high = (
+        _signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high)
+    )
     return f"{middle}{' points' if share else _unit(one.scorer, share=False)} [{low}, {high}]"
 
 
@@ -177,7 +199,9 @@ def _gain(one: Comparison) -> float:
 def _settling(open_: Sequence[Comparison], axes: Sequence[str]) -> str:
     if not open_:
         return "settled, no more cases are needed"
-    return f"about {open_[0].more:,} more cases like these would settle {way_name(open_[0].way, axes)}"
+    return (
+        f"about {open_[0].more:,} more cases like these would settle {way_name(open_[0].way, axes)}"
+    )
 
 
 def _others(count: int, of: str, word: str) -> str:

@@ -22,9 +22,13 @@ _LIMITS = {
 
 
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
-    """Returns a card as HTML, everything from files escaped; `running` is the key of its bound model, None when it is unbound."""
+    """Returns a card as HTML, everything from files escaped; `running` is the key of its bound
+    model, None when it is unbound."""
     parts = _parts(card, deck, running)
-    lines = "".join(f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>' for name, title, html in parts)
+    lines = "".join(
+        f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>'
+        for name, title, html in parts
+    )
     size = f'<p class="size">{_size(card, deck)}</p>'
     return (
         f'<section class="turn card" data-card="{escape(card.id)}" aria-label="The card {escape(card.id)}">'
@@ -35,7 +39,11 @@ def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
 
 def _state(card: AgentCard, deck: Deck) -> str:
     on = deck.on(card.flag) if card.flag else False
-    flag = tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn") if card.flag else ""
+    flag = (
+        tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn")
+        if card.flag
+        else ""
+    )
     status = tag_html(card.status, "good" if card.status == "active" else "warn")
     return _tags((card.role, f"version {card.version}")) + flag + status
 
@@ -46,7 +54,8 @@ def _size(card: AgentCard, deck: Deck) -> str:
         return f"{tag_html(f'about {size} tokens')} Nobody routes by this description."
     tone = "good" if low <= size <= high else "warn"
     return (
-        f"{tag_html(f'about {size} tokens', tone)} {low} to {high} are the target: the orchestrator routes by these words alone."
+        f"{tag_html(f'about {size} tokens', tone)} {low} to {high} are the target: the "
+        f"orchestrator routes by these words alone."
     )
 
 
@@ -58,38 +67,61 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
     yield "blocks", "Prompt", _blocks(card, deck)
     yield "limits", "Limits", _limits(deck.policy(card), card.policy)
     yield "handoff", "Hand-off", "".join(f"<p>{line}</p>" for line in _handoff(card))
-    judge = card.eval and f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
+    judge = (
+        card.eval and f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
+    )
     yield "eval", "Eval", escape(judge or "no judge named")
 
 
 def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
-    tuned = [f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None]
+    tuned = [
+        f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None
+    ]
     html = tag_html(card.model) + escape(", ".join(tuned))
     if fallback := fallback_of(card, deck.models):
         html += f" then {tag_html(fallback)}"
     if running is None:
         return html + "<p>Not bound here: draft, or its flag is off.</p>"
-    return html if running == card.model else html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
+    return (
+        html
+        if running == card.model
+        else html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
+    )
 
 
 def _tools(card: AgentCard, deck: Deck) -> str:
     on = deck.tools_on(card)
-    tags = "".join(tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools)
-    return tags + "".join(f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>" for tool, grant in card.tool_grants.items())
+    tags = "".join(
+        tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools
+    )
+    return tags + "".join(
+        f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>"
+        for tool, grant in card.tool_grants.items()
+    )
 
 
 def _blocks(card: AgentCard, deck: Deck) -> str:
     required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
     return (
-        _tags(required, "busy") + _tags(card.prompt_blocks) + ("<p>Blue ones are required of every card.</p>" if required else "")
+        _tags(required, "busy")
+        + _tags(card.prompt_blocks)
+        + ("<p>Blue ones are required of every card.</p>" if required else "")
     )
 
 
 def _limits(policy: Policy, own: Policy) -> str:
-    limits = [(name, _amount(name, value), getattr(own, name) is None) for name, value in policy if value is not None]
-    own_limits = ", ".join(f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited)
+    limits = [
+        (name, _amount(name, value), getattr(own, name) is None)
+        for name, value in policy
+        if value is not None
+    ]
+    own_limits = ", ".join(
+        f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited
+    )
     rest = ", ".join(f"{amount} {_LIMITS[name]}" for name, amount, inherited in limits if inherited)
-    return (f"<span>{own_limits}</span>" if own_limits else "") + (f"<p>From the deck: {rest}</p>" if rest else "")
+    return (f"<span>{own_limits}</span>" if own_limits else "") + (
+        f"<p>From the deck: {rest}</p>" if rest else ""
+    )
 
 
 def _amount(name: str, value: float) -> str:
@@ -102,7 +134,9 @@ def _handoff(card: AgentCard) -> Iterator[str]:
     handoff = card.handoff
     most = f", at most {handoff.max_query_tokens} tokens" if handoff.max_query_tokens else ""
     yield f"In: the query{most}" + (
-        "; nothing of the conversation, and no question comes out" if handoff.closed else ", prior context"
+        "; nothing of the conversation, and no question comes out"
+        if handoff.closed
+        else ", prior context"
     )
     for name, field in handoff.fields.items():
         yield f"{tag_html(name)} {escape(_field(field))}"

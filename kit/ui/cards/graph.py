@@ -48,7 +48,8 @@ class Graph(Value):
 
 
 def graph_of(deck: Deck) -> Graph:
-    """Lays a deck out: every sub-agent beside its tools, a tool of several cards once, the orchestrator in the middle."""
+    """Lays a deck out: every sub-agent beside its tools, a tool of several cards once, the
+    orchestrator in the middle."""
     root = deck.cards[deck.settings.orchestrator]
     order = [root, *(deck.cards[name] for name in root.sub_agents)]
     order += [card for card in deck.cards.values() if card not in order]
@@ -59,22 +60,45 @@ def graph_of(deck: Deck) -> Graph:
         tools |= set(new)
         on = deck.tools_on(card)
         for at, tool in enumerate(new, row):
-            nodes.append(Node(id=tool, kind="tool", name=tool, card=card.id, row=at, bound=tool in on))
+            nodes.append(
+                Node(id=tool, kind="tool", name=tool, card=card.id, row=at, bound=tool in on)
+            )
         if card is not root:
             middle = row + (len(new) - 1) / 2 if new else row
-            nodes.append(Node(id=card.id, kind="agent", name=label(card.id), card=card.id, row=middle, bound=card.id in active))
+            nodes.append(
+                Node(
+                    id=card.id,
+                    kind="agent",
+                    name=label(card.id),
+                    card=card.id,
+                    row=middle,
+                    bound=card.id in active,
+                )
+            )
         row += max(len(new), 0 if card is root else 1)
         edges += [Edge(source=card.id, target=other) for other in (*card.sub_agents, *card.tools)]
-    nodes.append(Node(id=root.id, kind="orchestrator", name=label(root.id), card=root.id, row=(row - 1) / 2))
+    nodes.append(
+        Node(id=root.id, kind="orchestrator", name=label(root.id), card=root.id, row=(row - 1) / 2)
+    )
     return Graph(nodes=tuple(nodes), edges=tuple(edges))
 
 
 def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str, Any]:
-    """Returns a Vega-Lite specification, as wide as its place. A click sets the parameter `picked` to the card's id; the selected
-    card and what it may ask or call stand out."""
+    """Returns a Vega-Lite specification, as wide as its place. A click sets the parameter `picked`
+    to the card's id; the selected card and what it may ask or call stand out."""
     ink = _DARK if dark else _LIGHT
-    x = {"field": "x", "type": "quantitative", "axis": None, "scale": {"domain": [0, 1], "nice": False}}
-    y = {"field": "y", "type": "quantitative", "axis": None, "scale": {"domain": [graph.rows - 0.4, -0.6], "nice": False}}
+    x = {
+        "field": "x",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, 1], "nice": False},
+    }
+    y = {
+        "field": "y",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [graph.rows - 0.4, -0.6], "nice": False},
+    }
     lit = {"test": "datum.lit", "value": ink["chosen"]}
     lines = {
         "data": {"values": list(_curves(graph, selection))},
@@ -89,10 +113,15 @@ def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str,
             "strokeWidth": {"condition": {"test": "datum.lit", "value": 2}, "value": 1},
         },
     }
-    nodes = {"data": {"values": [_node_row(node, graph, selection) for node in graph.nodes]}, "encoding": {"y": y}}
+    nodes = {
+        "data": {"values": [_node_row(node, graph, selection) for node in graph.nodes]},
+        "encoding": {"y": y},
+    }
     return {
         "layer": [lines, {**nodes, "layer": [_boxes(x, ink), _names(x, ink)]}],
-        "params": [{"name": "picked", "select": {"type": "point", "fields": ["card"]}, "views": ["nodes"]}],
+        "params": [
+            {"name": "picked", "select": {"type": "point", "fields": ["card"]}, "views": ["nodes"]}
+        ],
         "height": _ROW * graph.rows,
         "autosize": {"type": "fit-x", "contains": "padding"},
         "config": {"view": {"stroke": None}},
@@ -109,7 +138,13 @@ def _boxes(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
     }
     return {
         "name": "nodes",
-        "mark": {"type": "rect", "cornerRadius": 4, "height": _ROW - 4, "cursor": "pointer", "strokeWidth": 1.5},
+        "mark": {
+            "type": "rect",
+            "cornerRadius": 4,
+            "height": _ROW - 4,
+            "cursor": "pointer",
+            "strokeWidth": 1.5,
+        },
         "encoding": {
             "x": x,
             "x2": {"field": "x2"},
@@ -117,7 +152,10 @@ def _boxes(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
             "stroke": {"condition": {"test": "datum.chosen", "value": ink["ink"]}, **colour},
             "fillOpacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.14},
             "strokeDash": {"condition": {"test": "!datum.bound", "value": [4, 3]}, "value": [1, 0]},
-            "strokeOpacity": {"condition": {"test": "datum.kind === 'tool'", "value": 0}, "value": 0.9},
+            "strokeOpacity": {
+                "condition": {"test": "datum.kind === 'tool'", "value": 0},
+                "value": 0.9,
+            },
             "description": {"field": "said", "type": "nominal"},
             "tooltip": {"field": "said", "type": "nominal"},
         },
@@ -126,11 +164,21 @@ def _boxes(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
 
 def _names(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
     return {
-        "mark": {"type": "text", "align": "left", "dx": 7, "fontSize": 11.5, "baseline": "middle", "cursor": "pointer"},
+        "mark": {
+            "type": "text",
+            "align": "left",
+            "dx": 7,
+            "fontSize": 11.5,
+            "baseline": "middle",
+            "cursor": "pointer",
+        },
         "encoding": {
             "x": x,
             "text": {"field": "name", "type": "nominal"},
-            "color": {"condition": {"test": "datum.chosen", "value": "#FFFFFF"}, "value": ink["ink"]},
+            "color": {
+                "condition": {"test": "datum.chosen", "value": "#FFFFFF"},
+                "value": ink["ink"],
+            },
         },
     }
 
@@ -142,7 +190,12 @@ def _node_row(node: Node, graph: Graph, selection: str) -> dict[str, Any]:
         "agent": f"{node.name}, {below} tools",
         "tool": node.name,
     }
-    place = {"x": _START[node.kind], "x2": _END[node.kind], "y": node.row, "chosen": node.id == selection}
+    place = {
+        "x": _START[node.kind],
+        "x2": _END[node.kind],
+        "y": node.row,
+        "chosen": node.id == selection,
+    }
     return {
         **node.model_dump(exclude={"row"}),
         **place,
@@ -156,7 +209,13 @@ def _curves(graph: Graph, selection: str) -> Iterator[dict[str, Any]]:
         start, end = nodes[edge.source], nodes[edge.target]
         begin, finish = _END[start.kind], _START[end.kind]
         middle = begin + 0.038 if start.kind == "orchestrator" else finish - 0.035
-        points = ((begin, start.row), (middle, start.row), (middle, end.row), (middle + 0.02, end.row), (finish, end.row))
+        points = (
+            (begin, start.row),
+            (middle, start.row),
+            (middle, end.row),
+            (middle + 0.02, end.row),
+            (finish, end.row),
+        )
         for step, (x, y) in enumerate(points):
             lit = selection in (edge.source, edge.target)
             yield {"edge": number, "step": step, "x": round(x, 4), "y": y, "lit": lit}

@@ -36,7 +36,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
     card_id = address.read("card")
     if card_id not in deck.cards:
         if card_id:
-            top.warning("There is no such card in this deck. Choose one below.", icon=":material/search_off:")
+            top.warning(
+                "There is no such card in this deck. Choose one below.",
+                icon=":material/search_off:",
+            )
         card_id = deck.settings.orchestrator
     _heading(deck)
     _one(host, deck, card_id)
@@ -51,7 +54,8 @@ def _heading(deck: Deck) -> None:
     active = len(deck.active())
     unbound = f", {len(deck.cards) - active} not bound here" if active < len(deck.cards) else ""
     st.markdown(
-        f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, {many(len(deck.blocks), 'prompt block')}, at most "
+        f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, "
+        f"{many(len(deck.blocks), 'prompt block')}, at most "
         f"{many(deck.settings.cap, 'sub-agent')} asked in one turn."
     )
     if deck.warnings:
@@ -63,17 +67,25 @@ def _heading(deck: Deck) -> None:
 
 
 def _plain(warning: str) -> str:
-    return warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
+    return (
+        warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
+    )
 
 
 def _one(host: Host, deck: Deck, card_id: str) -> None:
     graph_column, card_column = st.columns([6, 5], gap="medium")
     with graph_column:
-        ids = [deck.settings.orchestrator, *(name for name in deck.cards if name != deck.settings.orchestrator)]
+        ids = [
+            deck.settings.orchestrator,
+            *(name for name in deck.cards if name != deck.settings.orchestrator),
+        ]
         draw_list("Card", "card", ids, card_id, label, width=260)
         graph = graph_of(deck)
         spec = graph_spec(graph, card_id, dark=st.context.theme.type == "dark")
-        alt = f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above chooses the same cards by keyboard"
+        alt = (
+            f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above "
+            f"chooses the same cards by keyboard"
+        )
         draw_chart(spec, "deck-graph", "card", "card", alt)
     running = host.kit.model if card_id in host.kit.team.agents else None
     card_column.html(card_html(deck.cards[card_id], deck, running))
@@ -83,10 +95,13 @@ def _prompt(host: Host, who: Principal, card_id: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", who.tenant_id, who.user_id)
     location = host.people[who].location if who in host.people else session.location
-    dynamic = DynamicContext(date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location)
+    dynamic = DynamicContext(
+        date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location
+    )
     prompt, pieces = assembled(deck.cards[card_id], deck, dynamic)
     st.caption(
-        f"As it would go out for {who} today, before a word of the conversation. Above the border it is the same for everyone."
+        f"As it would go out for {who} today, before a word of the conversation. Above the "
+        f"border it is the same for everyone."
     )
     st.html(prompt_html(prompt, pieces))
 
@@ -98,11 +113,16 @@ def _reports(key: str) -> "list[RoutingReport]":
 
 
 def _routing(deck: Deck) -> None:
-    from kit.bench.deck_routing import DeckRoutes  # brings the bench: the rest of the page does not wait for it
+    from kit.bench.deck_routing import (
+        DeckRoutes,
+    )  # brings the bench: the rest of the page does not wait for it
 
     routes = DeckRoutes(deck, CASES)
     if not routes.questions:
-        st.info(f"None of the dialogues in {CASES.name} is about cards of this deck.", icon=":material/info:")
+        st.info(
+            f"None of the dialogues in {CASES.name} is about cards of this deck.",
+            icon=":material/info:",
+        )
         return
     reports = _reports(routes.key)
     if not reports:
@@ -111,7 +131,8 @@ def _routing(deck: Deck) -> None:
         right = sum(share.right or 0 for share in reports[0].accuracy.values())
         total = sum(share.n for share in reports[0].accuracy.values())
         st.markdown(
-            f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} stand-in, which is no language "
+            f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} "
+            f"stand-in, which is no language "
             "model: this compares descriptions, it vouches for no model."
         )
         st.html(routes_html(reports[0]))
@@ -121,12 +142,20 @@ def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
     seconds = max(1, round(routes.questions / A_SECOND))
     place = st.empty()
     with place.container():
-        remainder = f" {routes.left_out} dialogues about other cards are left out." if routes.left_out else ""
+        remainder = (
+            f" {routes.left_out} dialogues about other cards are left out."
+            if routes.left_out
+            else ""
+        )
         st.markdown(
-            "Dialogues that switch from every card to every other are routed by the descriptions alone, with sub-agents that "
+            "Dialogues that switch from every card to every other are routed by the descriptions "
+            "alone, with sub-agents that "
             f"only note that they were asked. Nothing is stored and no paid model is called.{remainder}"
         )
-        clicked = st.button(f"Route {routes.questions} questions offline, about {seconds} s", icon=":material/play_arrow:")
+        clicked = st.button(
+            f"Route {routes.questions} questions offline, about {seconds} s",
+            icon=":material/play_arrow:",
+        )
     if clicked:
         bar = place.progress(0.0, "Routing")
         for step in routes.run():

@@ -1,4 +1,5 @@
-"""A card's prompt as it would be sent: its blocks, where its personal part begins, and the share of it that a cohort shares."""
+"""A card's prompt as it would be sent: its blocks, where its personal part begins, and the share of
+it that a cohort shares."""
 
 from html import escape
 
@@ -22,17 +23,29 @@ class Piece(Value):
         return tokens(self.text)
 
 
-def assembled(card: AgentCard, deck: Deck, dynamic: DynamicContext) -> tuple[Prompt, tuple[Piece, ...]]:
+def assembled(
+    card: AgentCard, deck: Deck, dynamic: DynamicContext
+) -> tuple[Prompt, tuple[Piece, ...]]:
     """Returns the prompt of one request, and its pieces: joined by empty lines they are its text."""
     plan = plan_prompt(card, deck)
     prompt = plan.assemble(dynamic)
-    return prompt, (*_pieces(plan, card), Piece(name="request", note="new for every request", text=prompt.suffix, personal=True))
+    return prompt, (
+        *_pieces(plan, card),
+        Piece(name="request", note="new for every request", text=prompt.suffix, personal=True),
+    )
 
 
 def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
-    pieces = [Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()) for b in plan.blocks]
+    pieces = [
+        Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip())
+        for b in plan.blocks
+    ]
     rest = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
-    name, source = ("routing lines", "the deck's settings") if card.sub_agents else ("answer schema", "the card")
+    name, source = (
+        ("routing lines", "the deck's settings")
+        if card.sub_agents
+        else ("answer schema", "the card")
+    )
     return pieces + ([Piece(name=name, note=f"made from {source}", text=rest)] if rest else [])
 
 
@@ -46,7 +59,10 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     whole = sum(piece.tokens for piece in pieces)
     bar = "".join(_slice(piece, whole) for piece in pieces)
     size = sum(piece.tokens for piece in pieces if not piece.personal)
-    summary = f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort <code>{escape(prompt.cohort)}</code>"
+    summary = (
+        f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort "
+        f"<code>{escape(prompt.cohort)}</code>"
+    )
     border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
     prefix = "".join(_text(piece) for piece in pieces if not piece.personal)
     own = "".join(_text(piece) for piece in pieces if piece.personal)

@@ -9,7 +9,8 @@ _EXAMPLES = 5
 
 
 def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
-    """Returns how many questions each pair has: (card a question was for, card that was asked). The diagonal was routed right."""
+    """Returns how many questions each pair has: (card a question was for, card that was asked). The
+    diagonal was routed right."""
     right = {(card, card): share.right or 0 for card, share in report.accuracy.items()}
     return right | {(loss.card, loss.to): len(loss.queries) for loss in report.confusions}
 
@@ -27,15 +28,19 @@ def heat_html(report: RoutingReport) -> str:
     head = "".join(f'<th scope="col"><span>{escape(_name(to))}</span></th>' for to in columns)
     body = "".join(_row(card, columns, cells, report) for card in rows)
     return (
-        '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, against who was asked"><table>'
+        '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, '
+        'against who was asked"><table>'
         "<caption>A row for each card: where its questions went. On the diagonal they were routed right; "
         "≥ is the lower end of the 95 % interval.</caption>"
-        f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" class="sum"><span>Right</span></th></tr></thead>'
+        f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" '
+        f'class="sum"><span>Right</span></th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>"
     )
 
 
-def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], report: RoutingReport) -> str:
+def _row(
+    card: str, columns: list[str], cells: dict[tuple[str, str], int], report: RoutingReport
+) -> str:
     share = report.accuracy.get(card)
     total = share.n if share else sum(cells.get((card, to), 0) for to in columns)
     tds = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
@@ -46,8 +51,17 @@ def _row(card: str, columns: list[str], cells: dict[tuple[str, str], int], repor
 def _cell(count: int, total: int, *, right: bool) -> str:
     if not count:
         return "<td></td>"
-    strength = round(100 * (0.12 + 0.3 * count / max(total, 1) if right else min(0.2 + 2 * count / max(total, 1), 0.6)))
-    return f'<td class="{"right" if right else "wrong"}" style="--strength:{strength}%">{count}</td>'
+    strength = round(
+        100
+        * (
+            0.12 + 0.3 * count / max(total, 1)
+            if right
+            else min(0.2 + 2 * count / max(total, 1), 0.6)
+        )
+    )
+    return (
+        f'<td class="{"right" if right else "wrong"}" style="--strength:{strength}%">{count}</td>'
+    )
 
 
 def lost_html(report: RoutingReport) -> str:

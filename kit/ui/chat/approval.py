@@ -1,4 +1,5 @@
-"""What a turn that stands still waits for: a yes or no for each tool that asks first, or that somebody lets it go on."""
+"""What a turn that stands still waits for: a yes or no for each tool that asks first, or that
+somebody lets it go on."""
 
 from functools import partial
 
@@ -17,19 +18,29 @@ def draw_approval(host: Host, view: TurnView) -> None:
         st.error(literal(error))
     if view.status == "interrupted":
         go_on = partial(_resume, host, view.turn_id, {})
-        st.button("Go on", icon=":material/play_arrow:", key=f"resume-{view.turn_id}", on_click=go_on)
+        st.button(
+            "Go on", icon=":material/play_arrow:", key=f"resume-{view.turn_id}", on_click=go_on
+        )
     if view.status != "paused":
         return
     questions = view.bodies(ApprovalAsked)
     answers: dict[str, bool] = st.session_state.setdefault(f"answers-{view.turn_id}", {})
     for place, one in enumerate(questions):
-        with st.container(horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{place}"):
+        with st.container(
+            horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{place}"
+        ):
             if len(questions) > 1:
                 st.markdown(literal(one.question), width="content")
             for word, answer, icon in (("Yes", True, "check"), ("No", False, "close")):
                 give = partial(_answer, host, view, one.key, answer)
                 kind = "primary" if answers.get(one.key) is answer else "secondary"
-                st.button(word, icon=f":material/{icon}:", key=f"{word}-{view.turn_id}-{place}", on_click=give, type=kind)
+                st.button(
+                    word,
+                    icon=f":material/{icon}:",
+                    key=f"{word}-{view.turn_id}-{place}",
+                    on_click=give,
+                    type=kind,
+                )
 
 
 def _answer(host: Host, view: TurnView, key: str, answer: bool) -> None:

@@ -19,7 +19,8 @@ class Question(Value):
 
 
 def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
-    """Draws the input and returns what is to be asked; a question whose files are refused is put back, and `notice` says why."""
+    """Draws the input and returns what is to be asked; a question whose files are refused is put
+    back, and `notice` says why."""
     refusals: int = st.session_state.get("refusals", 0)
     key = f"question-{refusals}"  # one input would not take the same words twice
     if refusal := st.session_state.pop("refusal", None):
@@ -39,9 +40,14 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
     try:
         pictures = check_count([Picture.of(file.getvalue(), file.name) for file in message.files])
     except PictureError as error:
-        st.session_state["refusal"], st.session_state["refusals"] = (message.text, str(error)), refusals + 1
+        st.session_state["refusal"], st.session_state["refusals"] = (
+            (message.text, str(error)),
+            refusals + 1,
+        )
         st.rerun()
-    return Question(text=message.text, pictures=pictures) if pictures or message.text.strip() else None
+    return (
+        Question(text=message.text, pictures=pictures) if pictures or message.text.strip() else None
+    )
 
 
 def ask(question: Question) -> None:

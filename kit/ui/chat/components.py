@@ -19,13 +19,22 @@ def draw_components(view: TurnView, renderers: Mapping[str, Renderer]) -> None:
 
 
 def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
-    """Returns each type and its payloads in the order they came, each thing once; of sub-agents that answered, and no others.
+    """Returns each type and its payloads in the order they came, each thing once; of sub-agents
+    that answered, and no others.
 
     Where one chose what to show by render_* calls, only that is returned.
     """
     steps = {step.span_id for step in view.steps if step.state in ("ok", "partial")}
-    rendering = {e.span_id for e in view.events if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")}
-    components = [(e, e.body) for e in view.events if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}]
+    rendering = {
+        e.span_id
+        for e in view.events
+        if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")
+    }
+    components = [
+        (e, e.body)
+        for e in view.events
+        if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}
+    ]
     choosy = {body.agent for event, body in components if event.span_id in rendering}
     types: dict[str, dict[str, Payload]] = {}
     for number, (event, body) in enumerate(components):
@@ -49,10 +58,14 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
     cards = [_card(heading, item) for heading, item in items if isinstance(item, ComponentCard)]
     tables = [_table(heading, item) for heading, item in items if isinstance(item, ComponentTable)]
     text = f"{view.lead}\n{view.answer}"
-    list_html = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>' if cards else ""
+    list_html = (
+        f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>' if cards else ""
+    )
     state = "" if all(name in text for _, item in items for name in _names(item)) else " open"
     counts = ((len(cards), "card"), (len(tables), "table"))
-    summary = "What was found: " + " and ".join(many(count, noun) for count, noun in counts if count)
+    summary = "What was found: " + " and ".join(
+        many(count, noun) for count, noun in counts if count
+    )
     details = f"<details{state}><summary>{summary}</summary>{list_html}{''.join(tables)}</details>"
     return f'<section class="found">{details}</section>'
 
@@ -63,7 +76,9 @@ def _names(item: ComponentCard | ComponentTable) -> list[str]:
     return [row[column] for row in item.rows for column in item.figures if row[column]]
 
 
-def _items(renderer: Renderer, payloads: Sequence[Payload]) -> Sequence[ComponentCard | ComponentTable]:
+def _items(
+    renderer: Renderer, payloads: Sequence[Payload]
+) -> Sequence[ComponentCard | ComponentTable]:
     try:
         return renderer(payloads)
     except Exception:  # a payload of another shape than its type has: it is shown as what it is, and the page goes on
@@ -76,22 +91,33 @@ def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
 
 
 def _plain_card(payload: Payload) -> ComponentCard:
-    fields = {name: value for name, value in payload.items() if isinstance(value, str | int | float)}
+    fields = {
+        name: value for name, value in payload.items() if isinstance(value, str | int | float)
+    }
     title = next((str(fields[name]) for name in ("title", "name", "id") if name in fields), "")
-    lines = tuple(f"{name.replace('_', ' ').capitalize()}: {value}" for name, value in list(fields.items())[:4])
+    lines = tuple(
+        f"{name.replace('_', ' ').capitalize()}: {value}"
+        for name, value in list(fields.items())[:4]
+    )
     return ComponentCard(title=title or "Found", lines=lines)
 
 
 def _card(heading: str, card: ComponentCard) -> str:
     mark = f"<em>{escape(card.mark)}</em>" if card.mark else ""
     lines = "".join(f"<span>{escape(line)}</span>" for line in card.lines if line)
-    return f'<li data-found="{escape(heading)}"><small>{escape(heading)} {mark}</small><b>{escape(card.title)}</b>{lines}</li>'
+    return (
+        f'<li data-found="{escape(heading)}"><small>{escape(heading)} '
+        f"{mark}</small><b>{escape(card.title)}</b>{lines}</li>"
+    )
 
 
 def _table(heading: str, table: ComponentTable) -> str:
     def cells(row: Iterable[str], tag: str, scope: str = "") -> str:
         right = ' class="figure"'
-        return "".join(f"<{tag}{scope}{right if i in table.figures else ''}>{escape(c)}</{tag}>" for i, c in enumerate(row))
+        return "".join(
+            f"<{tag}{scope}{right if i in table.figures else ''}>{escape(c)}</{tag}>"
+            for i, c in enumerate(row)
+        )
 
     rows = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
     head = cells(table.columns, "th", ' scope="col"')

@@ -33,7 +33,12 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     host = open_host(Settings.read())
     choices = scenario.panel(host)
     place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
-    place.header.badge(host.kit.today, icon=":material/today:", color="gray", help="Today, for the models and the services")
+    place.header.badge(
+        host.kit.today,
+        icon=":material/today:",
+        color="gray",
+        help="Today, for the models and the services",
+    )
     session = _session(host)
     drawn = next_slot() if question else None
     if question:
@@ -43,11 +48,15 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     views = host.views(session, limit=window)
     if views:
         place.header.space("stretch")
-        place.header.button("New chat", icon=":material/add:", type="tertiary", on_click=address.new_session)
+        place.header.button(
+            "New chat", icon=":material/add:", type="tertiary", on_click=address.new_session
+        )
     if not views and not fresh:
         place.first_screen()
     if len(views) == window:
-        place.top.button("Show earlier", icon=":material/history:", on_click=_widen, type="tertiary")
+        place.top.button(
+            "Show earlier", icon=":material/history:", on_click=_widen, type="tertiary"
+        )
     panel = Panel(place.desk, place.phone, full=choices.detail == "full")
     if views:
         panel.draw(views[-1])
@@ -57,7 +66,14 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     if drawn in slots.values() and slots[views[-1].turn_id] != drawn:
         st.rerun()  # another tab has asked as well: the question stands in that turn's place
     canvases = {
-        view.turn_id: Canvas(view, host, place.slot(number), place.page, drawn=number == drawn, full=choices.detail == "full")
+        view.turn_id: Canvas(
+            view,
+            host,
+            place.slot(number),
+            place.page,
+            drawn=number == drawn,
+            full=choices.detail == "full",
+        )
         for view, number in zip(views, slots.values(), strict=True)
     }
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
@@ -112,7 +128,8 @@ def _widen() -> None:
 
 
 def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
-    """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms even when all is silent."""
+    """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms
+    even when all is silent."""
     key, halt = f"stop-{view.turn_id}", partial(host.cancel, view.turn_id)
     stop.button("Stop", icon=":material/stop_circle:", key=key, on_click=halt, shortcut="Esc")
     while view.running:

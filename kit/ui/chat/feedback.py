@@ -14,7 +14,12 @@ def thumbs(store: Store, turn_id: str) -> Feedback | None:
     """Draws the thumbs of a stored turn, and returns the feedback it has."""
     feedback = store.feedback(turn_id)
     key = f"thumb-{turn_id}"
-    st.feedback("thumbs", key=key, default=feedback.score if feedback else None, on_change=partial(_rate, store, turn_id, key))
+    st.feedback(
+        "thumbs",
+        key=key,
+        default=feedback.score if feedback else None,
+        on_change=partial(_rate, store, turn_id, key),
+    )
     return feedback
 
 

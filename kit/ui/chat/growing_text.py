@@ -35,7 +35,8 @@ class GrowingText:
         self._text = ""
 
     def draw(self, text: str, *, whole: bool) -> None:
-        """Brings the place up to date; unless it is `whole`, the end of a long block may wait for more or for a pause."""
+        """Brings the place up to date; unless it is `whole`, the end of a long block may wait for
+        more or for a pause."""
         still, self._text = text == self._text, text
         parts = blocks(text) if text else []
         for number, part in enumerate(parts):
@@ -44,7 +45,9 @@ class GrowingText:
                 self._parts.append("")
             growth = len(part) - len(self._parts[number])
             last = number == len(parts) - 1
-            if part != self._parts[number] and (whole or still or not last or not 0 < growth < len(part) // STEP):
+            if part != self._parts[number] and (
+                whole or still or not last or not 0 < growth < len(part) // STEP
+            ):
                 self._slots[number].markdown(prose(part))
                 self._parts[number] = part
         for number in range(len(parts), len(self._slots)):

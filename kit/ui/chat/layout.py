@@ -43,7 +43,9 @@ class Places:
             turns = st.container(key="turns", gap=None)
             _script('<div class="echo" aria-hidden="true"></div>', "echo.js")
             _script("<i hidden></i>", "spoken.js")
-        phone = header.container(key="panel-phone", width="content").popover("This turn", icon=":material/info:", type="tertiary")
+        phone = header.container(key="panel-phone", width="content").popover(
+            "This turn", icon=":material/info:", type="tertiary"
+        )
         desk = side.container(key="panel-desk")
         with st.bottom:
             tour, newest, stop = st.empty(), st.empty(), st.empty()
@@ -51,7 +53,10 @@ class Places:
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
         draw_scene(page.tour, tour)
         with newest.container():  # another number makes the script begin anew
-            _script(f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>', "newest.js")
+            _script(
+                f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>',
+                "newest.js",
+            )
         return cls(header, phone, top, turns, desk, stop, page, asked)
 
     def slot(self, number: int) -> DeltaGenerator:
@@ -64,7 +69,9 @@ class Places:
         """Draws what was just asked where its turn will be, and returns it; None when nothing was."""
         if question := self.asked:
             with self.slot(next_slot()):
-                draw_user_message(mark_pictures(question.text, question.pictures), question.pictures)
+                draw_user_message(
+                    mark_pictures(question.text, question.pictures), question.pictures
+                )
         return self.asked
 
     def first_screen(self) -> None:
@@ -75,7 +82,13 @@ class Places:
             st.markdown(self.page.introduction)
             if suggestions:
                 pick = partial(_ask_suggestion, suggestions)
-                st.pills("Try one", list(suggestions), key="suggestion", on_change=pick, label_visibility="collapsed")
+                st.pills(
+                    "Try one",
+                    list(suggestions),
+                    key="suggestion",
+                    on_change=pick,
+                    label_visibility="collapsed",
+                )
             if self.page.suggestions_note:
                 st.caption(self.page.suggestions_note)
             draw_start(self.page.tour)

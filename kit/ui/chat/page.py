@@ -18,7 +18,9 @@ def page() -> None:
         fresh = st.session_state.get("fresh") == address.read("session")
         if fresh and not question:
             place.first_screen()
-        from kit.ui.chat.conversation import converse  # brings the whole kit: the first screen does not wait for it
+        from kit.ui.chat.conversation import (
+            converse,
+        )  # brings the whole kit: the first screen does not wait for it
 
         converse(place, question, fresh=fresh)
 

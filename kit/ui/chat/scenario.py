@@ -1,4 +1,5 @@
-"""The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which pattern, model and person."""
+"""The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which
+pattern, model and person."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -36,7 +37,11 @@ class Scenario(Value):
     @classmethod
     def read(cls, host: Host) -> "Scenario":
         """Returns the scenario of the page's address without what cannot be used; `faults` says why."""
-        usable = {spec.key for spec in host.kit.deck.models.values() if not missing_variable(spec, host.kit.settings)}
+        usable = {
+            spec.key
+            for spec in host.kit.deck.models.values()
+            if not missing_variable(spec, host.kit.settings)
+        }
         cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
         return cls(
             faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
@@ -64,7 +69,14 @@ def panel(host: Host) -> Scenario:
         with st.container(horizontal=True, vertical_alignment="center"):
             st.markdown("#### Scenario", width="stretch")
             plain = not any(address.read(name) for name in PARTS)
-            st.button("Reset", icon=":material/restart_alt:", type="tertiary", key="reset", disabled=plain, on_click=_reset)
+            st.button(
+                "Reset",
+                icon=":material/restart_alt:",
+                type="tertiary",
+                key="reset",
+                disabled=plain,
+                on_click=_reset,
+            )
         simulated = "Services, people and failures are" if host.people else "Failures are"
         st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
         with st.container(key="switches"):
@@ -80,10 +92,18 @@ def _failures(host: Host) -> None:
             st.warning(literal(str(error)))
     on = [fault for fault in read if isinstance(fault, Fault)]
     team, parts = host.kit.team, {*host.kit.team.agents, "orchestrator"}
-    usual = [text for text in host.kit.deck.settings.page.faults if text.partition("=")[0].strip() in parts]
+    usual = [
+        text
+        for text in host.kit.deck.settings.page.faults
+        if text.partition("=")[0].strip() in parts
+    ]
     common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
-    more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)] if part in team.agents else []
+    more = (
+        [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
+        if part in team.agents
+        else []
+    )
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
     for where in dict.fromkeys(fault.where for fault in near):
         st.markdown(f"**{_part_label(where, team.root)}**")
@@ -127,7 +147,13 @@ def _choices(host: Host) -> None:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
         _person(host)
-    _choice("Pattern", "pattern", _modes(host), host.kit.pattern.name, lambda name: name.replace("_", " ").capitalize())
+    _choice(
+        "Pattern",
+        "pattern",
+        _modes(host),
+        host.kit.pattern.name,
+        lambda name: name.replace("_", " ").capitalize(),
+    )
     _models(host)
 
 
@@ -138,8 +164,18 @@ def _modes(host: Host) -> list[str]:
 
 def _models(host: Host) -> None:
     own = host.kit.team.orchestrator.model.spec.key
-    missing = {key: missing_variable(spec, host.kit.settings) for key, spec in host.kit.deck.models.items() if key != own}
-    _choice("Model", "model", [own, *(key for key, variable in missing.items() if not variable)], own, model_words)
+    missing = {
+        key: missing_variable(spec, host.kit.settings)
+        for key, spec in host.kit.deck.models.items()
+        if key != own
+    }
+    _choice(
+        "Model",
+        "model",
+        [own, *(key for key, variable in missing.items() if not variable)],
+        own,
+        model_words,
+    )
     draw_missing(missing)
 
 
@@ -149,17 +185,27 @@ def _person(host: Host) -> None:
         return
     tenant_column, user_column = st.columns(2)
     with tenant_column:
-        _choice("Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id)
+        _choice(
+            "Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id
+        )
     with user_column:
-        names = {p.user_id: person.name or p.user_id for p, person in host.people.items() if p.tenant_id == who.tenant_id}
+        names = {
+            p.user_id: person.name or p.user_id
+            for p, person in host.people.items()
+            if p.tenant_id == who.tenant_id
+        }
         _choice("User", "user", list(names), own.user_id, names.__getitem__)
 
 
-def _choice(title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str) -> None:
+def _choice(
+    title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str
+) -> None:
     """Draws one part of the address as a list to choose from; `own` holds when the address says nothing."""
     key = f"scenario-{name}"
     st.session_state[key] = address.read(name) if address.read(name) in options else own
-    st.selectbox(title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own))
+    st.selectbox(
+        title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own)
+    )
 
 
 def _choose(name: str, key: str, own: str) -> None:

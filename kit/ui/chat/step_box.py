@@ -26,7 +26,8 @@ class StepBox:
     """
 
     def __init__(self, step: Step, page: PageSettings, budget: float | None, *, full: bool):
-        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `full`: with its request and its acts."""
+        """Takes the next place of the page. `budget`: seconds the sub-agent may take; `full`: with
+        its request and its acts."""
         self._page, self._budget, self._full = page, budget, full
         with st.container(gap=None):
             self._head, self._pace = st.empty(), st.empty()

@@ -19,15 +19,24 @@ def draw_start(scenes: Sequence[Scene]) -> None:
 
 
 def draw_scene(scenes: Sequence[Scene], place: DeltaGenerator) -> None:
-    """Draws what to look at in the scene of the page's address, and the way to the next; nothing where it names none."""
+    """Draws what to look at in the scene of the page's address, and the way to the next; nothing
+    where it names none."""
     number = next((n for n in range(1, len(scenes) + 1) if address.read("tour") == str(n)), None)
     if number is None:
         return
     scene = scenes[number - 1]
     with place.container(key="tour", horizontal=True, vertical_alignment="center"):
-        st.markdown(f"{number} of {len(scenes)} · **{literal(scene.label)}** {literal(scene.look)}", width="stretch")
+        st.markdown(
+            f"{number} of {len(scenes)} · **{literal(scene.label)}** {literal(scene.look)}",
+            width="stretch",
+        )
         if number < len(scenes):
-            st.button("Next", icon=":material/arrow_forward:", key="tour-next", on_click=partial(_go, scenes, number + 1))
+            st.button(
+                "Next",
+                icon=":material/arrow_forward:",
+                key="tour-next",
+                on_click=partial(_go, scenes, number + 1),
+            )
         st.button("End", type="tertiary", key="tour-end", on_click=partial(address.put, "tour"))
 
 

@@ -31,7 +31,16 @@ TICK = 0.2
 class Canvas:
     """A place for one turn: question, lead, steps, answer, components, and how it was answered."""
 
-    def __init__(self, view: TurnView, host: Host, place: DeltaGenerator, page: PageSettings, *, drawn: bool, full: bool):
+    def __init__(
+        self,
+        view: TurnView,
+        host: Host,
+        place: DeltaGenerator,
+        page: PageSettings,
+        *,
+        drawn: bool,
+        full: bool,
+    ):
         """`drawn`: the question stands there already. `full`: with requests, routing and trace; else without them."""
         self._host, self._page, self._full = host, page, full
         self._pictures = host.pictures.of(view.turn_id)
@@ -54,9 +63,13 @@ class Canvas:
         elapsed = max(0.0, time.time() - view.started_at) // TICK * TICK
         now = elapsed if view.seconds is None else view.seconds
         if self._update("chips", "".join(f"<li>{escape(line)}</li>" for line in fault_lines(view))):
-            self._chips.html(f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>')
+            self._chips.html(
+                f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>'
+            )
         preamble = bool(view.parts or view.running)  # which may repeat anybody's words
-        if self._update("lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)):
+        if self._update(
+            "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
+        ):
             self._lead.markdown(self._current["lead"])
         if steps:
             self._draw_steps(view, now)
@@ -102,8 +115,16 @@ class Canvas:
             if not again:  # the newest turn's is in the panel
                 open_trace(st.empty(), view.turn_id)
             if again and view.status not in ("ok", "paused"):
-                question = Question(text=strip_marks(view.question) if self._pictures else view.question, pictures=self._pictures)
-                st.button("Ask again", icon=":material/refresh:", key=f"again-{view.turn_id}", on_click=partial(ask, question))
+                question = Question(
+                    text=strip_marks(view.question) if self._pictures else view.question,
+                    pictures=self._pictures,
+                )
+                st.button(
+                    "Ask again",
+                    icon=":material/refresh:",
+                    key=f"again-{view.turn_id}",
+                    on_click=partial(ask, question),
+                )
         draw_approval(self._host, view)
         if not view.saved:
             st.caption("This turn could not be saved: the conversation goes on without it.")
@@ -120,6 +141,8 @@ class Canvas:
 def _trace(view: TurnView) -> None:
     spans = view.trace.spans
     failed = [span.name for span in spans if span.status == "error"]
-    description = f"Waterfall of {many(len(spans), 'span')}" + (f"; with errors: {', '.join(failed)}" if failed else "")
+    description = f"Waterfall of {many(len(spans), 'span')}" + (
+        f"; with errors: {', '.join(failed)}" if failed else ""
+    )
     spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
     st.vega_lite_chart(spec, width="stretch", key=f"trace-{view.turn_id}", alt=description)

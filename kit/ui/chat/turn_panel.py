@@ -1,4 +1,5 @@
-"""The panel "This turn": beside the chat in a wide window, behind a button on a phone; it shows what the stored events say."""
+"""The panel "This turn": beside the chat in a wide window, behind a button on a phone; it shows
+what the stored events say."""
 
 from collections.abc import Iterable
 from html import escape
@@ -12,7 +13,8 @@ from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, tag_html
 
 EXPLAINED = (
-    "Once you ask, this shows whom the message was sent to, what the limit did, whose data was read, what failed and how "
+    "Once you ask, this shows whom the message was sent to, what the limit did, whose data was "
+    "read, what failed and how "
     "the answer owned up to it, and what it took."
 )
 
@@ -28,12 +30,16 @@ class Panel:
     def explain(self, agents: Iterable[str]) -> None:
         """Draws what the panel will show, and the sub-agents that can be asked."""
         tags = "".join(tag_html(label(agent)) for agent in agents)
-        self._show(f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>')
+        self._show(
+            f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>'
+        )
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""
         tag = headline(view)
-        self._show(f"<h3>This turn {tag_html(tag.text, tag.tone)}</h3>{facts_html(view, full=self._full)}")
+        self._show(
+            f"<h3>This turn {tag_html(tag.text, tag.tone)}</h3>{facts_html(view, full=self._full)}"
+        )
         for _, link in self._places:
             if not view.running:
                 open_trace(link, view.turn_id)

@@ -23,6 +23,9 @@ def _thumbnails(pictures: Sequence[Picture]) -> str:
 
     def figure(picture: Picture) -> str:
         data = base64.b64encode(picture.data).decode()
-        return f'<li><img src="data:{picture.media_type};base64,{data}" alt="{escape(picture.caption or "picture")}"></li>'
+        return (
+            f'<li><img src="data:{picture.media_type};base64,{data}" '
+            f'alt="{escape(picture.caption or "picture")}"></li>'
+        )
 
     return f'<ul class="pictures">{"".join(map(figure, pictures))}</ul>'

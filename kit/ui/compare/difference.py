@@ -1,4 +1,5 @@
-"""What differs between turns, and what each lost: read from their events and routing decisions, never from their texts."""
+"""What differs between turns, and what each lost: read from their events and routing decisions,
+never from their texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -51,8 +52,15 @@ def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) 
     rows = {name: _figures(view, parts.get(name)) for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
-    same = [f"{head.lower()} {text}" for head, text in first.items() if head not in differing and text not in (UNKNOWN, *NONE)]
-    lines = [row_html(name, *(escape(figures[head]) for head in differing)) for name, figures in rows.items()]
+    same = [
+        f"{head.lower()} {text}"
+        for head, text in first.items()
+        if head not in differing and text not in (UNKNOWN, *NONE)
+    ]
+    lines = [
+        row_html(name, *(escape(figures[head]) for head in differing))
+        for name, figures in rows.items()
+    ]
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
     differ = f"They differ in {_list(map(str.lower, differing))}. " if differing else ""
     return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
@@ -78,15 +86,25 @@ def _figures(view: TurnView, parts: Parts | None) -> dict[str, str]:
 def compare(turns: Mapping[str, TurnView]) -> dict[str, Parts]:
     """Returns what became of the message in each turn that has ended; both mappings are by label.
 
-    Lost are sub-agents that have a part in the message and did not answer it, and parts that the turn counted itself and asked
-    nobody for.
+    Lost are sub-agents that have a part in the message and did not answer it, and parts that the
+    turn counted itself and asked nobody for.
     """
-    ended = {name: (view, view.routing) for name, view in turns.items() if view.routing is not None and not view.running}
+    ended = {
+        name: (view, view.routing)
+        for name, view in turns.items()
+        if view.routing is not None and not view.running
+    }
     results: dict[str, Parts] = {}
     for name, (view, routing) in ended.items():
-        words = _parts_of_message([same for same in ended.values() if same[0].question == view.question])
+        words = _parts_of_message(
+            [same for same in ended.values() if same[0].question == view.question]
+        )
         failed = {part.agent for part in view.parts if part.state in ("failed", "stopped")}
-        answered = {outcome.agent for outcome in routing.outcomes if outcome.result in ("success", "partial")} - failed
+        answered = {
+            outcome.agent
+            for outcome in routing.outcomes
+            if outcome.result in ("success", "partial")
+        } - failed
         lost = {agent: text for agent, text in words.items() if agent not in answered}
         owed = {part for body in view.bodies(Acknowledged) for part in body.owed}
         unasked = [part for part in routing.left_out.names if part.strip("“”") not in lost.values()]
@@ -97,11 +115,17 @@ def compare(turns: Mapping[str, TurnView]) -> dict[str, Parts]:
 
 
 def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict[str, str]:
-    """Returns each sub-agent that has a part in one message, with the words of that part where they are known.
+    """Returns each sub-agent that has a part in one message, with the words of that part where they
+    are known.
 
-    It was asked by half of the turns, or it was sent some words of the message that no sub-agent asked more often was sent.
+    It was asked by half of the turns, or it was sent some words of the message that no sub-agent
+    asked more often was sent.
     """
-    counts = Counter(agent for _, routing in turns for agent in dict.fromkeys((*routing.invoked, *routing.dropped)))
+    counts = Counter(
+        agent
+        for _, routing in turns
+        for agent in dict.fromkeys((*routing.invoked, *routing.dropped))
+    )
     parts: dict[str, str] = {}
     for agent, count in counts.most_common():
         words = _words(agent, [view for view, _ in turns])
@@ -113,18 +137,32 @@ def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict
 def _lost_part(view: TurnView, agent: str, words: str, owed: set[str]) -> LostPart:
     step = next((step for step in view.parts if step.agent == agent and step.state != "ok"), None)
     reason = step.verdict if step else "over the limit" if agent in view.left_out else UNASKED
-    return LostPart(name=label(agent), words=words, reason=reason, silent=owed.isdisjoint({agent, f"“{words}”"}))
+    return LostPart(
+        name=label(agent), words=words, reason=reason, silent=owed.isdisjoint({agent, f"“{words}”"})
+    )
 
 
 def _words(agent: str, views: Sequence[TurnView]) -> str:
-    """Returns the shortest part of the message that a turn sent to an agent; empty where every turn sent it the whole."""
-    queries = [(step.query, view.question) for view in views for step in view.steps if step.agent == agent]
-    return min((query for query, question in queries if query != question and query in question), key=len, default="")
+    """Returns the shortest part of the message that a turn sent to an agent; empty where every turn
+    sent it the whole."""
+    queries = [
+        (step.query, view.question) for view in views for step in view.steps if step.agent == agent
+    ]
+    return min(
+        (query for query, question in queries if query != question and query in question),
+        key=len,
+        default="",
+    )
 
 
 def losses_html(parts: Mapping[str, Parts], *, running: bool) -> str:
-    """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to it; `running`: so far."""
-    clauses = [f"<b>{escape(name)}</b> lost {_list(_reasons(own.lost))}" for name, own in parts.items() if own.lost]
+    """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
+    it; `running`: so far."""
+    clauses = [
+        f"<b>{escape(name)}</b> lost {_list(_reasons(own.lost))}"
+        for name, own in parts.items()
+        if own.lost
+    ]
     if complete := [f"<b>{escape(name)}</b>" for name, own in parts.items() if not own.lost]:
         clauses.append(f"{_list(complete)} lost nothing")
     text = "; ".join(clauses) or "no turn has ended"
@@ -133,7 +171,9 @@ def losses_html(parts: Mapping[str, Parts], *, running: bool) -> str:
 
 def _reasons(parts: Sequence[LostPart]) -> Iterator[str]:
     for reason, silent in dict.fromkeys((part.reason, part.silent) for part in parts):
-        names = _list(_part(part) for part in parts if (part.reason, part.silent) == (reason, silent))
+        names = _list(
+            _part(part) for part in parts if (part.reason, part.silent) == (reason, silent)
+        )
         yield f"{names} ({escape(reason)}{', <em>and does not say so</em>' if silent else ''})"
 
 

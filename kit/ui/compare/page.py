@@ -43,7 +43,9 @@ def page(host: Host, top: DeltaGenerator) -> None:
     ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:MOST]
     views = [_begun(host, view) for turn_id in ids if (view := host.view(turn_id, who)) is not None]
     if len(views) < len(ids):
-        top.warning("Some of these turns are not there, or not yours.", icon=":material/search_off:")
+        top.warning(
+            "Some of these turns are not there, or not yours.", icon=":material/search_off:"
+        )
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown("## Compare")
         stop = st.empty()
@@ -62,7 +64,8 @@ def _open(turn_ids: Sequence[str]) -> None:
 
 
 def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
-    """Draws the list of turns to compare; a choice goes into the address. `labels`: ids of those on the page -> label."""
+    """Draws the list of turns to compare; a choice goes into the address. `labels`: ids of those on
+    the page -> label."""
     newest = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
     words = {turn.id: _choice(turn) for turn in newest} | labels
     key = f"compare-{','.join(labels)}"  # a new key for each choice: the list always shows what the address says
@@ -83,10 +86,13 @@ def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
 
 
 def _choice(turn: TurnRecord) -> str:
-    """Returns a turn as one line of the list; the browser tells its lines apart by their text, so no two are the same."""
+    """Returns a turn as one line of the list; the browser tells its lines apart by their text, so
+    no two are the same."""
     # the end of an id, which begins with the time
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b, %H:%M:%S")
-    return f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[-6:]}"
+    return (
+        f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[-6:]}"
+    )
 
 
 def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:
@@ -94,15 +100,25 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
     if same:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
-    labels = [f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)]
+    labels = [
+        f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)
+    ]
     names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
     above = st.container()
     columns = _columns(views, labels, [_note(view, names, same=same) for view in views])
     _draw(summary, columns, views)
-    with above if len(views) == 1 else st.container():  # who opens one turn is here to put another beside it
+    with (
+        above if len(views) == 1 else st.container()
+    ):  # who opens one turn is here to put another beside it
         _change(host, who, views[0], names)
     if any(view.running for view in views):
-        stop.button("Stop", icon=":material/stop_circle:", on_click=_stop, args=(host, list(names)), shortcut="Esc")
+        stop.button(
+            "Stop",
+            icon=":material/stop_circle:",
+            on_click=_stop,
+            args=(host, list(names)),
+            shortcut="Esc",
+        )
     while running := [place for place, view in enumerate(views) if view.running]:
         for place in running:
             views[place] = _advance(host, views[place], TICK / len(running))
@@ -111,8 +127,11 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
 
 
 def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) -> None:
-    """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the page -> its label."""
-    if (turn := host.kit.store.turn(first.turn_id)) is not None and (ids := draw_again(host, turn, names[turn.id], first.faults)):
+    """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the
+    page -> its label."""
+    if (turn := host.kit.store.turn(first.turn_id)) is not None and (
+        ids := draw_again(host, turn, names[turn.id], first.faults)
+    ):
         _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])
     _choose(host, who, names)
 
@@ -130,17 +149,24 @@ def _stop(host: Host, turn_ids: Sequence[str]) -> None:
         host.cancel(turn_id)
 
 
-def _columns(views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[str]) -> list[TurnColumn]:
+def _columns(
+    views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[str]
+) -> list[TurnColumn]:
     """Makes a column for each turn; from three on a row of small multiples, their answers in tabs."""
     bodies: Sequence[DeltaGenerator | None] = [None] * len(views)
     if len(views) < 3:
         places = st.columns(len(views), gap="medium")
     else:
-        places, bodies = [st.container(gap=None, key="compare-rows")] * len(views), st.tabs(list(labels))
+        places, bodies = (
+            [st.container(gap=None, key="compare-rows")] * len(views),
+            st.tabs(list(labels)),
+        )
     columns: list[TurnColumn] = []
     for place, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
         with place:
-            columns.append(TurnColumn(view, name, note=note, body=body, axis=body is None or not columns))
+            columns.append(
+                TurnColumn(view, name, note=note, body=body, axis=body is None or not columns)
+            )
     return columns
 
 
@@ -155,19 +181,28 @@ def _advance(host: Host, view: TurnView, timeout: float) -> TurnView:
     return interrupt(view) if batch.done and view.running else view
 
 
-def _draw(summary: DeltaGenerator, columns: Sequence[TurnColumn], views: Sequence[TurnView]) -> None:
-    """Brings all columns up to date, on an axis as long as the longest turn; and above them what differs between those that
-    have ended."""
+def _draw(
+    summary: DeltaGenerator, columns: Sequence[TurnColumn], views: Sequence[TurnView]
+) -> None:
+    """Brings all columns up to date, on an axis as long as the longest turn; and above them what
+    differs between those that have ended."""
     clocks = [_elapsed(view) for view in views]
     end = axis_end(max(clocks))
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
     parts = compare(turns)
-    summary.html(losses_html(parts, running=any(view.running for view in views)) + differences_html(turns, parts))
+    summary.html(
+        losses_html(parts, running=any(view.running for view in views))
+        + differences_html(turns, parts)
+    )
 
 
 def _elapsed(view: TurnView) -> float:
     if view.running:
         return max(0.0, time.time() - view.started_at)
-    return view.seconds if view.seconds is not None else max((event.at for event in view.events), default=0.0)
+    return (
+        view.seconds
+        if view.seconds is not None
+        else max((event.at for event in view.events), default=0.0)
+    )

@@ -1,4 +1,5 @@
-"""The spans of a turn as bars of HTML: timelines of several turns share one axis, and one that runs grows without a flicker."""
+"""The spans of a turn as bars of HTML: timelines of several turns share one axis, and one that runs
+grows without a flicker."""
 
 from html import escape
 
@@ -18,8 +19,11 @@ def axis_end(seconds: float) -> float:
     return next(power * step for step in STEPS if power * step >= seconds)
 
 
-def timeline_html(view: TurnView, end: float, label: str, *, now: float, full: bool = True, axis: bool = True) -> str:
-    """Returns a list of bars on an axis of `end` seconds; `full` has every span, else the turn's own calls and every agent.
+def timeline_html(
+    view: TurnView, end: float, label: str, *, now: float, full: bool = True, axis: bool = True
+) -> str:
+    """Returns a list of bars on an axis of `end` seconds; `full` has every span, else the turn's
+    own calls and every agent.
 
     `now`: seconds since the turn began, until which what has not ended is drawn. `axis`: with its ticks above.
     """
@@ -28,10 +32,17 @@ def timeline_html(view: TurnView, end: float, label: str, *, now: float, full: b
         if full or depth == 1 or span.kind == "agent":
             live = view.running and span.status == "running"
             played = " · played" if span.is_replay else ""
-            state = played + {"error": " · failed", "running": " · not finished"}.get(span.status, "")
-            items.append(_item(depth, span, end, now if live else span.ended, "" if live else state))
+            state = played + {"error": " · failed", "running": " · not finished"}.get(
+                span.status, ""
+            )
+            items.append(
+                _item(depth, span, end, now if live else span.ended, "" if live else state)
+            )
     head = _axis(end) if axis else ""
-    return f'<section class="timeline">{head}<ol aria-label="Timeline of {escape(label)}">{"".join(items)}</ol></section>'
+    return (
+        f'<section class="timeline">{head}<ol aria-label="Timeline of '
+        f'{escape(label)}">{"".join(items)}</ol></section>'
+    )
 
 
 def _axis(end: float) -> str:

@@ -1,4 +1,5 @@
-"""One turn among others that it is compared with: a place that is brought up to date, the same for stored and live turns."""
+"""One turn among others that it is compared with: a place that is brought up to date, the same for
+stored and live turns."""
 
 from html import escape
 
@@ -14,28 +15,44 @@ from kit.ui.shared.wording import prose, tag_html
 
 
 class TurnColumn:
-    """Head, timeline, answer and facts of a turn, where it is made; in a row, answer and facts have a `body` elsewhere and the
-    timeline shows sub-agents without their calls."""
+    """Head, timeline, answer and facts of a turn, where it is made; in a row, answer and facts have
+    a `body` elsewhere and the timeline shows sub-agents without their calls."""
 
-    def __init__(self, view: TurnView, label: str, *, note: str = "", body: DeltaGenerator | None = None, axis: bool = True):
+    def __init__(
+        self,
+        view: TurnView,
+        label: str,
+        *,
+        note: str = "",
+        body: DeltaGenerator | None = None,
+        axis: bool = True,
+    ):
         """`label` names the turn on the page; `note` says where it comes from; `axis`: with its ticks."""
         self.label, self._note, self._full, self._axis = label, note, body is None, axis
         self._head, self._timeline = st.empty(), st.empty()
         with body or st.container():
             self._answer, self._facts = st.empty(), st.empty()
-            draw_link(st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id)
+            draw_link(
+                st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id
+            )
         self._html = {"head": "", "timeline": "", "answer": "", "facts": ""}
 
     def draw(self, view: TurnView, end: float, now: float) -> None:
-        """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`: seconds since the turn began."""
+        """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:
+        seconds since the turn began."""
         if self._update("head", self._head_html(view, now)):
             self._head.html(self._html["head"])
         timeline = timeline_html(view, end, self.label, now=now, full=self._full, axis=self._axis)
         if self._update("timeline", timeline):
             self._timeline.html(self._html["timeline"])
-        if self._update("answer", "\n\n".join(text for text in (view.lead, view.answer) if text) or view.regret):
+        if self._update(
+            "answer", "\n\n".join(text for text in (view.lead, view.answer) if text) or view.regret
+        ):
             self._answer.markdown(prose(self._html["answer"]))
-        if self._update("facts", f'<section class="turn" aria-label="Facts">{facts_html(view, full=True)}</section>'):
+        if self._update(
+            "facts",
+            f'<section class="turn" aria-label="Facts">{facts_html(view, full=True)}</section>',
+        ):
             self._facts.html(self._html["facts"])
 
     def _update(self, part: str, text: str) -> bool:

@@ -1,4 +1,5 @@
-"""Charts of the metrics as Vega-Lite specifications with their data inside: altair and pandas take seconds to import."""
+"""Charts of the metrics as Vega-Lite specifications with their data inside: altair and pandas take
+seconds to import."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -12,12 +13,22 @@ _DARK = {"ink": "#A3AEBB", "bar": "#6EA8FE", "late": "#B69CF5"}
 Spec = dict[str, Any]
 
 
-def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, share: bool = False) -> Spec:
+def bars_spec(
+    values: Mapping[str, float], title: str, *, dark: bool = False, share: bool = False
+) -> Spec:
     """Returns a chart with a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
     ink = _DARK if dark else _LIGHT
     most = 1.0 if share else max((*values.values(), 1))
-    rows = [{"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"} for name, value in values.items()]
-    x: Spec = {"field": "value", "type": "quantitative", "axis": None, "scale": {"domain": [0, most * 1.12], "nice": False}}
+    rows = [
+        {"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"}
+        for name, value in values.items()
+    ]
+    x: Spec = {
+        "field": "value",
+        "type": "quantitative",
+        "axis": None,
+        "scale": {"domain": [0, most * 1.12], "nice": False},
+    }
     bar: Spec = {
         "mark": {"type": "bar", "height": 15, "cornerRadiusEnd": 3, "color": ink["bar"]},
         "encoding": {"x": x, "description": {"field": "said", "type": "nominal"}},
@@ -25,21 +36,34 @@ def bars_spec(values: Mapping[str, float], title: str, *, dark: bool = False, sh
     return _chart(rows, [bar, _said(x, 6, ink)], title)
 
 
-def latency_spec(values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False) -> Spec:
+def latency_spec(
+    values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False
+) -> Spec:
     """Returns a chart with a line from p50 to p95 for each (name, p50, p95) in seconds."""
     ink = _DARK if dark else _LIGHT
-    rows = [{"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values]
+    rows = [
+        {"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values
+    ]
     most = max((p95 for _, _, p95 in values), default=1.0)
     scale: Spec = {"domain": [0, most * 1.15], "nice": False}
 
     def x(field: str) -> Spec:
-        return {"field": field, "type": "quantitative", "title": "seconds", "scale": scale, "axis": {"tickCount": 5}}
+        return {
+            "field": field,
+            "type": "quantitative",
+            "title": "seconds",
+            "scale": scale,
+            "axis": {"tickCount": 5},
+        }
 
     line: Spec = {
         "mark": {"type": "rule", "strokeWidth": 3, "opacity": 0.5, "color": ink["ink"]},
         "encoding": {"x": x("p50"), "x2": {"field": "p95"}},
     }
-    colour = {"scale": {"domain": ["p50", "p95"], "range": [ink["bar"], ink["late"]]}, "legend": {"orient": "top", "title": None}}
+    colour = {
+        "scale": {"domain": ["p50", "p95"], "range": [ink["bar"], ink["late"]]},
+        "legend": {"orient": "top", "title": None},
+    }
     dots = [
         {
             "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},

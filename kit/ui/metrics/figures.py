@@ -11,7 +11,16 @@ from kit.ui.shared.waterfall import took
 from kit.ui.shared.wording import label
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
-Group = Literal["Routing", "Latency", "Sub-agents", "Failures", "Whose data", "Progress", "Spending", "Judged by labels"]
+Group = Literal[
+    "Routing",
+    "Latency",
+    "Sub-agents",
+    "Failures",
+    "Whose data",
+    "Progress",
+    "Spending",
+    "Judged by labels",
+]
 GROUPS: tuple[Group, ...] = get_args(Group)
 
 
@@ -50,7 +59,11 @@ def lines(summary: Metrics) -> tuple[Line, ...]:
     return tuple(
         Line(
             figure=f,
-            values=tuple((of, read(value, f.unit)) for of, value in _once(values.get(f.metric, ())) if value is not None),
+            values=tuple(
+                (of, read(value, f.unit))
+                for of, value in _once(values.get(f.metric, ()))
+                if value is not None
+            ),
         )
         for f in FIGURES
     )
@@ -59,7 +72,9 @@ def lines(summary: Metrics) -> tuple[Line, ...]:
 def _once(values: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
     alone = {of.removesuffix(", nobody asked") for of, _ in values if of.endswith(", nobody asked")}
-    return ((of, value) for of, value in values if of.removesuffix(", sub-agents asked") in (of, *alone))
+    return (
+        (of, value) for of, value in values if of.removesuffix(", sub-agents asked") in (of, *alone)
+    )
 
 
 def read(value: Any, unit: Unit) -> str:

@@ -28,7 +28,11 @@ WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "
 """Words -> seconds back from now; None: everything stored."""
 ALERTS = 20
 """Alerts that are listed, the newest first."""
-_AXES = {"invocation": "A sub-agent failed", "data": "Data failed", "partial": "Some of several failed"}
+_AXES = {
+    "invocation": "A sub-agent failed",
+    "data": "Data failed",
+    "partial": "Some of several failed",
+}
 
 
 @with_host
@@ -36,7 +40,9 @@ def page(host: Host, _: DeltaGenerator) -> None:
     """Draws the page."""
     store, who = host.kit.store, visitor(host)
     st.markdown("## Metrics")
-    window = st.segmented_control("Time window", list(WINDOWS), default="All time", key="m-window", required=True)
+    window = st.segmented_control(
+        "Time window", list(WINDOWS), default="All time", key="m-window", required=True
+    )
     back = WINDOWS[window]
     now = time.time()
     since = now - back if back is not None else None
@@ -46,7 +52,9 @@ def page(host: Host, _: DeltaGenerator) -> None:
         return
     _alert(tally.mismatches, now, who)
     summary = metrics(store, since, who.tenant_id, _labels(), tally)
-    st.caption(f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+    st.caption(
+        f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank."
+    )
     _groups(summary)
 
 
@@ -54,17 +62,24 @@ def _nothing(who: Principal, *, ever: bool) -> None:
     if not ever:
         st.info("No turn ended in this window. Choose a longer one.", icon=":material/schedule:")
         return
-    st.markdown(f"Every turn that ends is measured here. {who.tenant_id} has none yet: ask something in the chat first.")
+    st.markdown(
+        f"Every turn that ends is measured here. {who.tenant_id} has none yet: ask something in the chat first."
+    )
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
 
 
 def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
     firing, every = alerts(mismatches, now=now), alerts(mismatches)
     if not every:
-        st.success("No alert. No reply for another principal came in.", icon=":material/verified_user:")
+        st.success(
+            "No alert. No reply for another principal came in.", icon=":material/verified_user:"
+        )
         return
     count = sum(alert.count for alert in every)
-    sentence = f"{_replies(count)} for another principal, blocked before any model saw {'it' if count == 1 else 'them'}."
+    sentence = (
+        f"{_replies(count)} for another principal, blocked before any model saw "
+        f"{'it' if count == 1 else 'them'}."
+    )
     if firing:
         now_words = f"**Alert now.** In the last five minutes: {_replies(firing[-1].count)}. In all: {sentence}"
         st.error(now_words, icon=":material/gpp_maybe:")
@@ -76,10 +91,18 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
             st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
         for alert in every[: -ALERTS - 1 : -1]:
             when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
-            st.markdown(f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}")
+            st.markdown(
+                f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}"
+            )
             for turn_id in alert.turn_ids:
                 if turn_id in own:
-                    draw_link(st.empty(), "traces", f"Trace {turn_id}", ":material/account_tree:", turn=turn_id)
+                    draw_link(
+                        st.empty(),
+                        "traces",
+                        f"Trace {turn_id}",
+                        ":material/account_tree:",
+                        turn=turn_id,
+                    )
 
 
 def _replies(count: int) -> str:
@@ -100,10 +123,18 @@ def _labels() -> Sequence[Label]:
 
 
 def _groups(summary: Metrics) -> None:
-    groups: dict[Group, list[Line]] = {group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS}
+    groups: dict[Group, list[Line]] = {
+        group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS
+    }
     with _draw_group("Routing", groups):
-        _bars({f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()}, "Turns by calls in them")
-        _bars({many(size, "sub-agent"): count for size, count in summary.fan_outs.items()}, "Turns by sub-agents that ran")
+        _bars(
+            {f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()},
+            "Turns by calls in them",
+        )
+        _bars(
+            {many(size, "sub-agent"): count for size, count in summary.fan_outs.items()},
+            "Turns by sub-agents that ran",
+        )
     st.markdown("### Latency")
     st.html(_lines_html(groups["Latency"]))
     _published(summary)
@@ -121,7 +152,11 @@ def _groups(summary: Metrics) -> None:
     st.html(_lines_html(groups["Spending"]))
     st.markdown("### Judged by labels")
     st.html(_lines_html(groups["Judged by labels"], empty="needs labels"))
-    st.file_uploader("Labels, a line of JSON for each turn (docs/metrics.md says which fields)", type=["jsonl"], key="m-labels")
+    st.file_uploader(
+        "Labels, a line of JSON for each turn (docs/metrics.md says which fields)",
+        type=["jsonl"],
+        key="m-labels",
+    )
 
 
 def _published(summary: Metrics) -> None:
@@ -129,7 +164,12 @@ def _published(summary: Metrics) -> None:
     from kit.bench.latency_baseline import latency_baselines
 
     rows = (
-        row_html(baseline.says, escape(baseline.of), escape(baseline.sample), _ours(baseline.ours(summary.latencies)))
+        row_html(
+            baseline.says,
+            escape(baseline.of),
+            escape(baseline.sample),
+            _ours(baseline.ours(summary.latencies)),
+        )
         for baseline in latency_baselines()
     )
     head = ("Published", "From", "What would settle it", "Here, p50")
@@ -138,7 +178,10 @@ def _published(summary: Metrics) -> None:
 
 
 def _ours(spreads: Sequence[tuple[str, Spread]]) -> str:
-    return escape(", ".join(f"{pattern} {took(one.p50)} of {one.count}" for pattern, one in spreads) or "none yet")
+    return escape(
+        ", ".join(f"{pattern} {took(one.p50)} of {one.count}" for pattern, one in spreads)
+        or "none yet"
+    )
 
 
 def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenerator:
@@ -150,7 +193,9 @@ def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenera
 
 
 def _bars(values: dict[str, int] | dict[str, float], title: str, *, share: bool = False) -> None:
-    description = ", ".join(f"{name}: {value:.0%}" if share else f"{name}: {value}" for name, value in values.items())
+    description = ", ".join(
+        f"{name}: {value:.0%}" if share else f"{name}: {value}" for name, value in values.items()
+    )
     spec = bars_spec(values, title, dark=st.context.theme.type == "dark", share=share)
     st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
 
@@ -167,13 +212,24 @@ def _agents(summary: Metrics) -> None:
         st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
     head, rows = agents_table(summary)
     means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
-    table = table_html("Sub-agents", (row_html(name, *map(escape, cells)) for name, *cells in rows), head) if rows else ""
-    st.html(f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>')
+    table = (
+        table_html(
+            "Sub-agents", (row_html(name, *map(escape, cells)) for name, *cells in rows), head
+        )
+        if rows
+        else ""
+    )
+    st.html(
+        f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>'
+    )
 
 
 def _meaning(figure: Figure) -> str:
     name = escape(figure.metric)
-    return f'<div title="{name}" data-metric="{name}"><dt>{escape(figure.label)}</dt><dd>{escape(figure.means)}</dd></div>'
+    return (
+        f'<div title="{name}" '
+        f'data-metric="{name}"><dt>{escape(figure.label)}</dt><dd>{escape(figure.means)}</dd></div>'
+    )
 
 
 def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:

@@ -53,7 +53,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
         _one(host, who, plan)
         return
     if plan_id:
-        top.warning("There is no such plan of yours. Choose one below, or ask for one in the chat.", icon=":material/search_off:")
+        top.warning(
+            "There is no such plan of yours. Choose one below, or ask for one in the chat.",
+            icon=":material/search_off:",
+        )
     _list(host, who)
 
 
@@ -77,7 +80,9 @@ def _list(host: Host, who: Principal) -> None:
     st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
     with st.expander("How plans do", icon=":material/monitor_heart:"):
         st.html(health_html(plan_health(plans, _events(host, who))))
-        st.caption(f"Over these plans and the newest events of {literal(who.tenant_id)}; shares with intervals at 95 %.")
+        st.caption(
+            f"Over these plans and the newest events of {literal(who.tenant_id)}; shares with intervals at 95 %."
+        )
 
 
 def _nothing(host: Host) -> None:
@@ -86,7 +91,9 @@ def _nothing(host: Host) -> None:
         st.markdown(f"The deck {name} has no planner, so its turns are not run as plans.")
         st.markdown("The deck outlets has one: start the app with `KIT_DECK=cards/outlets`.")
         return
-    st.markdown("A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask.")
+    st.markdown(
+        "A message can be run as a plan: choose the pattern “Plan execute” in the chat's scenario, and ask."
+    )
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:", pattern=PLAN_EXECUTE.name)
 
 
@@ -158,9 +165,17 @@ def _buttons(host: Host, who: Principal, plan: Plan, now: float) -> None:
         return
     if state_of(plan, now) == IDLE:
         go_on = partial(_resume, host, who, plan.plan_id)
-        st.button("Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary")
+        st.button(
+            "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
+        )
     elif plan.lease_owner and host.runs(plan.lease_owner):
-        st.button("Stop", icon=":material/stop_circle:", key="plan-stop", on_click=host.cancel, args=(plan.lease_owner,))
+        st.button(
+            "Stop",
+            icon=":material/stop_circle:",
+            key="plan-stop",
+            on_click=host.cancel,
+            args=(plan.lease_owner,),
+        )
     else:
         st.caption("At work in another process")
 
@@ -174,8 +189,15 @@ def _resume(host: Host, who: Principal, plan_id: str) -> None:
 
 def _values(host: Host, who: Principal, plan: Plan) -> dict[int, Any]:
     """Returns step -> its output, of the steps that are done."""
-    keys = {step.step_index: step.memory_key for step in plan.steps if step.status == "complete" and step.memory_key}
-    memories = {index: host.documents(lambda stores, key=key: stores.memory.read(who, key)) for index, key in keys.items()}
+    keys = {
+        step.step_index: step.memory_key
+        for step in plan.steps
+        if step.status == "complete" and step.memory_key
+    }
+    memories = {
+        index: host.documents(lambda stores, key=key: stores.memory.read(who, key))
+        for index, key in keys.items()
+    }
     return {index: memory.value for index, memory in memories.items() if memory is not None}
 
 

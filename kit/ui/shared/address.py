@@ -4,7 +4,18 @@ import uuid
 
 import streamlit as st
 
-PARTS = ("session", "tenant", "user", "fault", "cap", "pattern", "model", "detail", "tour", "present")
+PARTS = (
+    "session",
+    "tenant",
+    "user",
+    "fault",
+    "cap",
+    "pattern",
+    "model",
+    "detail",
+    "tour",
+    "present",
+)
 """Parts of the address that belong to all pages."""
 
 

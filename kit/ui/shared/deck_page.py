@@ -12,14 +12,22 @@ from kit.tools.loading import load_reference
 
 
 def load_people(deck: Deck, settings: Settings) -> Mapping[Principal, Person]:
-    """Returns whom the page can ask as. Raises CodeError for a reference to something else, and what its function raises."""
+    """Returns whom the page can ask as. Raises CodeError for a reference to something else, and
+    what its function raises."""
     people: Iterable[Person] | str = deck.settings.page.people
     if isinstance(people, str):
         listing = load_reference(people, deck.tools.folder)
         if not callable(listing):
-            raise CodeError(f"people {people!r} is no function; write one that takes the data folder and the environment")
-        people = cast("Iterable[Person]", listing(settings.data, settings.environment_of(deck.settings.environment)))
-    return {Principal(tenant_id=person.tenant_id, user_id=person.user_id): person for person in people}
+            raise CodeError(
+                f"people {people!r} is no function; write one that takes the data folder and the environment"
+            )
+        people = cast(
+            "Iterable[Person]",
+            listing(settings.data, settings.environment_of(deck.settings.environment)),
+        )
+    return {
+        Principal(tenant_id=person.tenant_id, user_id=person.user_id): person for person in people
+    }
 
 
 def load_renderers(deck: Deck) -> Mapping[str, Renderer]:
@@ -27,5 +35,7 @@ def load_renderers(deck: Deck) -> Mapping[str, Renderer]:
     reference = deck.settings.page.renderers
     renderers = load_reference(reference, deck.tools.folder) if reference else {}
     if not isinstance(renderers, Mapping):
-        raise CodeError(f"renderers {reference!r} is no mapping; write one of component types to functions")
+        raise CodeError(
+            f"renderers {reference!r} is no mapping; write one of component types to functions"
+        )
     return cast("Mapping[str, Renderer]", renderers)

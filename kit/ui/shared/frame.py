@@ -19,36 +19,50 @@ if TYPE_CHECKING:
     from kit.ui.shared.host import Host
 
 STYLE = Path(__file__).with_name("style.css")
-STAGE = "html { font-size: 20px !important; } .stMainBlockContainer, [data-testid=stBottomBlockContainer] { max-width: 1600px; }"
+STAGE = (
+    "html { font-size: 20px !important; } .stMainBlockContainer, "
+    "[data-testid=stBottomBlockContainer] { max-width: 1600px; }"
+)
 DETAIL = 20_000
 """Characters of an error in its place: a deck tells of all its faults at once."""
 
 
 def _key(settings: Settings) -> str:
-    return settings.model_dump_json(exclude={"variables"})  # libraries set some while the app runs: they open no second kit
+    return settings.model_dump_json(
+        exclude={"variables"}
+    )  # libraries set some while the app runs: they open no second kit
 
 
-@st.cache_resource(show_spinner=False, hash_funcs={Settings: _key}, on_release=lambda host: host.close())
+@st.cache_resource(
+    show_spinner=False, hash_funcs={Settings: _key}, on_release=lambda host: host.close()
+)
 def open_host(settings: Settings) -> "Host":
     """Returns the process' one host for these settings."""
-    from kit.ui.shared.host import Host  # brings the whole kit: the first screen does not wait for it
+    from kit.ui.shared.host import (
+        Host,
+    )  # brings the whole kit: the first screen does not wait for it
 
     return Host(settings)
 
 
 @st.cache_resource(show_spinner=False)
 def freeze_modules(modules: int) -> None:
-    """Takes all objects there are out of garbage collection, once for each number of modules loaded.
+    """Takes all objects there are out of garbage collection, once for each number of modules
+    loaded.
 
-    Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it, while every other thread waits.
+    Streamlit makes a full round after every run of a page: 0.15 s of a core with the kit in it,
+    while every other thread waits.
     """
     gc.freeze()
 
 
 def draw_style() -> None:
-    """Draws what every page begins with: its style, and the colour scheme of the whole document, menus and dialogs too."""
+    """Draws what every page begins with: its style, and the colour scheme of the whole document,
+    menus and dialogs too."""
     scheme = f":root {{ color-scheme: {st.context.theme.type or 'light dark'} }}"
-    st.html(f"<style>{scheme}\n{STYLE.read_text()}{STAGE if address.read('present') else ''}</style>")
+    st.html(
+        f"<style>{scheme}\n{STYLE.read_text()}{STAGE if address.read('present') else ''}</style>"
+    )
 
 
 def visitor(host: "Host") -> Principal:
@@ -57,7 +71,10 @@ def visitor(host: "Host") -> Principal:
     The address may name one of the deck's people; else it is the settings' own.
     """
     own = host.kit.session("").principal
-    person = Principal(tenant_id=address.read("tenant") or own.tenant_id, user_id=address.read("user") or own.user_id)
+    person = Principal(
+        tenant_id=address.read("tenant") or own.tenant_id,
+        user_id=address.read("user") or own.user_id,
+    )
     return person if person in host.people else own
 
 
@@ -65,7 +82,9 @@ def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: 
     """Draws a link to another page of the app, for the same visitor; nothing where a page is served by itself."""
     target = st.session_state.get("pages", {}).get(page)
     if target is not None:
-        place.page_link(target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()})
+        place.page_link(
+            target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()}
+        )
 
 
 def open_page(page: str, **query: str) -> None:
@@ -88,7 +107,8 @@ def report_errors(place: DeltaGenerator) -> Generator[None]:
 
 
 def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], None]:
-    """Returns a page that `draw` draws from the process' host; the place at its top also says why it could not be drawn."""
+    """Returns a page that `draw` draws from the process' host; the place at its top also says why
+    it could not be drawn."""
 
     def page() -> None:
         top = st.empty()

@@ -54,7 +54,9 @@ class Host:
         self._loop = asyncio.new_event_loop()
         self._closing = asyncio.Event()
         opening: Future[Kit] = Future()
-        self._thread = threading.Thread(target=self._run, args=(settings, opening), name="kit loop", daemon=True)
+        self._thread = threading.Thread(
+            target=self._run, args=(settings, opening), name="kit loop", daemon=True
+        )
         self._thread.start()
         self.kit = opening.result()
         self._kits: dict[str, Kit] = {}
@@ -67,7 +69,8 @@ class Host:
             self._thread.join(timeout=10)
 
     def on(self, model: str | None) -> Kit:
-        """Returns the kit with every agent on one model; as it was opened when none is named. Raises UnknownId or BindError."""
+        """Returns the kit with every agent on one model; as it was opened when none is named.
+        Raises UnknownId or BindError."""
         if not model:
             return self.kit
         with self._lock:
@@ -76,7 +79,8 @@ class Host:
             return self._kits[model]
 
     def session(self, session_id: str, who: Principal | None = None) -> Session | None:
-        """Returns the session of that id, new or stored, for `who` or the settings' own; None when it is somebody else's."""
+        """Returns the session of that id, new or stored, for `who` or the settings' own; None when
+        it is somebody else's."""
         own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
         if own.principal in self.people and own.principal != self.kit.session("").principal:
             own = own.model_copy(update={"location": self.people[own.principal].location})
@@ -116,15 +120,25 @@ class Host:
     def fork(self, turn: TurnRecord, at: str, **changes: str | None) -> str:
         """Forks a turn and returns the id of the new one; the changes, and what it raises, are those of `fork_turn`."""
         past = self.kit.recall_before(turn)
-        fork = partial(fork_turn, self.kit, past.session.principal, turn.id, at, past=past, **changes)
+        fork = partial(
+            fork_turn, self.kit, past.session.principal, turn.id, at, past=past, **changes
+        )
         starting = self._start(fork, past.session, turn.message, ())
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
         who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
-        session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
-        starting = self._start(partial(self.kit.resume, turn.id, answers, who=who), session, turn.message, (), turn.started_at)
+        session = self.kit.store.session(turn.session_id) or Session(
+            id=turn.session_id, principal=who
+        )
+        starting = self._start(
+            partial(self.kit.resume, turn.id, answers, who=who),
+            session,
+            turn.message,
+            (),
+            turn.started_at,
+        )
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def resume_plan(self, plan_id: str, who: Principal) -> None:
@@ -132,8 +146,12 @@ class Host:
         turn = self.kit.store.turn(plan_id.removeprefix(PLAN))
         if turn is None:
             raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
-        session = self.kit.store.session(turn.session_id) or Session(id=turn.session_id, principal=who)
-        starting = self._start(partial(self.kit.resume, plan_id, who=who), session, turn.message, ())
+        session = self.kit.store.session(turn.session_id) or Session(
+            id=turn.session_id, principal=who
+        )
+        starting = self._start(
+            partial(self.kit.resume, plan_id, who=who), session, turn.message, ()
+        )
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def documents(self, ask: Callable[[Documents], Awaitable[T]]) -> T:
@@ -156,7 +174,9 @@ class Host:
         """
         live = self._live.get(turn_id)
         if live is None:
-            visible = [event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL]
+            visible = [
+                event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL
+            ]
             return Batch(tuple(visible[from_seq:]), done=True)
         return live.batch(from_seq, timeout)
 
@@ -172,28 +192,43 @@ class Host:
         A turn that nobody finished and this process does not run is `interrupted`.
         """
         own, turns = self._turns(session, limit)
-        views = [live.view() for live in own.values()] + [self._restored(turn, limit) for turn in turns if turn.id not in own]
+        views = [live.view() for live in own.values()] + [
+            self._restored(turn, limit) for turn in turns if turn.id not in own
+        ]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def view(self, turn_id: str, who: Principal) -> TurnView | None:
-        """Returns a turn as it stands now, of this process or stored; None when there is none of that id, or it is another's."""
+        """Returns a turn as it stands now, of this process or stored; None when there is none of
+        that id, or it is another's."""
         if (live := self._live.get(turn_id)) is not None:
             return live.view() if live.session.principal == who else None
         turn = self.kit.store.turn(turn_id)
-        return self._restored(turn) if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id) else None
+        return (
+            self._restored(turn)
+            if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id)
+            else None
+        )
 
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
         own, turns = self._turns(session, limit=1)
-        times = [(turn.started_at, turn.id) for turn in turns] + [(live.asked_at, turn_id) for turn_id, live in own.items()]
+        times = [(turn.started_at, turn.id) for turn in turns] + [
+            (live.asked_at, turn_id) for turn_id, live in own.items()
+        ]
         return max(times, default=(0.0, ""))[1]
 
-    def _turns(self, session: Session, limit: int) -> tuple[dict[str, LiveTurn], Sequence[TurnRecord]]:
+    def _turns(
+        self, session: Session, limit: int
+    ) -> tuple[dict[str, LiveTurn], Sequence[TurnRecord]]:
         who = session.principal
-        turns = self.kit.store.turns(session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit)
+        turns = self.kit.store.turns(
+            session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit
+        )
         with self._lock:
             live = {
-                key: turn for key, turn in self._live.items() if (turn.session.id, turn.session.principal) == (session.id, who)
+                key: turn
+                for key, turn in self._live.items()
+                if (turn.session.id, turn.session.principal) == (session.id, who)
             }
             return live, turns
 
@@ -201,7 +236,10 @@ class Host:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
             view = self._restored_views.pop(turn.id, None)
-        if view is None or (view.status, view.seconds) != (turn.status, turn.seconds):  # it may have gone on since
+        if view is None or (view.status, view.seconds) != (
+            turn.status,
+            turn.seconds,
+        ):  # it may have gone on since
             view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
             return interrupt(view)
@@ -224,7 +262,10 @@ class Host:
 
     async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         async with open_kit(settings, faults=True) as kit:
-            self.people, self.renderers = load_people(kit.deck, kit.settings), load_renderers(kit.deck)
+            self.people, self.renderers = (
+                load_people(kit.deck, kit.settings),
+                load_renderers(kit.deck),
+            )
             opening.set_result(kit)
             await self._closing.wait()
             for live in self._live.values():
@@ -232,7 +273,12 @@ class Host:
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
     async def _start(
-        self, ask: Callable[[], Turn], session: Session, message: str, images: Sequence[Picture], asked_at: float | None = None
+        self,
+        ask: Callable[[], Turn],
+        session: Session,
+        message: str,
+        images: Sequence[Picture],
+        asked_at: float | None = None,
     ) -> str:
         asked_at = asked_at or time.time()
         turn = ask()

@@ -36,14 +36,21 @@ class LiveTurn:
     def view(self) -> TurnView:
         """Returns the turn as far as it has come."""
         over = self.done.is_set()
-        view = TurnView(turn_id=self.turn.id, session_id=self.session.id, question=self.message, started_at=self.asked_at)
+        view = TurnView(
+            turn_id=self.turn.id,
+            session_id=self.session.id,
+            question=self.message,
+            started_at=self.asked_at,
+        )
         view = advance(view, tuple(self.events))
         return interrupt(view) if over and view.running else view
 
     def batch(self, from_seq: int, timeout: float) -> Batch:
         """Waits up to `timeout` seconds for events from `from_seq` on, and returns them; none when there were none."""
         with self.change:
-            if self.change.wait_for(lambda: self.done.is_set() or len(self.events) > from_seq, timeout):
+            if self.change.wait_for(
+                lambda: self.done.is_set() or len(self.events) > from_seq, timeout
+            ):
                 self.change.wait_for(self.done.is_set, GATHER)
             return Batch(tuple(self.events[from_seq:]), self.done.is_set())
 

@@ -11,7 +11,8 @@ from kit.wire import Kit
 
 
 def missing_variable(spec: ModelSpec, settings: Settings) -> str:
-    """Returns the variable that has to be set, or the line to be run, before a model can be used; empty when it can be."""
+    """Returns the variable that has to be set, or the line to be run, before a model can be used;
+    empty when it can be."""
     if spec.provider in ("offline", "simulated"):
         return ""
     if spec.is_self_contained:
@@ -26,12 +27,18 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
 def usable_models(kit: Kit) -> list[str]:
     """Returns the keys of the models that can be used here, the kit's own first."""
     own = kit.team.orchestrator.model.spec.key
-    others = (key for key, spec in kit.deck.models.items() if not missing_variable(spec, kit.settings))
+    others = (
+        key for key, spec in kit.deck.models.items() if not missing_variable(spec, kit.settings)
+    )
     return list(dict.fromkeys([own, *others]))
 
 
 def draw_missing(models: Mapping[str, str]) -> None:
-    """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a model that can be used."""
+    """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a
+    model that can be used."""
     for variable in sorted(set(models.values()) - {""}):
-        verb, keys = "run" if " " in variable else "set", (key for key, name in models.items() if name == variable)
+        verb, keys = (
+            "run" if " " in variable else "set",
+            (key for key, name in models.items() if name == variable),
+        )
         st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")

@@ -7,24 +7,36 @@ import streamlit as st
 
 
 def draw_list(
-    title: str, part: str, options: Sequence[str], current: str, words: Callable[[str], str] = str, width: int = 340
+    title: str,
+    part: str,
+    options: Sequence[str],
+    current: str,
+    words: Callable[[str], str] = str,
+    width: int = 340,
 ) -> None:
     """Draws a list of `options` that shows the `current` one and writes another choice into a part of the address."""
     key = f"{part}-{current}"  # a new key for each choice: the list always shows what the address says
 
     def choose() -> None:
-        if st.session_state[key] != current:  # Streamlit also calls this for a list that was interrupted by a click
+        if (
+            st.session_state[key] != current
+        ):  # Streamlit also calls this for a list that was interrupted by a click
             st.query_params[part] = st.session_state[key]
 
     index = options.index(current)
-    st.selectbox(title, options, index=index, format_func=words, key=key, on_change=choose, width=width)
+    st.selectbox(
+        title, options, index=index, format_func=words, key=key, on_change=choose, width=width
+    )
 
 
 def draw_chart(spec: dict[str, Any], key: str, part: str, field: str, alt: str) -> None:
-    """Draws a Vega-Lite chart; a click that sets its `picked` writes the `field` of that row into a part of the address."""
+    """Draws a Vega-Lite chart; a click that sets its `picked` writes the `field` of that row into a
+    part of the address."""
 
     def choose() -> None:
         if rows := st.session_state[key].selection.get("picked"):
             st.query_params[part] = rows[0][field]
 
-    st.vega_lite_chart(spec, width="stretch", key=key, on_select=choose, selection_mode="picked", alt=alt)
+    st.vega_lite_chart(
+        spec, width="stretch", key=key, on_select=choose, selection_mode="picked", alt=alt
+    )

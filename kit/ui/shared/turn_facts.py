@@ -24,7 +24,10 @@ _GUARDS: dict[GuardAction, str] = {
 }
 _BY: dict[tuple[str, GuardAction], str] = {
     ("duplicate", "dropped"): "Made the same request to {agent} only once",
-    ("overlap", "dropped"): "Left out {agent}: the other calls cover the message, and it speaks of nothing in it",
+    (
+        "overlap",
+        "dropped",
+    ): "Left out {agent}: the other calls cover the message, and it speaks of nothing in it",
     ("one_at_a_time", "dropped"): "Let {agent} wait: one sub-agent at a time",
     ("no_return", "dropped"): "Did not hand back to {agent}",
     ("echo", "rerouted"): "Sent the short reply to {agent}, whose question it answers",
@@ -42,7 +45,13 @@ _ACKNOWLEDGEMENTS = {
 }
 DIRECT, EARLY = "nobody: answered directly", "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
-_BADGES: dict[Tone, str] = {"good": "green", "bad": "red", "warn": "orange", "busy": "blue", "": "gray"}
+_BADGES: dict[Tone, str] = {
+    "good": "green",
+    "bad": "red",
+    "warn": "orange",
+    "busy": "blue",
+    "": "gray",
+}
 
 
 class Tag(Value):
@@ -83,7 +92,10 @@ def _line_html(fact: Fact) -> str:
     tags = "".join(tag_html(tag.text, tag.tone, tag.why) for tag in fact.tags)
     text = f"<span>{escape(fact.text)}</span>" if fact.text else ""
     html = tags + text + "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
-    return f'<div data-fact="{fact.name}" data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
+    return (
+        f'<div data-fact="{fact.name}" '
+        f'data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
+    )
 
 
 def fault_words(fault: str) -> str:
@@ -96,9 +108,16 @@ def fault_words(fault: str) -> str:
 
 def fault_lines(view: TurnView) -> tuple[str, ...]:
     """Returns a turn's faults in plain words, and says of one that could not happen that it did not."""
-    agents = {event.body.agent for event in view.events if isinstance(event.body, AgentStarted | ModelStarted)}
+    agents = {
+        event.body.agent
+        for event in view.events
+        if isinstance(event.body, AgentStarted | ModelStarted)
+    }
     known = bool(agents) and not view.running
-    return tuple(fault_words(text) + (UNMET if known and _absent(text, agents) else "") for text in view.faults)
+    return tuple(
+        fault_words(text) + (UNMET if known and _absent(text, agents) else "")
+        for text in view.faults
+    )
 
 
 def _absent(fault: str, agents: set[str]) -> bool:
@@ -113,7 +132,10 @@ def headline(view: TurnView) -> Tag:
     if view.running:
         return Tag(text="Working", tone="busy")
     failed = view.status in ("failed", "deadline") or (view.partial and not view.answered)
-    return Tag(text=view.headline, tone="bad" if failed else "good" if view.status == "ok" and not view.partial else "warn")
+    return Tag(
+        text=view.headline,
+        tone="bad" if failed else "good" if view.status == "ok" and not view.partial else "warn",
+    )
 
 
 def headline_badge(view: TurnView) -> str:
@@ -123,15 +145,24 @@ def headline_badge(view: TurnView) -> str:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    agents = tuple(Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.parts)
-    left_out = tuple(Tag(text=name, why="left out: over the limit") for name in map(label, view.left_out))
-    left_out += tuple(Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked)
+    agents = tuple(
+        Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.parts
+    )
+    left_out = tuple(
+        Tag(text=name, why="left out: over the limit") for name in map(label, view.left_out)
+    )
     left_out += tuple(
-        Tag(text=name, tone="warn", why="the message has more parts than calls were made") for name in view.lost.names
+        Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked
+    )
+    left_out += tuple(
+        Tag(text=name, tone="warn", why="the message has more parts than calls were made")
+        for name in view.lost.names
     )
     if agents or left_out:
         ids = ",".join(dict.fromkeys(step.agent for step in view.parts))
-        yield Fact(name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids)
+        yield Fact(
+            name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids
+        )
     elif not view.running:
         yield Fact(name="agents", label="Asked", text=DIRECT if view.status == "ok" else EARLY)
     yield from _routing_facts(view)
@@ -152,8 +183,18 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
     if routing is None or not view.cap_words:
         return
     intents, calls = routing.reported_intents, routing.intent_count
-    yield Fact(name="intents", label="Intents", text=f"{intents} seen, {view.call_words}", value=f"{intents}/{calls}")
-    yield Fact(name="cap", label="Limit", text=view.cap_words, value=f"{routing.cap_behavior} {routing.cap}")
+    yield Fact(
+        name="intents",
+        label="Intents",
+        text=f"{intents} seen, {view.call_words}",
+        value=f"{intents}/{calls}",
+    )
+    yield Fact(
+        name="cap",
+        label="Limit",
+        text=view.cap_words,
+        value=f"{routing.cap_behavior} {routing.cap}",
+    )
 
 
 def _data_facts(view: TurnView) -> Iterator[Fact]:
@@ -166,24 +207,44 @@ def _data_facts(view: TurnView) -> Iterator[Fact]:
             yield Fact(name="principal", label="Data of", text=who, tags=(tag,))
         return
     foreign = sum(not reply.principal_verified for reply in replies)
-    tags = [Tag(text=f"{len(replies) - foreign} verified", tone="good")] if foreign < len(replies) else []
-    tags += [Tag(text=f"{foreign} blocked", tone="bad", why="a reply was not proven to be this person's")] if foreign else []
+    tags = (
+        [Tag(text=f"{len(replies) - foreign} verified", tone="good")]
+        if foreign < len(replies)
+        else []
+    )
+    tags += (
+        [
+            Tag(
+                text=f"{foreign} blocked",
+                tone="bad",
+                why="a reply was not proven to be this person's",
+            )
+        ]
+        if foreign
+        else []
+    )
     yield Fact(name="principal", label="Data of", text=who, tags=tuple(tags))
 
 
 def _guard_facts(view: TurnView) -> Iterator[Fact]:
     if acts := view.bodies(GuardActed):
-        yield Fact(name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts)))
+        yield Fact(
+            name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts))
+        )
     elif not view.running:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
     if acknowledgements := view.bodies(Acknowledged):
-        yield Fact(name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path])
+        yield Fact(
+            name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path]
+        )
     elif view.status == "ok" and not view.lost.count:
         yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
 
 
 def _act(act: GuardActed) -> str:
-    return _BY.get((act.guard, act.action), _GUARDS[act.action]).format(agent=label(act.agent).lower())
+    return _BY.get((act.guard, act.action), _GUARDS[act.action]).format(
+        agent=label(act.agent).lower()
+    )
 
 
 def _cost_facts(view: TurnView) -> Iterator[Fact]:
@@ -191,11 +252,21 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
         first = f", first words after {view.ttft:.2f} s" if view.ttft is not None else ""
         yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
     if count := view.usage:
-        yield Fact(name="tokens", label="Tokens", text=f"{count.input_tokens:,} in, {count.output_tokens:,} out", full=True)
+        yield Fact(
+            name="tokens",
+            label="Tokens",
+            text=f"{count.input_tokens:,} in, {count.output_tokens:,} out",
+            full=True,
+        )
         cost = view.cost_words if count.cost is not None else "price not known"
         yield Fact(name="cost", label="Cost", text=cost)
     if view.pattern:
-        yield Fact(name="pattern", label="Pattern", text=f"{view.pattern}, {model_words(view.model)}", full=True)
+        yield Fact(
+            name="pattern",
+            label="Pattern",
+            text=f"{view.pattern}, {model_words(view.model)}",
+            full=True,
+        )
 
 
 def model_words(key: str) -> str:

@@ -3,7 +3,14 @@
 from collections.abc import Iterable
 from itertools import chain
 
-from kit.core.bodies.call import AgentEnded, AgentStarted, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.call import (
+    AgentEnded,
+    AgentStarted,
+    ModelEnded,
+    ModelStarted,
+    ToolEnded,
+    ToolStarted,
+)
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, TurnStarted, TurnUsage
@@ -23,7 +30,9 @@ def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
     if not batch:
         return view
     fields: dict[str, object] = {"events": view.events + batch}
-    if any(isinstance(event.body, Text | TextReplaced) for event in batch):  # once, and not at each look: it reads them all
+    if any(
+        isinstance(event.body, Text | TextReplaced) for event in batch
+    ):  # once, and not at each look: it reads them all
         fields["transcript"] = transcript(view.events + batch)
     return view.model_copy(update=fields)
 
@@ -62,7 +71,12 @@ def _apply(view: TurnView, event: Event) -> TurnView:
                 "question": begun.message,
                 "started_at": begun.started_at,
             }
-            fields |= {"principal": begun.principal, "pattern": begun.pattern, "model": begun.model, "faults": begun.faults}
+            fields |= {
+                "principal": begun.principal,
+                "pattern": begun.pattern,
+                "model": begun.model,
+                "faults": begun.faults,
+            }
         case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
             return view  # a member of a race or the like: its asker's step stands for it
         case AgentStarted(agent=agent, query=query):
@@ -70,9 +84,18 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             fields = {"steps": (*view.steps, step)}
         case StatusLine() | ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
             said = isinstance(act, StatusLine)
-            fields = {"steps": _with_line(view.steps, event, act.agent, act.text) if said else _with_act(view.steps, event, act)}
+            fields = {
+                "steps": _with_line(view.steps, event, act.agent, act.text)
+                if said
+                else _with_act(view.steps, event, act)
+            }
         case AgentEnded(outcome=outcome):
-            fields = {"steps": tuple(_end_step(s, outcome, event.at) if s.span_id == event.span_id else s for s in view.steps)}
+            fields = {
+                "steps": tuple(
+                    _end_step(s, outcome, event.at) if s.span_id == event.span_id else s
+                    for s in view.steps
+                )
+            }
         case CallDropped(agent=agent, reason="over_cap"):
             fields = {"left_out": (*view.left_out, agent)}
         case Routing(decision=decision):
@@ -114,7 +137,11 @@ def _with_act(
         return steps
     name = f"{act.tool}()" if isinstance(act, ToolStarted | ToolEnded) else act.model
     if isinstance(act, ModelStarted | ToolStarted):
-        words = f"asks {name}" if isinstance(act, ModelStarted) else f"calls {act.tool}({', '.join(act.args)})"
+        words = (
+            f"asks {name}"
+            if isinstance(act, ModelStarted)
+            else f"calls {act.tool}({', '.join(act.args)})"
+        )
     else:
         words = f"{name} failed" if act.error else f"{name} has answered"
     return _with_entry(steps, target, Entry(at=event.at, text=words))
@@ -128,10 +155,14 @@ def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[St
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
     if isinstance(outcome, Answer):
         note = PARTLY if outcome.reservation else ""
-        return step.model_copy(update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note})
+        return step.model_copy(
+            update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note}
+        )
     state: StepState = "stopped" if outcome.reason in ("cancelled", "paused") else "failed"
     return step.model_copy(update={"state": state, "end": at, "note": REASONS[outcome.reason]})
 
 
 def _stop_step(step: Step, at: float) -> Step:
-    return step.model_copy(update={"state": "stopped", "end": at}) if step.state == "running" else step
+    return (
+        step.model_copy(update={"state": "stopped", "end": at}) if step.state == "running" else step
+    )

@@ -20,7 +20,13 @@ from kit.ui.shared.wording import Tone, dollars, label
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
 Pace = Literal["starting", "active", "quiet", "stalled"]
-TONES: dict[StepState, Tone] = {"running": "busy", "ok": "good", "partial": "warn", "failed": "bad", "stopped": "warn"}
+TONES: dict[StepState, Tone] = {
+    "running": "busy",
+    "ok": "good",
+    "partial": "warn",
+    "failed": "bad",
+    "stopped": "warn",
+}
 _Body = TypeVar("_Body", bound=BaseModel)
 _HEADLINE: dict[TurnStatus, str] = {
     "running": "Working",
@@ -66,7 +72,8 @@ PLANNED = "plan_execute"
 
 
 def ending(status: TurnStatus, *, partial: bool, answered: int = 0, parts: int = 0) -> str:
-    """Returns how a turn stands or ended; `partial`: not every part was answered whole; `answered` of its `parts` were."""
+    """Returns how a turn stands or ended; `partial`: not every part was answered whole; `answered`
+    of its `parts` were."""
     if status != "ok" or not partial:
         return _HEADLINE[status]
     if not answered and parts:
@@ -106,7 +113,13 @@ class Step(Value):
     @property
     def verdict(self) -> str:
         """A word or a clause on how the step went."""
-        words = {"running": "working", "ok": "answered", "partial": "answered in part", "failed": "failed", "stopped": "stopped"}
+        words = {
+            "running": "working",
+            "ok": "answered",
+            "partial": "answered in part",
+            "failed": "failed",
+            "stopped": "stopped",
+        }
         return self.note or words[self.state]
 
     @property
@@ -118,7 +131,15 @@ class Step(Value):
         """Returns how a running step goes; `quiet` and `stalled` in seconds since it last did something."""
         acts = [entry.at for entry in self.entries if not entry.is_status]
         silence = now - max(acts, default=self.start)
-        return "stalled" if silence >= stalled else "quiet" if silence >= quiet else "active" if acts else "starting"
+        return (
+            "stalled"
+            if silence >= stalled
+            else "quiet"
+            if silence >= quiet
+            else "active"
+            if acts
+            else "starting"
+        )
 
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
@@ -127,9 +148,19 @@ class Step(Value):
     @classmethod
     def of(cls, outcome: RoutedOutcome) -> "Step":
         """Returns a step that only its outcome is known of: a part that one agent did for another."""
-        state: StepState = "failed" if outcome.reason else "partial" if outcome.result == "partial" else "ok"
+        state: StepState = (
+            "failed" if outcome.reason else "partial" if outcome.result == "partial" else "ok"
+        )
         note = REASONS[outcome.reason] if outcome.reason else PARTLY if state == "partial" else ""
-        return cls(span_id=outcome.call_id, agent=outcome.agent, query="", start=0.0, end=0.0, state=state, note=note)
+        return cls(
+            span_id=outcome.call_id,
+            agent=outcome.agent,
+            query="",
+            start=0.0,
+            end=0.0,
+            state=state,
+            note=note,
+        )
 
 
 class TurnView(Value):
@@ -191,10 +222,13 @@ class TurnView(Value):
 
     @property
     def parts(self) -> tuple[Step, ...]:
-        """The parts that were taken on, each at its latest try: a step each, or what one agent did in another's place."""
+        """The parts that were taken on, each at its latest try: a step each, or what one agent did
+        in another's place."""
         if self.pattern == PLANNED and self.routing is not None:
             return tuple(map(Step.of, self.routing.outcomes))
-        steps = self.steps or tuple(Step.of(outcome) for outcome in (self.routing.outcomes if self.routing else ()))
+        steps = self.steps or tuple(
+            Step.of(outcome) for outcome in (self.routing.outcomes if self.routing else ())
+        )
         latest = {(step.agent, step.query.casefold().strip()): step for step in steps}
         return tuple(latest.values())
 
@@ -220,11 +254,19 @@ class TurnView(Value):
 
     @property
     def lost(self) -> LeftOut:
-        """Parts beyond the calls that were made, where nobody counts parts; named if no word of the answer is about them."""
-        if self.pattern not in UNCOUNTED or self.status != "ok" or self.routing is None or not self.routing.invoked:
+        """Parts beyond the calls that were made, where nobody counts parts; named if no word of the
+        answer is about them."""
+        if (
+            self.pattern not in UNCOUNTED
+            or self.status != "ok"
+            or self.routing is None
+            or not self.routing.invoked
+        ):
             return NOTHING_LEFT
         pieces = [piece for piece in clauses(self.question, opening=True) if piece.content]
-        calls = len(self.steps) or len({(body.tool, str(body.args)) for body in self.bodies(ToolStarted)})
+        calls = len(self.steps) or len(
+            {(body.tool, str(body.args)) for body in self.bodies(ToolStarted)}
+        )
         count = len(pieces) - calls - self.left_out_count
         answer_words = content_words(f"{self.lead} {self.answer}")
         silent = tuple(piece.text for piece in pieces if not piece.content & answer_words)
@@ -250,9 +292,15 @@ class TurnView(Value):
     @property
     def shortfalls(self) -> tuple[str, ...]:
         """What went wrong, one plain clause for each part."""
-        failed = tuple(f"{step.label}: {step.note}" for step in self.parts if step.note and step.state != "stopped")
+        failed = tuple(
+            f"{step.label}: {step.note}"
+            for step in self.parts
+            if step.note and step.state != "stopped"
+        )
         left_out = (*map(label, self.left_out), *self.unasked)
-        return failed + tuple(f"{name}: left out, too many parts in one message" for name in left_out)
+        return failed + tuple(
+            f"{name}: left out, too many parts in one message" for name in left_out
+        )
 
     @property
     def call_words(self) -> str:
@@ -265,13 +313,20 @@ class TurnView(Value):
 
     @property
     def cap_words(self) -> str:
-        """Whether the turn kept within its limit on sub-agents; empty when nothing was routed, or a plan has other limits."""
-        if self.pattern == PLANNED or self.routing is None or not (self.routing.intent_count or self.routing.rounds):
+        """Whether the turn kept within its limit on sub-agents; empty when nothing was routed, or a
+        plan has other limits."""
+        if (
+            self.pattern == PLANNED
+            or self.routing is None
+            or not (self.routing.intent_count or self.routing.rounds)
+        ):
             return ""
         limit, run, left_out = self.routing.cap, len(self.parts), self.left_out_count
         if self.routing.cap_behavior != "over" or not left_out:
             return f"{self.routing.cap_behavior} the limit of {limit} at once"
-        return f"{run + left_out} asked for, {run} run, {left_out} left out: at most {limit} at once"
+        return (
+            f"{run + left_out} asked for, {run} run, {left_out} left out: at most {limit} at once"
+        )
 
     @property
     def tokens(self) -> int | None:

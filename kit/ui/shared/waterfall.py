@@ -16,10 +16,12 @@ _WIDEST = 190
 
 
 def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:
-    """Returns a Vega-Lite specification, as wide as its place: a page needs no altair, which takes seconds to import.
+    """Returns a Vega-Lite specification, as wide as its place: a page needs no altair, which takes
+    seconds to import.
 
-    Errors are outlined in red and named beside their bar. Every span has its label, however many there are. A click on a bar
-    sets the parameter `picked` to the span's id; the `chosen` one stands out.
+    Errors are outlined in red and named beside their bar. Every span has its label, however many
+    there are. A click on a bar sets the parameter `picked` to the span's id; the `chosen` one
+    stands out.
     """
     data, ink = rows(trace), _ON_DARK if dark else _ON_LIGHT
     highlight = {
@@ -30,11 +32,16 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
     chart = {
         "data": {"values": data},
         "encoding": {"y": _names(data)},
-        "layer": [*([highlight] if chosen else []), *_bars(max((row["ended"] for row in data), default=0.0), ink)],
+        "layer": [
+            *([highlight] if chosen else []),
+            *_bars(max((row["ended"] for row in data), default=0.0), ink),
+        ],
     }
     return {
         "layer": [chart],
-        "params": [{"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}],
+        "params": [
+            {"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}
+        ],
         "height": _ROW * len(data),
         "autosize": {"type": "fit-x", "contains": "padding"},
     }
@@ -45,26 +52,49 @@ def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
     scale = {"domain": [0, max(end, 0.01)], "nice": False}
     bars = {
         "name": "bars",
-        "mark": {"type": "bar", "height": 15, "cornerRadius": 2, "strokeWidth": 2, "cursor": "pointer"},
+        "mark": {
+            "type": "bar",
+            "height": 15,
+            "cornerRadius": 2,
+            "strokeWidth": 2,
+            "cursor": "pointer",
+        },
         "encoding": {
-            "x": {"field": "started", "type": "quantitative", "title": "seconds", "axis": {"tickCount": 6}, "scale": scale},
+            "x": {
+                "field": "started",
+                "type": "quantitative",
+                "title": "seconds",
+                "axis": {"tickCount": 6},
+                "scale": scale,
+            },
             "x2": {"field": "ended"},
             "color": {
                 "field": "kind",
                 "type": "nominal",
                 "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-                "legend": {"orient": "top", "title": None, "columns": 4, "columnPadding": 12, "labelFontSize": 12},
+                "legend": {
+                    "orient": "top",
+                    "title": None,
+                    "columns": 4,
+                    "columnPadding": 12,
+                    "labelFontSize": 12,
+                },
             },
             "stroke": {"condition": failed, "value": "transparent"},
             "tooltip": [{"field": name, "type": "nominal"} for name in _TOOLTIP],
             "description": {"field": "said", "type": "nominal"},
         },
     }
-    text = {"text": {"field": "beside", "type": "nominal"}, "color": {"condition": failed, "value": ink["ink"]}}
+    text = {
+        "text": {"field": "beside", "type": "nominal"},
+        "color": {"condition": failed, "value": ink["ink"]},
+    }
     late, early = f"datum.ended > {0.72 * end}", f"datum.started < {0.3 * end}"
     after = _beside(text, f"!({late})", "ended", "left", 6)
     before = _beside(text, f"{late} && !({early})", "started", "right", -6)
-    within = _beside({**text, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6)
+    within = _beside(
+        {**text, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6
+    )
     return [bars, after, before, within]
 
 
@@ -101,7 +131,8 @@ def _row(place: int, bar: Bar) -> dict[str, Any]:
     return {
         "place": place,
         "id": span.id,
-        "name": ("└" + "─" * (bar.depth - 2) + " " if bar.depth > 1 else "") + name,  # Vega trims spaces
+        "name": ("└" + "─" * (bar.depth - 2) + " " if bar.depth > 1 else "")
+        + name,  # Vega trims spaces
         "span": name,
         "agent": span.agent or "–",
         "kind": span.kind,

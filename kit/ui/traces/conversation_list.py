@@ -42,7 +42,9 @@ def draw_conversations(store: Store, who: Principal) -> None:
         alt="Conversations, the newest first; choose one to see its turns",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{many(count, 'conversation')}. Choose one to see its turns, and to go on with it.")
+        st.caption(
+            f"{many(count, 'conversation')}. Choose one to see its turns, and to go on with it."
+        )
         if count > PAGE:
             st.space("stretch")
             st.pagination(-(-count // PAGE), key="conversations-page")
@@ -52,11 +54,17 @@ def draw_conversation(store: Store, who: Principal, session: str) -> None:
     """Draws the head of one conversation: its first question, the way back, and the way into the chat."""
     turns = store.turns(session, who.tenant_id, who.user_id, limit=1)
     with st.container(horizontal=True, vertical_alignment="center", key="conversation-head"):
-        st.button("All conversations", icon=":material/arrow_back:", type="tertiary", on_click=leave)
+        st.button(
+            "All conversations", icon=":material/arrow_back:", type="tertiary", on_click=leave
+        )
         st.space("stretch")
         if turns:
             draw_link(st.empty(), "chat", "Go on in the chat", ":material/chat:", session=session)
-    st.markdown(f"Its newest question: {literal(turns[0].message)}" if turns else "There is no such conversation of yours.")
+    st.markdown(
+        f"Its newest question: {literal(turns[0].message)}"
+        if turns
+        else "There is no such conversation of yours."
+    )
 
 
 def leave() -> None:

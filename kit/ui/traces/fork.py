@@ -19,8 +19,13 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
     """Draws what may be other from a span on; the fork then stands beside its turn on the page Compare."""
     if span.kind not in ("model", "agent") or turn.status == "running":
         return
-    with st.expander("Fork here", icon=":material/fork_right:"), st.form(f"fork-{turn.id}-{span.id}", border=False):
-        st.caption("What came before is played from the trace: nothing is called for it. This, and what came after, is called.")
+    with (
+        st.expander("Fork here", icon=":material/fork_right:"),
+        st.form(f"fork-{turn.id}-{span.id}", border=False),
+    ):
+        st.caption(
+            "What came before is played from the trace: nothing is called for it. This, and what came after, is called."
+        )
         model = st.selectbox("Model", [SAME, *usable_models(host.kit)], format_func=model_words)
         pattern = st.selectbox("Pattern", [SAME, *PATTERNS], format_func=label)
         before = request.prompt if request is not None else ""
@@ -30,6 +35,11 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
     changes = {"model": model, "pattern": pattern, "prompt": prompt if prompt != before else SAME}
     place = st.empty()
     with report_errors(place):
-        fork = host.fork(turn, span.id, **{name: value for name, value in changes.items() if value != SAME})
-        place.success("It runs, and stands beside this turn on the page Compare.", icon=":material/fork_right:")
+        fork = host.fork(
+            turn, span.id, **{name: value for name, value in changes.items() if value != SAME}
+        )
+        place.success(
+            "It runs, and stands beside this turn on the page Compare.",
+            icon=":material/fork_right:",
+        )
         open_page("compare", turns=f"{turn.id},{fork}")

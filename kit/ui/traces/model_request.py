@@ -25,21 +25,33 @@ def draw_request(request: ModelRequest, note: str = "") -> None:
 def request_html(request: ModelRequest, note: str = "") -> str:
     """Returns a request as HTML; every word in it is escaped."""
     notes = "".join(
-        f'<p class="note">{escape(text)}</p>' for text in (request.gap and f"Not known: {request.gap}.", note) if text
+        f'<p class="note">{escape(text)}</p>'
+        for text in (request.gap and f"Not known: {request.gap}.", note)
+        if text
     )
-    parts = [notes, _folded("Stable prompt", f"cohort {request.cohort}", _text(request.prompt)) if request.prompt else ""]
+    parts = [
+        notes,
+        _folded("Stable prompt", f"cohort {request.cohort}", _text(request.prompt))
+        if request.prompt
+        else "",
+    ]
     if request.tools:
-        parts.append(_folded("Tools", many(len(request.tools), "schema"), "".join(map(_tool, request.tools))))
+        parts.append(
+            _folded("Tools", many(len(request.tools), "schema"), "".join(map(_tool, request.tools)))
+        )
     if request.rest.strip():
         parts.append(_message(RequestMessage(role="system", text=request.rest.strip())))
     if request.history:
         lines = many(len(request.history), "message")
         parts.append(_folded("Earlier turns", lines, "".join(map(_message, request.history))))
-    return f'<section class="request">{"".join([*parts, *map(_message, request.messages)])}</section>'
+    return (
+        f'<section class="request">{"".join([*parts, *map(_message, request.messages)])}</section>'
+    )
 
 
 def _folded(name: str, size: str, body: str) -> str:
-    body = f'<div class="held" tabindex="0" role="group" aria-label="{name}">{body}</div>'  # a box that scrolls, by keyboard too
+    # a box that scrolls, by keyboard too
+    body = f'<div class="held" tabindex="0" role="group" aria-label="{name}">{body}</div>'
     return f"<details><summary><b>{name}</b> {escape(size)}</summary>{body}</details>"
 
 
@@ -49,7 +61,9 @@ def _tool(schema: dict[str, object]) -> str:
 
 def _message(message: RequestMessage) -> str:
     role = ROLES.get(message.role, message.role)
-    return f'<div class="{escape(message.role)}"><b>{escape(role)}</b>{_text(message.text)}{"".join(_calls(message))}</div>'
+    head = f'<div class="{escape(message.role)}"><b>{escape(role)}</b>'
+    calls = "".join(_calls(message))
+    return f"{head}{_text(message.text)}{calls}</div>"
 
 
 def _calls(message: RequestMessage) -> Iterable[str]:
@@ -58,5 +72,9 @@ def _calls(message: RequestMessage) -> Iterable[str]:
 
 
 def _text(text: str) -> str:
-    cut = text if len(text) <= LONGEST else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
+    cut = (
+        text
+        if len(text) <= LONGEST
+        else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
+    )
     return f"<pre>{escape(cut)}</pre>" if text else ""

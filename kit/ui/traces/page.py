@@ -47,7 +47,9 @@ def page(host: Host, top: DeltaGenerator) -> None:
         _one(host, turn)
     else:
         if turn_id:
-            sentence = "There is no such trace of yours. Choose one below, or ask something in the chat."
+            sentence = (
+                "There is no such trace of yours. Choose one below, or ask something in the chat."
+            )
             top.warning(sentence, icon=":material/search_off:")
         _list(host, who)
 
@@ -56,7 +58,9 @@ def _list(host: Host, who: Principal) -> None:
     store, session = host.kit.store, address.read("conversation")
     st.markdown("## Traces")
     if not store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=1):
-        st.markdown("Every turn leaves a trace here. There is none yet: ask something in the chat first.")
+        st.markdown(
+            "Every turn leaves a trace here. There is none yet: ask something in the chat first."
+        )
         draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
         return
     key = "traces-list"
@@ -99,7 +103,8 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
     _heading(turn, view, host.kit.settings)
     if not trace.spans:
         sentence = (
-            "Nothing is stored of this turn beside its question: its process ended before it did. Ask it again in the chat."
+            "Nothing is stored of this turn beside its question: its process ended before "
+            "it did. Ask it again in the chat."
         )
         st.info(sentence, icon=":material/info:")
         return
@@ -109,7 +114,9 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
     with st.expander(f"All {many(len(view.events), 'event')}", icon=":material/list:"):
         st.html(log_html(view.events))
     with st.expander("The answer as it was read", icon=":material/chat:"):
-        st.markdown(prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret))
+        st.markdown(
+            prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret)
+        )
 
 
 def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
@@ -120,12 +127,18 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if origin := repeated_turn(turn.session_id):
             draw_link(st.empty(), "traces", "The first trace", ":material/first_page:", turn=origin)
         else:
-            draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id)
+            draw_link(
+                st.empty(), "chat", "Conversation", ":material/chat:", session=turn.session_id
+            )
         for plan in view.bodies(PlanTaken):
             draw_link(st.empty(), "plans", "Plan", ":material/checklist:", plan=plan.plan_id)
         ids = ",".join(filter(None, [origin, turn.id]))
-        draw_link(st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids)
-        download = partial(st.download_button, icon=":material/download:", type="tertiary", on_click="ignore")
+        draw_link(
+            st.empty(), "compare", "Compare or ask again", ":material/compare_arrows:", turns=ids
+        )
+        download = partial(
+            st.download_button, icon=":material/download:", type="tertiary", on_click="ignore"
+        )
         download("JSON", export(turn, view.events), f"trace-{turn.id}.json", "application/json")
         if settings.has_opik:
             from kit.sinks.opik import trace_url
@@ -150,7 +163,11 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
     _jumps(spans, span, late, failed)
-    path = [f"{span_name(one)} {took(one.seconds)}" for one in critical_path(trace) if one.kind != "turn"]
+    path = [
+        f"{span_name(one)} {took(one.seconds)}"
+        for one in critical_path(trace)
+        if one.kind != "turn"
+    ]
     st.caption("What the turn waited for: " + literal(" → ".join(path)))
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
@@ -158,7 +175,11 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         alt = f"Timeline of {many(len(spans), 'span')}; the list above chooses the same ones by keyboard"
         draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
     with detail.container(border=True, key="span-detail"):
-        request = model_request(host.kit.store, turn, span.id, view.events) if span.kind == "model" else None
+        request = (
+            model_request(host.kit.store, turn, span.id, view.events)
+            if span.kind == "model"
+            else None
+        )
         draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
         draw_fork(host, turn, span, request)
 
@@ -175,8 +196,13 @@ def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> st
 def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         draw_list("Span", "span", list(spans), span.id, lambda one: choice(spans[one]))
-        jumps = (("Slowest", "hourglass_bottom", late if late is not failed else None), ("Failed", "error", failed))
+        jumps = (
+            ("Slowest", "hourglass_bottom", late if late is not failed else None),
+            ("Failed", "error", failed),
+        )
         for title, icon, target in jumps:
             if target is not None:
                 go = partial(st.query_params.update, span=target.id)
-                st.button(f"{title}: {literal(choice(target))}", icon=f":material/{icon}:", on_click=go)
+                st.button(
+                    f"{title}: {literal(choice(target))}", icon=f":material/{icon}:", on_click=go
+                )

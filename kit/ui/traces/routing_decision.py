@@ -1,4 +1,5 @@
-"""The head of a trace: the sub-agents that were asked and why, whose data was read, and how the answer owned up to failures."""
+"""The head of a trace: the sub-agents that were asked and why, whose data was read, and how the
+answer owned up to failures."""
 
 from collections.abc import Iterable
 from html import escape
@@ -23,8 +24,16 @@ _PATHS = {
 
 def decision_html(view: TurnView) -> str:
     """Returns the three blocks as HTML; every word of a model, a tool or a person in it is escaped."""
-    blocks = (("Routing", _routing(view)), ("Whose data", _principal(view)), ("Owning up", _acknowledgement(view)))
-    return '<div class="decision">' + "".join(f"<section><h3>{name}</h3>{body}</section>" for name, body in blocks) + "</div>"
+    blocks = (
+        ("Routing", _routing(view)),
+        ("Whose data", _principal(view)),
+        ("Owning up", _acknowledgement(view)),
+    )
+    return (
+        '<div class="decision">'
+        + "".join(f"<section><h3>{name}</h3>{body}</section>" for name, body in blocks)
+        + "</div>"
+    )
 
 
 def _routing(view: TurnView) -> str:
@@ -32,11 +41,19 @@ def _routing(view: TurnView) -> str:
     rows = [*map(_step_row, view.steps), *refusals, *map(_unasked_row, view.unasked)]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     table = table_html("Sub-agents", rows, ("Asked", "With", "Result", "Time"))
-    return _head(view) + (table if rows else f"<p>{_alone(view)}</p>") + (f"<ul>{acts}</ul>" if acts else "")
+    return (
+        _head(view)
+        + (table if rows else f"<p>{_alone(view)}</p>")
+        + (f"<ul>{acts}</ul>" if acts else "")
+    )
 
 
 def _alone(view: TurnView) -> str:
-    return "Answered without asking a sub-agent." if view.status in ("ok", "running") else "It ended before anybody was asked."
+    return (
+        "Answered without asking a sub-agent."
+        if view.status in ("ok", "running")
+        else "It ended before anybody was asked."
+    )
 
 
 def _head(view: TurnView) -> str:
@@ -46,7 +63,8 @@ def _head(view: TurnView) -> str:
     intents = f"{many(routing.reported_intents, 'intent')} seen"
     cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
     rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
-    return f"<p>{tag_html(intents)}{tag_html(view.call_words + rounds)}{cap}{tag_html('pattern: ' + routing.pattern)}</p>"
+    pattern = tag_html("pattern: " + routing.pattern)
+    return f"<p>{tag_html(intents)}{tag_html(view.call_words + rounds)}{cap}{pattern}</p>"
 
 
 def _step_row(step: Step) -> str:
@@ -59,7 +77,11 @@ def _refusal_row(body: CallDropped | AccessDenied) -> str:
     if isinstance(body, AccessDenied):
         tag = tag_html(f"{body.what} {body.name} refused: {body.because.replace('_', ' ')}", "bad")
     else:
-        tag = tag_html("never ran: " + ("over the limit" if body.reason == "over_cap" else f"{body.guard or 'a'} guard"), "warn")
+        tag = tag_html(
+            "never ran: "
+            + ("over the limit" if body.reason == "over_cap" else f"{body.guard or 'a'} guard"),
+            "warn",
+        )
     return row_html(label(body.agent), "", tag, "–")
 
 
@@ -79,7 +101,11 @@ def _principal(view: TurnView) -> str:
     checked = ", checked on every reply" if replies else ""
     who = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>" if view.principal else ""
     if not replies:
-        nothing = "No reply of a tool says whose data it is." if view.bodies(ToolEnded) else "No data was fetched."
+        nothing = (
+            "No reply of a tool says whose data it is."
+            if view.bodies(ToolEnded)
+            else "No data was fetched."
+        )
         return f"{who}<p>{nothing}</p>"
     return who + table_html("Replies", map(_reply, replies))
 
@@ -97,9 +123,12 @@ def _acknowledgement(view: TurnView) -> str:
     if not acknowledgements:
         if view.running:
             return "<p>Not known yet.</p>"
-        answered = view.status == "ok"
-        return f"<p>{'Nothing was owed: every part was answered' if answered else 'The turn ended without an answer'}.</p>"
+        if view.status == "ok":
+            return "<p>Nothing was owed: every part was answered.</p>"
+        return "<p>The turn ended without an answer.</p>"
     last = acknowledgements[-1]
-    tags = "".join(tag_html(name if name in view.unasked else label(name), "warn") for name in last.owed)
+    tags = "".join(
+        tag_html(name if name in view.unasked else label(name), "warn") for name in last.owed
+    )
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

@@ -16,7 +16,17 @@ from kit.ui.shared.waterfall import span_name, took
 from kit.ui.shared.wording import dollars, label, literal, tag_html
 from kit.ui.traces.model_request import draw_request
 
-QUIET = ("text", "status", "status_line", "guarded", "call_dropped", "refused", "envelope", "agent_error", "component")
+QUIET = (
+    "text",
+    "status",
+    "status_line",
+    "guarded",
+    "call_dropped",
+    "refused",
+    "envelope",
+    "agent_error",
+    "component",
+)
 """Kinds of events that are listed with their span; its start and end are the span itself."""
 _STATUSES = {"error": ("failed", "bad"), "running": ("not finished", "busy"), "ok": ("ok", "good")}
 LONGEST = 6_000
@@ -26,10 +36,18 @@ LONGEST = 6_000
 def choice(span: Span) -> str:
     """Returns a span as one line of a list: its name, its agent, its time, whether it failed."""
     whose = f" ({span.agent})" if span.agent and span.agent != span.name else ""
-    return f"{span_name(span)}{whose} · {took(span.seconds)}" + (" · failed" if span.status == "error" else "")
+    return f"{span_name(span)}{whose} · {took(span.seconds)}" + (
+        " · failed" if span.status == "error" else ""
+    )
 
 
-def draw_span(trace: Trace, span: Span, events: Sequence[Event], request: ModelRequest | None = None, note: str = "") -> None:
+def draw_span(
+    trace: Trace,
+    span: Span,
+    events: Sequence[Event],
+    request: ModelRequest | None = None,
+    note: str = "",
+) -> None:
     """Draws everything known of a span; of a model call what the model was sent, with a `note` about its prompt."""
     st.html(_head(span))
     if span.error:
@@ -41,9 +59,17 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event], request: ModelR
     else:
         draw_request(request, note)
     _text("Output", span.output)
-    if attributes := {name: value for name, value in span.attributes.items() if value not in (None, "", [], {}, ())}:
+    if attributes := {
+        name: value
+        for name, value in span.attributes.items()
+        if value not in (None, "", [], {}, ())
+    }:
         with st.expander("Attributes", icon=":material/data_object:"):
-            st.code(json.dumps(attributes, indent=2, ensure_ascii=False, default=str), language="json", wrap_lines=True)
+            st.code(
+                json.dumps(attributes, indent=2, ensure_ascii=False, default=str),
+                language="json",
+                wrap_lines=True,
+            )
     if own := [event for event in events if event.span_id == span.id and event.kind in QUIET]:
         with st.expander(many(len(own), "event"), icon=":material/list:"):
             st.html(log_html(own))
@@ -52,7 +78,8 @@ def draw_span(trace: Trace, span: Span, events: Sequence[Event], request: ModelR
 def log_html(events: Sequence[Event]) -> str:
     """Returns events as an HTML table, a row each, their fields as compact JSON; everything in it is escaped."""
     rows = (
-        f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th><td>{escape(_body_json(event))}</td></tr>"
+        f"<tr><td>{event.at:.3f}</td><th>{escape(event.kind.replace('_', ' '))}</th>"
+        f"<td>{escape(_body_json(event))}</td></tr>"
         for event in events
     )
     return table_html("Events", rows, ("Seconds", "Event", "What it says"), kind="log")
@@ -71,9 +98,13 @@ def _head(span: Span) -> str:
     if span.kind in ("model", "agent") and (span.usage.input_tokens or span.usage.output_tokens):
         figures["Tokens"] = f"{span.usage.input_tokens:,} in, {span.usage.output_tokens:,} out"
         figures["Cost"] = "price not known" if span.usage.cost is None else dollars(span.usage.cost)
-    tag = tag_html(*_STATUSES[span.status]) + (tag_html("played, not called") if span.is_replay else "")
+    tag = tag_html(*_STATUSES[span.status]) + (
+        tag_html("played, not called") if span.is_replay else ""
+    )
     whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
-    rows = "".join(f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items())
+    rows = "".join(
+        f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items()
+    )
     return (
         f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} {tag}</h3>'
         f"<p>{span.kind}{escape(whose)}</p><dl>{rows}</dl></section>"
@@ -82,7 +113,10 @@ def _head(span: Span) -> str:
 
 def _late(late: Diagnosis) -> str:
     """Returns in markdown where a time-out came from, and what helps against it."""
-    helps = "".join(f"\n- {literal(remedy.says)}: {remedy.where} `{', '.join(remedy.keys)}`" for remedy in late.remedies)
+    helps = "".join(
+        f"\n- {literal(remedy.says)}: {remedy.where} `{', '.join(remedy.keys)}`"
+        for remedy in late.remedies
+    )
     return f"{literal(label(late.agent))} {literal(late.where)}. What helps:\n{helps or literal(NO_REMEDY)}"
 
 
@@ -90,6 +124,10 @@ def _text(name: str, text: str) -> None:
     if not text:
         return
     st.caption(name)
-    cut = text if len(text) <= LONGEST else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
+    cut = (
+        text
+        if len(text) <= LONGEST
+        else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
+    )
     # Not st.code: a box that scrolls has to be within reach of the keyboard.
     st.html(f'<pre class="said" tabindex="0" role="group" aria-label="{name}">{escape(cut)}</pre>')

@@ -53,7 +53,9 @@ def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
     if place >= last > 0:  # fewer turns pass the filter now
         page, place = store.search(who, by, PAGE, (last - 1) * PAGE), last - 1
     if not page.total:
-        st.info("No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:")
+        st.info(
+            "No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:"
+        )
         return
     key = f"traces-{place}-{page.total}"
     st.dataframe(
@@ -66,7 +68,9 @@ def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
         alt="Turns, newest first; choose one to open its trace",
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.caption(f"{page.total:,} of {many(choices.total, 'turn')}. Choose one to open its trace.")
+        st.caption(
+            f"{page.total:,} of {many(choices.total, 'turn')}. Choose one to open its trace."
+        )
         draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
         if last > 1:
             st.space("stretch")
@@ -77,11 +81,14 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     """Returns a row for each turn, for a table; times in seconds, cost in US dollars."""
     return [
         {
-            "Question": " ".join(turn.message.split()) + (" (asked again)" if repeated_turn(turn.session_id) else ""),
+            "Question": " ".join(turn.message.split())
+            + (" (asked again)" if repeated_turn(turn.session_id) else ""),
             "How it ended": ENDINGS[ending_of(turn)],
             "Pattern": label(turn.pattern),
             "Model": model_name(turn.model),
-            "Sub-agents": [label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked],
+            "Sub-agents": [
+                label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked
+            ],
             "Seconds": turn.seconds,
             "First words": turn.ttft,
             "Tokens": turn.input_tokens + turn.output_tokens,
@@ -105,8 +112,12 @@ def _columns(longest: float) -> Mapping[str, Any]:
         "Pattern": config.TextColumn(width=122),
         "Model": config.TextColumn(width=72),
         "Sub-agents": config.ListColumn(width=160),
-        "Seconds": config.ProgressColumn(format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=85),
-        "First words": config.NumberColumn(format="%.2f s", width=80, help="Seconds until the first words could be read"),
+        "Seconds": config.ProgressColumn(
+            format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=85
+        ),
+        "First words": config.NumberColumn(
+            format="%.2f s", width=80, help="Seconds until the first words could be read"
+        ),
         "Tokens": config.NumberColumn(format="localized", width=62),
         "Cost": config.NumberColumn(format="$%.4f", width=66, help="Empty where no price is known"),
         "When": config.DatetimeColumn(format="D MMM, HH:mm", width=100),
@@ -114,9 +125,15 @@ def _columns(longest: float) -> Mapping[str, Any]:
 
 
 def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
-    def pick(title: str, key: str, options: Sequence[str], words: Mapping[Any, str] | None = None) -> Any:
+    def pick(
+        title: str, key: str, options: Sequence[str], words: Mapping[Any, str] | None = None
+    ) -> Any:
         words = words or {option: label(option) for option in options}
-        return tuple(st.multiselect(title, options, key=key, format_func=words.__getitem__, placeholder="Any"))
+        return tuple(
+            st.multiselect(
+                title, options, key=key, format_func=words.__getitem__, placeholder="Any"
+            )
+        )
 
     with st.container(horizontal=True, vertical_alignment="bottom", key="filters"):
         text = st.text_input("Words in the question", key="f-text", width=240)
@@ -126,8 +143,15 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
             asked = pick("Sub-agent", "f-agents", agents)
             axes = pick("What went wrong", "f-axes", list(AXES), AXES)
             patterns = pick("Pattern", "f-patterns", choices.patterns)
-            models = pick("Model", "f-models", choices.models, {key: model_name(key) for key in choices.models})
-            late = st.toggle(f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0)
+            models = pick(
+                "Model",
+                "f-models",
+                choices.models,
+                {key: model_name(key) for key in choices.models},
+            )
+            late = st.toggle(
+                f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0
+            )
     return TurnFilter(
         text=text,
         endings=endings,

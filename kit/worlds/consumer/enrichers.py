@@ -29,7 +29,8 @@ ENRICHERS: Enrichers = {
 
 
 def catalogue(world: World) -> Catalogue:
-    """What the context service serves of this world; its indexes are built now, so that no first question waits for them."""
+    """What the context service serves of this world; its indexes are built now, so that no first
+    question waits for them."""
     tenants = frozenset(world.offer_index)
     _ = (world.product_index, world.article_index)
 

@@ -16,18 +16,32 @@ def games(world: World, principal: Principal, parameters: Parameters) -> Payload
     """Games that still run, the best paid first, apart from those the user already plays."""
     begun = {progress.game_id for progress in world.progress.get(who(principal), ())}
     running = sorted(
-        (game for game in world.games.values() if game.ends >= world.as_of), key=lambda game: (-_worth(game), game.id)
+        (game for game in world.games.values() if game.ends >= world.as_of),
+        key=lambda game: (-_worth(game), game.id),
     )
     result = Index(running, _words).search(parameters.text)
-    fresh = result.rows if result.match == "named" else tuple(game for game in result.rows if game.id not in begun)
-    return page("games", [_game_payload(game, game.id in begun) for game in fresh[: parameters.limit]], result)
+    fresh = (
+        result.rows
+        if result.match == "named"
+        else tuple(game for game in result.rows if game.id not in begun)
+    )
+    return page(
+        "games",
+        [_game_payload(game, game.id in begun) for game in fresh[: parameters.limit]],
+        result,
+    )
 
 
 def progress(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """The user's games, nearest to their next goal first."""
-    own = sorted(world.progress.get(who(principal), ()), key=lambda row: _steps_to_go(world.games[row.game_id], row))
+    own = sorted(
+        world.progress.get(who(principal), ()),
+        key=lambda row: _steps_to_go(world.games[row.game_id], row),
+    )
     result = Index(own, lambda row: _words(world.games[row.game_id])).search(parameters.text)
-    rows = [_progress_payload(world.games[row.game_id], row) for row in result.rows[: parameters.limit]]
+    rows = [
+        _progress_payload(world.games[row.game_id], row) for row in result.rows[: parameters.limit]
+    ]
     return page("games", rows, result)
 
 

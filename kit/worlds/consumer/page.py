@@ -11,10 +11,14 @@ from kit.worlds.service.clients import URL
 
 
 def people(data: Path, environment: Mapping[str, str]) -> list[Person]:
-    """Returns everybody in the data folder with their city, and nobody where the services are elsewhere. Raises DataError."""
+    """Returns everybody in the data folder with their city, and nobody where the services are
+    elsewhere. Raises DataError."""
     if URL in environment:
         return []
-    return [Person(tenant_id=user.tenant_id, user_id=user.id, location=user.city) for user in load_users(data).values()]
+    return [
+        Person(tenant_id=user.tenant_id, user_id=user.id, location=user.city)
+        for user in load_users(data).values()
+    ]
 
 
 def card_each(draw: Callable[[Payload], ComponentCard]) -> Renderer:
@@ -34,7 +38,11 @@ def _offer(row: Payload) -> ComponentCard:
 
 
 def _product(row: Payload) -> ComponentCard:
-    purchase = f"{row['quantity']} bought at {_text(row, 'retailer')}, {_day(row, 'date')}" if "quantity" in row else ""
+    purchase = (
+        f"{row['quantity']} bought at {_text(row, 'retailer')}, {_day(row, 'date')}"
+        if "quantity" in row
+        else ""
+    )
     return ComponentCard(
         title=_text(row, "name"),
         mark=_money(row, "price_cents"),
@@ -48,7 +56,10 @@ def _product(row: Payload) -> ComponentCard:
 def _balance(row: Payload) -> ComponentCard:
     pending = f"{_count(row, 'pending')} more pending" if _number(row, "pending") else ""
     month = f"Last 30 days: {_count(row, 'earned_30_days')} earned, {_count(row, 'spent_30_days')} spent"
-    return ComponentCard(title=f"{_count(row, 'balance')} points", lines=(pending, month if "earned_30_days" in row else ""))
+    return ComponentCard(
+        title=f"{_count(row, 'balance')} points",
+        lines=(pending, month if "earned_30_days" in row else ""),
+    )
 
 
 def _points_by_method(payloads: Sequence[Payload]) -> Sequence[ComponentCard | ComponentTable]:
@@ -56,8 +67,12 @@ def _points_by_method(payloads: Sequence[Payload]) -> Sequence[ComponentCard | C
     methods = [method for row in payloads for method in _rows(row, "methods")]
     if not methods:
         return [_balance(row) for row in payloads]
-    rows = tuple((_text(m, "method").capitalize(), _count(m, "count"), _count(m, "points")) for m in methods)
-    return [ComponentTable(columns=("From", "Times", "Points"), rows=rows, figures=frozenset((1, 2)))]
+    rows = tuple(
+        (_text(m, "method").capitalize(), _count(m, "count"), _count(m, "points")) for m in methods
+    )
+    return [
+        ComponentTable(columns=("From", "Times", "Points"), rows=rows, figures=frozenset((1, 2)))
+    ]
 
 
 def _reward(row: Payload) -> ComponentCard:
@@ -72,34 +87,72 @@ def _game(row: Payload) -> ComponentCard:
     if "next_goal" in row:
         steps = _text(row, "steps")
         goal = f"{_count(row, 'next_points')} points at {steps} {_text(row, 'next_goal')}"
-        return ComponentCard(title=_text(row, "name"), mark=f"{steps} {_text(row, 'step')}", lines=(goal, _until(row)))
+        return ComponentCard(
+            title=_text(row, "name"),
+            mark=f"{steps} {_text(row, 'step')}",
+            lines=(goal, _until(row)),
+        )
     lines = (_text(row, "genre").capitalize(), _until(row))
     return ComponentCard(title=_text(row, "name"), mark=f"up to {_points(row)}", lines=lines)
 
 
 def _restaurant(row: Payload) -> ComponentCard:
     kind = ", ".join(filter(None, [_text(row, "cuisine"), _text(row, "price")])).capitalize()
-    return ComponentCard(title=_text(row, "name"), mark=f"★ {_text(row, 'rating')}", lines=(kind, _where(row), _points(row)))
+    return ComponentCard(
+        title=_text(row, "name"),
+        mark=f"★ {_text(row, 'rating')}",
+        lines=(kind, _where(row), _points(row)),
+    )
 
 
 def _retailer(row: Payload) -> ComponentCard:
     store = cast("Payload", row["nearest"]) if isinstance(row.get("nearest"), Mapping) else row
-    hours = f"Open {_text(store, 'opens')}:00 to {_text(store, 'closes')}:00" if "opens" in store else ""
-    return ComponentCard(heading="Store", title=_text(row, "name"), mark=_text(row, "kind"), lines=(_where(store), hours))
+    hours = (
+        f"Open {_text(store, 'opens')}:00 to {_text(store, 'closes')}:00"
+        if "opens" in store
+        else ""
+    )
+    return ComponentCard(
+        heading="Store",
+        title=_text(row, "name"),
+        mark=_text(row, "kind"),
+        lines=(_where(store), hours),
+    )
 
 
 def _receipts(payloads: Sequence[Payload]) -> Sequence[ComponentTable]:
     """A single receipt by its items, several as a list."""
     if len(payloads) == 1 and payloads[0].get("lines"):
         lines = _rows(payloads[0], "lines")
-        items = [(_text(line, "name"), _text(line, "quantity"), _money(line, "price_cents")) for line in lines]
+        items = [
+            (_text(line, "name"), _text(line, "quantity"), _money(line, "price_cents"))
+            for line in lines
+        ]
         total = ("Total", "", _money(payloads[0], "total_cents"))
-        return [ComponentTable(columns=("Item", "Quantity", "Price"), rows=(*items, total), figures=frozenset((1, 2)))]
+        return [
+            ComponentTable(
+                columns=("Item", "Quantity", "Price"),
+                rows=(*items, total),
+                figures=frozenset((1, 2)),
+            )
+        ]
     rows = tuple(
-        (_day(row, "date"), _text(row, "retailer"), _money(row, "total_cents"), _count(row, "points"), _text(row, "status"))
+        (
+            _day(row, "date"),
+            _text(row, "retailer"),
+            _money(row, "total_cents"),
+            _count(row, "points"),
+            _text(row, "status"),
+        )
         for row in payloads
     )
-    return [ComponentTable(columns=("Date", "Store", "Total", "Points", "State"), rows=rows, figures=frozenset((2, 3)))]
+    return [
+        ComponentTable(
+            columns=("Date", "Store", "Total", "Points", "State"),
+            rows=rows,
+            figures=frozenset((2, 3)),
+        )
+    ]
 
 
 RENDERERS: Mapping[str, Renderer] = {

@@ -1,4 +1,5 @@
-"""What the tools understand of the context service's payloads: typed by (domain type, enricher id), blind to the rest."""
+"""What the tools understand of the context service's payloads: typed by (domain type, enricher id),
+blind to the rest."""
 
 from collections.abc import Mapping
 from typing import Literal

@@ -17,10 +17,12 @@ Payload = dict[str, Any]
 def restaurants(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Restaurants, best fit first, then nearest."""
     city = city_of(world, principal, parameters)
-    by_distance = sorted(world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id))
-    result = Index(by_distance, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]).search(
-        _without_city(parameters, city)
+    by_distance = sorted(
+        world.restaurants.values(), key=lambda row: (miles(world, city, row), row.id)
     )
+    result = Index(
+        by_distance, lambda row: [(3.0, row.cuisine), (3.0, row.name), (4.0, row.id)]
+    ).search(_without_city(parameters, city))
     pays = {offer.restaurant: offer.points for offer in _live(world, principal)}
     rows = [
         {
@@ -41,7 +43,9 @@ def restaurants(world: World, principal: Principal, parameters: Parameters) -> P
 def restaurant_offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live restaurant offers, most points first."""
     live = sorted(_live(world, principal), key=lambda offer: (-offer.points, offer.id))
-    result = Index(live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]).search(parameters.text)
+    result = Index(
+        live, lambda offer: [(3.0, offer.cuisine), (3.0, offer.restaurant), (4.0, offer.id)]
+    ).search(parameters.text)
     rows = [
         {
             "id": offer.id,
@@ -61,11 +65,17 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
 def retailer(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One retailer: the best fit, else the one the user shops at most."""
     result = _index(world.retailers.values(), world).search(parameters.text)
-    retailer = result.rows[0] if result.match == "named" else _usual(world, principal) or result.rows[0]
+    retailer = (
+        result.rows[0] if result.match == "named" else _usual(world, principal) or result.rows[0]
+    )
     city = city_of(world, principal, parameters)
     stores = [store for store in world.stores.values() if store.retailer_id == retailer.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
-    live = [offer for offer in world.offer_index[principal.tenant_id].rows if retailer.id in offer.retailer_ids]
+    live = [
+        offer
+        for offer in world.offer_index[principal.tenant_id].rows
+        if retailer.id in offer.retailer_ids
+    ]
     payload = {
         "id": retailer.id,
         "name": retailer.name,
@@ -112,7 +122,11 @@ def _without_city(parameters: Parameters, city: str) -> str:
 
 def _live(world: World, principal: Principal) -> list[RestaurantOffer]:
     offers = world.restaurant_offers.values()
-    return [offer for offer in offers if offer.tenant_id == principal.tenant_id and offer.starts <= world.as_of <= offer.ends]
+    return [
+        offer
+        for offer in offers
+        if offer.tenant_id == principal.tenant_id and offer.starts <= world.as_of <= offer.ends
+    ]
 
 
 def _usual(world: World, principal: Principal) -> Retailer | None:

@@ -23,7 +23,9 @@ def balance(world: World, principal: Principal, parameters: Parameters) -> Paylo
     """Balance, what is pending, and the last 30 days."""
     since = (date.fromisoformat(world.as_of) - timedelta(days=30)).isoformat()
     recent = [entry.points for entry in world.ledger.get(who(principal), ()) if entry.date > since]
-    pending = [receipt for receipt in world.receipts.get(who(principal), ()) if receipt.status == "pending"]
+    pending = [
+        receipt for receipt in world.receipts.get(who(principal), ()) if receipt.status == "pending"
+    ]
     return {
         "balance": balance_of(world, principal),
         "pending": sum(receipt.points for receipt in pending),
@@ -36,27 +38,55 @@ def balance(world: World, principal: Principal, parameters: Parameters) -> Paylo
 
 def redemptions(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """What the user redeemed, newest first."""
-    history = sorted(world.redemptions.get(who(principal), ()), key=lambda redemption: redemption.date, reverse=True)
-    index = Index(history, lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)])
+    history = sorted(
+        world.redemptions.get(who(principal), ()),
+        key=lambda redemption: redemption.date,
+        reverse=True,
+    )
+    index = Index(
+        history,
+        lambda row: [(2.0, world.rewards[row.reward_id].name), (3.0, row.status), (4.0, row.id)],
+    )
     result = index.search(parameters.text)
     rows = [
-        {"id": row.id, "name": world.rewards[row.reward_id].name, "points": row.points, "date": row.date, "status": row.status}
+        {
+            "id": row.id,
+            "name": world.rewards[row.reward_id].name,
+            "points": row.points,
+            "date": row.date,
+            "status": row.status,
+        }
         for row in sorted(result.rows, key=lambda redemption: redemption.date, reverse=True)
     ]
-    return {**page("redemptions", rows[: parameters.limit], result), "total_points": sum(row.points for row in result.rows)}
+    return {
+        **page("redemptions", rows[: parameters.limit], result),
+        "total_points": sum(row.points for row in result.rows),
+    }
 
 
 def quote(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Rewards against the balance: the ones asked for, else the dearest the user can afford and the next one up."""
     have = balance_of(world, principal)
     by_cost = sorted(world.rewards.values(), key=lambda reward: (reward.points, reward.id))
-    result = Index(by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]).search(parameters.text)
+    result = Index(
+        by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]
+    ).search(parameters.text)
     rewards = result.rows if result.match == "named" else _around(by_cost, have)
     rows = [
-        {"id": r.id, "name": r.name, "points": r.points, "affordable": r.points <= have, "missing": max(0, r.points - have)}
+        {
+            "id": r.id,
+            "name": r.name,
+            "points": r.points,
+            "affordable": r.points <= have,
+            "missing": max(0, r.points - have),
+        }
         for r in rewards[: parameters.limit]
     ]
-    return {**page("rewards", rows, result), "balance": have, "affordable": sum(r.points <= have for r in by_cost)}
+    return {
+        **page("rewards", rows, result),
+        "balance": have,
+        "affordable": sum(r.points <= have for r in by_cost),
+    }
 
 
 def _around(by_cost: list[Reward], have: int) -> tuple[Reward, ...]:
@@ -74,6 +104,9 @@ def by_method(world: World, principal: Principal, parameters: Parameters) -> Pay
         counts[entry.method] += 1
     methods = sorted(sums, key=lambda method: -sums[method])
     return {
-        "methods": [{"method": method, "points": sums[method], "count": counts[method]} for method in methods],
+        "methods": [
+            {"method": method, "points": sums[method], "count": counts[method]}
+            for method in methods
+        ],
         "balance": sum(sums.values()),
     }

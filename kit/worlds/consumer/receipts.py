@@ -46,7 +46,9 @@ def matched(world: World, principal: Principal, parameters: Parameters) -> Paylo
     near_misses = [
         {"offer": offer_payload(world, offer), "why": why}
         for offer in world.offers.values()
-        if offer.tenant_id == receipt.tenant_id and offer.product_id in quantities and offer not in matches
+        if offer.tenant_id == receipt.tenant_id
+        and offer.product_id in quantities
+        and offer not in matches
         if (why := _why_missed(world, receipt, offer, quantities[offer.product_id]))
     ]
     return {
@@ -77,7 +79,9 @@ def _in_full(world: World, receipt: Receipt | None) -> Payload | None:
         return None
     lines = [
         {
-            "name": world.products[line.product_id].name if line.product_id else line.text.capitalize(),
+            "name": world.products[line.product_id].name
+            if line.product_id
+            else line.text.capitalize(),
             "quantity": line.quantity,
             "price_cents": line.price_cents,
         }
@@ -98,7 +102,9 @@ def _why_missed(world: World, receipt: Receipt, offer: Offer, quantity: int) -> 
 
 
 def _own(world: World, principal: Principal) -> list[Receipt]:
-    return sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
+    return sorted(
+        world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True
+    )
 
 
 def _search(world: World, own: list[Receipt], parameters: Parameters) -> SearchResult[Receipt]:
@@ -107,9 +113,15 @@ def _search(world: World, own: list[Receipt], parameters: Parameters) -> SearchR
     return Index(own, lambda receipt: _words(world, receipt)).search(parameters.text)
 
 
-def _pick(world: World, principal: Principal, parameters: Parameters) -> tuple[Receipt | None, str, str]:
+def _pick(
+    world: World, principal: Principal, parameters: Parameters
+) -> tuple[Receipt | None, str, str]:
     result = _search(world, _own(world, principal), parameters)
-    return max(result.rows, key=lambda receipt: receipt.date, default=None), result.match, result.topic
+    return (
+        max(result.rows, key=lambda receipt: receipt.date, default=None),
+        result.match,
+        result.topic,
+    )
 
 
 def _words(world: World, receipt: Receipt) -> list[tuple[float, str]]:
@@ -118,5 +130,10 @@ def _words(world: World, receipt: Receipt) -> list[tuple[float, str]]:
         (9.0, receipt.id),
         (4.0, _STATUS_WORDS[receipt.status]),
         (3.0, world.retailer_of(receipt).name),
-        (1.0, " ".join(f"{product.name} {world.categories[product.category].name}" for product in names)),
+        (
+            1.0,
+            " ".join(
+                f"{product.name} {world.categories[product.category].name}" for product in names
+            ),
+        ),
     ]

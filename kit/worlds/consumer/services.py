@@ -17,10 +17,15 @@ from kit.worlds.service.faults import by_header
 
 
 def world_at(folder: Path, today: str | None = None) -> World:
-    """The world in a folder on a day, its own when none is named; read once while its files stay the same. Raises DataError."""
+    """The world in a folder on a day, its own when none is named; read once while its files stay
+    the same. Raises DataError."""
     meta = folder / "meta.json"
     world = _world(folder, meta.stat().st_mtime_ns) if meta.exists() else load_world(folder)
-    return replace(world, meta=world.meta.model_copy(update={"as_of": today})) if today not in (None, world.as_of) else world
+    return (
+        replace(world, meta=world.meta.model_copy(update={"as_of": today}))
+        if today not in (None, world.as_of)
+        else world
+    )
 
 
 def today(data: Path, environment: Mapping[str, str]) -> str | None:

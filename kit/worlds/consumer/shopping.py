@@ -39,7 +39,9 @@ def offer_payload(world: World, offer: Offer) -> Payload:
 def offers(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Live offers of the tenant, best match first, then most points. The terms are offer_details' own."""
     result = world.offer_index[principal.tenant_id].search(parameters.text)
-    return page("offers", [offer_payload(world, offer) for offer in result.rows[: parameters.limit]], result)
+    return page(
+        "offers", [offer_payload(world, offer) for offer in result.rows[: parameters.limit]], result
+    )
 
 
 def expiring(world: World, principal: Principal, parameters: Parameters) -> Payload:
@@ -59,7 +61,10 @@ def expiring(world: World, principal: Principal, parameters: Parameters) -> Payl
 def products(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """Products of the catalogue, cheapest first, with what the best live offer on each pays."""
     result = world.product_index.search(parameters.text)
-    pays = {offer.product_id: offer.points for offer in reversed(world.offer_index[principal.tenant_id].rows)}
+    pays = {
+        offer.product_id: offer.points
+        for offer in reversed(world.offer_index[principal.tenant_id].rows)
+    }
     rows = [
         {
             "id": product.id,
@@ -78,7 +83,9 @@ def purchases(world: World, principal: Principal, parameters: Parameters) -> Pay
     """Lines of the user's accepted and pending receipts, newest first."""
     purchases = [
         (receipt, line)
-        for receipt in sorted(world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True)
+        for receipt in sorted(
+            world.receipts.get(who(principal), ()), key=lambda receipt: receipt.date, reverse=True
+        )
         if receipt.status != "rejected"
         for line in receipt.lines
         if line.product_id
@@ -86,7 +93,9 @@ def purchases(world: World, principal: Principal, parameters: Parameters) -> Pay
     result = Index(purchases, lambda pair: _purchase_words(world, *pair)).search(parameters.text)
     newest = sorted(result.rows, key=lambda pair: pair[0].date, reverse=True)
     return {
-        **page("purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], result),
+        **page(
+            "purchases", [_purchase(world, *pair) for pair in newest[: parameters.limit]], result
+        ),
         "total_cents": sum(line.price_cents * line.quantity for _, line in result.rows),
         "quantity": sum(line.quantity for _, line in result.rows),
     }
@@ -108,4 +117,7 @@ def _purchase(world: World, receipt: Receipt, line: Line) -> Payload:
 
 
 def _purchase_words(world: World, receipt: Receipt, line: Line) -> list[tuple[float, str]]:
-    return [*world.product_words(world.products[line.product_id or ""]), (1.0, world.retailer_of(receipt).name)]
+    return [
+        *world.product_words(world.products[line.product_id or ""]),
+        (1.0, world.retailer_of(receipt).name),
+    ]

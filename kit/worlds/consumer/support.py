@@ -16,7 +16,14 @@ from kit.core.envelope import Inbound
 from kit.core.errors import StoreError
 from kit.core.record import Message, Note
 from kit.core.value import Value
-from kit.tools.enricher import UNAVAILABLE, EnrichError, ToolConfig, fit_arguments, read_config, structured
+from kit.tools.enricher import (
+    UNAVAILABLE,
+    EnrichError,
+    ToolConfig,
+    fit_arguments,
+    read_config,
+    structured,
+)
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 
@@ -32,7 +39,8 @@ LAPSE = 55 * 60.0
 REPLAYED = 6
 """Turns told again at the head of a conversation that takes the place of a lapsed one."""
 DESCRIPTION = (
-    "Ask the support service about a problem with the app or the account: missing points, a receipt that did not scan or was "
+    "Ask the support service about a problem with the app or the account: missing points, a "
+    "receipt that did not scan or was "
     "rejected, a gift card that did not arrive, connecting eReceipts, the points card, referrals, the profile."
 )
 PATIENCE = ToolLimits(timeout_ms=10_000)
@@ -84,7 +92,9 @@ _chunk: TypeAdapter[Opened | Fragment | Closed] = TypeAdapter(SupportChunk)
 class Support(Protocol):
     """Streams an answer: Opened, a Fragment for each sentence, Closed. Raises EnrichError; close it with aclosing."""
 
-    def ask(self, question: SupportQuestion) -> AsyncGenerator[Opened | Fragment | Closed, None]: ...
+    def ask(
+        self, question: SupportQuestion
+    ) -> AsyncGenerator[Opened | Fragment | Closed, None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +103,25 @@ class HttpSupport:
 
     client: "httpx.AsyncClient"
 
-    async def ask(self, question: SupportQuestion) -> AsyncGenerator[Opened | Fragment | Closed, None]:
+    async def ask(
+        self, question: SupportQuestion
+    ) -> AsyncGenerator[Opened | Fragment | Closed, None]:
         """Chunks as they arrive."""
         import httpx
 
         body = question.model_dump(mode="json", exclude={"principal"}, exclude_none=True)
         headers = {"x-principal": str(question.principal)}
         try:
-            async with self.client.stream("POST", "/v1/ask", content=json.dumps(body), headers=headers) as response:
+            async with self.client.stream(
+                "POST", "/v1/ask", content=json.dumps(body), headers=headers
+            ) as response:
                 if response.status_code != 200:
-                    raise EnrichError("unavailable", f"support service answered {response.status_code}")
-                async with aclosing(cast(AsyncGenerator[str, None], response.aiter_lines())) as lines:
+                    raise EnrichError(
+                        "unavailable", f"support service answered {response.status_code}"
+                    )
+                async with aclosing(
+                    cast(AsyncGenerator[str, None], response.aiter_lines())
+                ) as lines:
                     async for line in lines:
                         yield _chunk.validate_json(line)
         except httpx.TimeoutException as error:
@@ -111,7 +129,9 @@ class HttpSupport:
         except httpx.HTTPError as error:
             raise EnrichError("unavailable", f"support service: {type(error).__name__}") from error
         except ValidationError:
-            raise EnrichError("contract_violation", "the support service sent a line that cannot be read") from None
+            raise EnrichError(
+                "contract_violation", "the support service sent a line that cannot be read"
+            ) from None
 
 
 class Episodes(Protocol):
@@ -121,7 +141,9 @@ class Episodes(Protocol):
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None) -> list[Message]: ...
+    def history(
+        self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None
+    ) -> list[Message]: ...
 
 
 class Unkept:
@@ -136,7 +158,9 @@ class Unkept:
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         self._notes[session_id, name] = note
 
-    def history(self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None) -> list[Message]:
+    def history(
+        self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None
+    ) -> list[Message]:
         return []
 
 
@@ -149,13 +173,16 @@ class Conversations:
     """Seconds since the epoch: an id outlives the process that got it."""
 
     def current(self, context: ToolContext) -> tuple[str | None, str | None]:
-        """The id to continue; else, where one has lapsed, the last turns of this agent to begin a new conversation with."""
+        """The id to continue; else, where one has lapsed, the last turns of this agent to begin a
+        new conversation with."""
         inherited = context.inherited
         try:
             note = self.episodes.note(inherited.episode_id, _name(context))
             if note is None or self.clock() - note.at <= LAPSE:
                 return note.value if note else None, None
-            lines = self.episodes.history(inherited.episode_id, context.agent, 2 * REPLAYED, who=inherited.principal)
+            lines = self.episodes.history(
+                inherited.episode_id, context.agent, 2 * REPLAYED, who=inherited.principal
+            )
         except StoreError:  # a question is answered without its memory rather than not at all
             return None, None
         return None, "\n".join(f"{line.role}: {line.text}" for line in lines) or None
@@ -171,7 +198,9 @@ def _name(context: ToolContext) -> str:
     return f"support:{context.inherited.principal}"
 
 
-def support_tool(name: str, support: Support, config: Mapping[str, Any], conversations: Conversations) -> "BaseTool":
+def support_tool(
+    name: str, support: Support, config: Mapping[str, Any], conversations: Conversations
+) -> "BaseTool":
     """The tool a support agent calls; its text is material for the answer, never the answer itself."""
     read_config(name, config, ToolConfig)
 
@@ -180,39 +209,55 @@ def support_tool(name: str, support: Support, config: Mapping[str, Any], convers
         context.emit(Status(agent=context.agent, status="asking_support"))
         parts = fit_arguments(arguments, PROPERTIES)
         try:
-            question = _question(parts.get("query", ""), context, conversations, parts.get("category"))
-            text = "".join([piece async for piece in _fragments(support, question, context, conversations)])
+            question = _question(
+                parts.get("query", ""), context, conversations, parts.get("category")
+            )
+            text = "".join(
+                [piece async for piece in _fragments(support, question, context, conversations)]
+            )
         except EnrichError as error:
             result = ToolResult(text=UNAVAILABLE, fault=error.reason, detail=str(error))
         else:
-            result = ToolResult(text=text) if text else ToolResult(text=UNAVAILABLE, fault="unavailable", detail="empty answer")
+            result = (
+                ToolResult(text=text)
+                if text
+                else ToolResult(text=UNAVAILABLE, fault="unavailable", detail="empty answer")
+            )
         return result.text, result
 
     return structured(name, DESCRIPTION, PROPERTIES, ("query",), call)
 
 
 def support_api(support: Support, conversations: Conversations) -> "Service":
-    """Returns the support service as a sub-agent of its own, without a model: what it streams is the answer, piece by piece."""
+    """Returns the support service as a sub-agent of its own, without a model: what it streams is
+    the answer, piece by piece."""
 
     async def pieces(query: str, ctx: "RunContext") -> AsyncGenerator[str, None]:
         agent = ctx.path.rpartition(".")[2]
-        context = ToolContext(agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=ctx.report)
+        context = ToolContext(
+            agent=agent, turn_id=ctx.turn.log.turn_id, inherited=ctx.inherited, emit=ctx.report
+        )
         context.emit(Status(agent=agent, status="asking_support"))
-        async with aclosing(_fragments(support, _question(query, context, conversations), context, conversations)) as stream:
+        async with aclosing(
+            _fragments(support, _question(query, context, conversations), context, conversations)
+        ) as stream:
             async for piece in stream:
                 yield piece
 
     return pieces
 
 
-def _question(query: str, context: ToolContext, conversations: Conversations, category: str | None = None) -> SupportQuestion:
+def _question(
+    query: str, context: ToolContext, conversations: Conversations, category: str | None = None
+) -> SupportQuestion:
     key, replay = conversations.current(context)
     return SupportQuestion(
         query=query,
         principal=context.inherited.principal,
         conversation_id=key,
         category=category,
-        context="\n".join(part for part in (replay, context.inherited.prior_context) if part) or None,
+        context="\n".join(part for part in (replay, context.inherited.prior_context) if part)
+        or None,
     )
 
 
@@ -237,7 +282,9 @@ async def _fragments(
             match chunk:
                 case Opened(principal=whom) if whom not in (None, str(question.principal)):
                     context.emit(_foreign(context))
-                    raise EnrichError("principal_mismatch", "the support service answered about another principal")
+                    raise EnrichError(
+                        "principal_mismatch", "the support service answered about another principal"
+                    )
                 case Opened(conversation_id=key):
                     conversations.keep(context, key)
                 case Fragment(text=text):

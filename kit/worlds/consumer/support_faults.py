@@ -11,7 +11,8 @@ from kit.worlds.service.faults import STRANGER, fault_kinds
 async def lines_by_header(headers: Mapping[str, str], lines: Lines) -> AsyncGenerator[bytes, None]:
     """Spoils the lines of an answer the way the header asks: they say what an envelope would say.
 
-    Error: closed without an answer. Partial: broken off after the first sentence. Another principal: named in the opening.
+    Error: closed without an answer. Partial: broken off after the first sentence. Another
+    principal: named in the opening.
     """
     kinds = fault_kinds(headers)
     async with aclosing(lines):
@@ -21,7 +22,9 @@ async def lines_by_header(headers: Mapping[str, str], lines: Lines) -> AsyncGene
         number = 0
         async for line in lines:
             if number == 0 and "foreign_principal" in kinds:
-                line = line_of(kind="opened", conversation_id=f"sc-{CANARY}", principal=f"acme/{STRANGER}")
+                line = line_of(
+                    kind="opened", conversation_id=f"sc-{CANARY}", principal=f"acme/{STRANGER}"
+                )
             elif number == 1 and "foreign_principal" in kinds:
                 line = line_of(kind="text", text=f"A stranger's matter, {CANARY}.")
             elif number == 1 and "error_envelope" in kinds:

@@ -22,7 +22,10 @@ LAPSE = 55 * 60.0
 """Seconds after its last question until a conversation cannot be continued."""
 FIRST, NEXT = 0.4, 0.12
 """Seconds to the first sentence and between sentences, at pace 1."""
-NOTHING = "I could not find a help article about that. Tell me which part of the app it is about, or choose Contact us in Help."
+NOTHING = (
+    "I could not find a help article about that. Tell me which part of the app it is "
+    "about, or choose Contact us in Help."
+)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+")
 Lines = AsyncGenerator[bytes, None]
 Faults = Callable[[Mapping[str, str], Lines], Lines]
@@ -56,7 +59,12 @@ class _Conversation:
 def support_app(world: World, *, pace: float = 0.0, faults: Faults = no_faults) -> Starlette:
     """The service over a world's help articles; `pace` 1 takes its time, 0 answers at once."""
     service = _Service(world, pace, faults)
-    return Starlette(routes=[Route("/v1/ask", service.ask, methods=["POST"]), Route("/v1/metrics", service.metrics)])
+    return Starlette(
+        routes=[
+            Route("/v1/ask", service.ask, methods=["POST"]),
+            Route("/v1/metrics", service.metrics),
+        ]
+    )
 
 
 @dataclass(frozen=True)
@@ -100,7 +108,11 @@ class _Service:
     def _open(self, wanted_key: str | None, principal: str) -> tuple[str, bool]:
         """The conversation with the wanted key when it is this principal's and has not lapsed, else a new one."""
         now = asyncio.get_running_loop().time()
-        for key in [key for key, conversation in self.conversations.items() if now - conversation.last > LAPSE]:
+        for key in [
+            key
+            for key, conversation in self.conversations.items()
+            if now - conversation.last > LAPSE
+        ]:
             del self.conversations[key]
         conversation = self.conversations.get(wanted_key or "")
         if wanted_key and conversation and conversation.principal == principal:
@@ -118,14 +130,23 @@ class _Service:
         for text in texts:
             result = self.world.article_index.search(text)
             if result.match == "named":
-                return next((article for article in result.rows if article.topic in topics), result.rows[0])
+                return next(
+                    (article for article in result.rows if article.topic in topics), result.rows[0]
+                )
         if conversation.article and not query_terms(question.query, GRAMMAR):
             return conversation.article
-        return next((article for article in self.world.articles if article.topic in topics), conversation.article)
+        return next(
+            (article for article in self.world.articles if article.topic in topics),
+            conversation.article,
+        )
 
     def _topics(self, category: str | None) -> set[str]:
         words = set(tokens((category or "").replace("_", " ")))
-        return {article.topic for article in self.world.articles if words & set(tokens(article.topic.replace("_", " ")))}
+        return {
+            article.topic
+            for article in self.world.articles
+            if words & set(tokens(article.topic.replace("_", " ")))
+        }
 
 
 def line_of(**fields: Any) -> bytes:

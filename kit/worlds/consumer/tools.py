@@ -1,4 +1,5 @@
-"""The tools of the consumer deck: what each asks of which service, as data, and the factory that opens their clients."""
+"""The tools of the consumer deck: what each asks of which service, as data, and the factory that
+opens their clients."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -7,13 +8,24 @@ from kit.tools.enricher import LIMITS, Enrich, EnricherSpec, HttpEnrich, enriche
 from kit.tools.render import RenderSpec, render_tool
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
-from kit.worlds.consumer.support import PATIENCE, Conversations, Episodes, HttpSupport, Support, support_tool
+from kit.worlds.consumer.support import (
+    PATIENCE,
+    Conversations,
+    Episodes,
+    HttpSupport,
+    Support,
+    support_tool,
+)
 from kit.worlds.consumer.wording import WORDINGS
 from kit.worlds.consumer.world import World
 from kit.worlds.service.clients import KEY, open_client
 from kit.worlds.service.parameters import search_properties
 
-_STATUS = {"type": "string", "enum": ["accepted", "pending", "rejected"], "description": "Only receipts in this state."}
+_STATUS = {
+    "type": "string",
+    "enum": ["accepted", "pending", "rejected"],
+    "description": "Only receipts in this state.",
+}
 
 SPECS: tuple[EnricherSpec, ...] = (
     EnricherSpec(
@@ -23,7 +35,9 @@ SPECS: tuple[EnricherSpec, ...] = (
         enricher_id="offers",
         wording=WORDINGS["shop", "offers"],
         properties=search_properties(
-            "What to find offers for, such as coffee or a brand name.", brand="Brand name.", category="Category."
+            "What to find offers for, such as coffee or a brand name.",
+            brand="Brand name.",
+            category="Category.",
         ),
         statuses=("searching_offers",),
     ),
@@ -33,7 +47,9 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="shop",
         enricher_id="products",
         wording=WORDINGS["shop", "products"],
-        properties=search_properties("What product to look for.", brand="Brand name.", category="Category."),
+        properties=search_properties(
+            "What product to look for.", brand="Brand name.", category="Category."
+        ),
         statuses=("searching_catalog",),
     ),
     EnricherSpec(
@@ -51,12 +67,15 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="support",
         enricher_id="articles",
         wording=WORDINGS["support", "articles"],
-        properties=search_properties("The question or problem in the user's words.", category="Support topic."),
+        properties=search_properties(
+            "The question or problem in the user's words.", category="Support topic."
+        ),
         statuses=("reading_help_articles",),
     ),
     EnricherSpec(
         id="get_user_points",
-        description="How many points the user has: the balance now, the points pending, and what was earned and spent lately.",
+        description="How many points the user has: the balance now, the points pending, and what "
+        "was earned and spent lately.",
         domain_type="rewards",
         enricher_id="balance",
         wording=WORDINGS["rewards", "balance"],
@@ -64,7 +83,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_redemption_history",
-        description="Past redemptions: which rewards the user redeemed or cashed in before, when, and if they were delivered.",
+        description="Past redemptions: which rewards the user redeemed or cashed in before, "
+        "when, and if they were delivered.",
         domain_type="rewards",
         enricher_id="redemptions",
         wording=WORDINGS["rewards", "redemptions"],
@@ -73,7 +93,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="calculate_redemption",
-        description="What the user's points are worth: whether a reward or gift card is affordable, and how many are missing.",
+        description="What the user's points are worth: whether a reward or gift card is "
+        "affordable, and how many are missing.",
         domain_type="rewards",
         enricher_id="quote",
         wording=WORDINGS["rewards", "quote"],
@@ -82,7 +103,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_points_by_method",
-        description="How the user's points were earned: from receipts, games, referrals and bonuses, and how many were spent.",
+        description="How the user's points were earned: from receipts, games, referrals and "
+        "bonuses, and how many were spent.",
         domain_type="rewards",
         enricher_id="by_method",
         wording=WORDINGS["rewards", "by_method"],
@@ -90,20 +112,28 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="list_receipts",
-        description="The user's receipts, newest first, with store, date, total, points and state (accepted, pending, rejected).",
+        description="The user's receipts, newest first, with store, date, total, points and "
+        "state (accepted, pending, rejected).",
         domain_type="ereceipts",
         enricher_id="receipts",
         wording=WORDINGS["ereceipts", "receipts"],
-        properties={**search_properties("A store, product or receipt number to narrow it to."), "status": _STATUS},
+        properties={
+            **search_properties("A store, product or receipt number to narrow it to."),
+            "status": _STATUS,
+        },
         statuses=("matching_receipt",),
     ),
     EnricherSpec(
         id="match_receipt",
-        description="Match one receipt with offers: which it met, which it missed and why; why it was rejected or is pending.",
+        description="Match one receipt with offers: which it met, which it missed and why; why "
+        "it was rejected or is pending.",
         domain_type="ereceipts",
         enricher_id="match",
         wording=WORDINGS["ereceipts", "match"],
-        properties={**search_properties("The store, product or receipt number it is about."), "status": _STATUS},
+        properties={
+            **search_properties("The store, product or receipt number it is about."),
+            "status": _STATUS,
+        },
         statuses=("matching_receipt",),
     ),
     EnricherSpec(
@@ -150,7 +180,10 @@ SPECS: tuple[EnricherSpec, ...] = (
         wording=WORDINGS["offer_details", "expiring"],
         properties={
             **search_properties("A category, brand or store to narrow it to."),
-            "within_days": {"type": "integer", "description": "How many days ahead to look, 1 to 20."},
+            "within_days": {
+                "type": "integer",
+                "description": "How many days ahead to look, 1 to 20.",
+            },
         },
         statuses=("looking_up_offer_terms",),
     ),
@@ -160,7 +193,9 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="restaurants",
         enricher_id="restaurants",
         wording=WORDINGS["restaurants", "restaurants"],
-        properties=search_properties("A cuisine or restaurant, such as pizza or thai.", location="City to look in."),
+        properties=search_properties(
+            "A cuisine or restaurant, such as pizza or thai.", location="City to look in."
+        ),
         statuses=("finding_restaurants",),
     ),
     EnricherSpec(
@@ -174,7 +209,8 @@ SPECS: tuple[EnricherSpec, ...] = (
     ),
     EnricherSpec(
         id="get_retailer",
-        description="Facts about one retailer: its kind, number of stores, nearest store, opening hours, eReceipts and offers.",
+        description="Facts about one retailer: its kind, number of stores, nearest store, "
+        "opening hours, eReceipts and offers.",
         domain_type="retailer_context",
         enricher_id="retailer",
         wording=WORDINGS["retailer_context", "retailer"],
@@ -187,7 +223,9 @@ SPECS: tuple[EnricherSpec, ...] = (
         domain_type="retailer_context",
         enricher_id="stores",
         wording=WORDINGS["retailer_context", "stores"],
-        properties=search_properties("A retailer or kind of store, such as pharmacy or grocery.", location="City to look in."),
+        properties=search_properties(
+            "A retailer or kind of store, such as pharmacy or grocery.", location="City to look in."
+        ),
         statuses=("looking_up_retailer",),
     ),
 )
@@ -204,8 +242,11 @@ TOOL_IDS = (*(spec.id for spec in (*SPECS, *RENDERS)), SUPPORT)
 """What a card may name."""
 
 
-def toolbox(enrich: Enrich, support: Support, episodes: Episodes | None = None, *, key: str | None = None) -> Toolbox:
-    """The tools over the given clients. `episodes` keeps conversation ids, a store; None: in memory. `key` signs envelopes."""
+def toolbox(
+    enrich: Enrich, support: Support, episodes: Episodes | None = None, *, key: str | None = None
+) -> Toolbox:
+    """The tools over the given clients. `episodes` keeps conversation ids, a store; None: in
+    memory. `key` signs envelopes."""
     conversations = Conversations(episodes) if episodes is not None else Conversations()
 
     def enricher(spec: EnricherSpec) -> ConfiguredTool:
@@ -217,7 +258,9 @@ def toolbox(enrich: Enrich, support: Support, episodes: Episodes | None = None, 
     return {
         **{spec.id: enricher(spec) for spec in SPECS},
         **{spec.id: renderer(spec) for spec in RENDERS},
-        SUPPORT: ConfiguredTool(lambda config: support_tool(SUPPORT, support, config, conversations), PATIENCE),
+        SUPPORT: ConfiguredTool(
+            lambda config: support_tool(SUPPORT, support, config, conversations), PATIENCE
+        ),
     }
 
 

@@ -46,7 +46,10 @@ def _offer(offer: p.Offer) -> str:
 
 
 def offers(page: p.Offers) -> Rendering:
-    return Rendering(headed(page, "offers", [_offer(offer) for offer in page.offers]), components("offer", page.offers))
+    return Rendering(
+        headed(page, "offers", [_offer(offer) for offer in page.offers]),
+        components("offer", page.offers),
+    )
 
 
 def expiring(page: p.Expiring) -> Rendering:
@@ -63,13 +66,18 @@ def terms(page: p.Offers) -> Rendering:
     if not page.offers:
         return Rendering("There is no offer to show the terms of.")
     lines = [f"{offer.title} until {day(offer.ends)}. {offer.terms}" for offer in page.offers]
-    start = f'No offer for "{page.topic}" was found. The terms of another: ' if page.match == "closest" else "Terms: "
+    start = (
+        f'No offer for "{page.topic}" was found. The terms of another: '
+        if page.match == "closest"
+        else "Terms: "
+    )
     return Rendering(start + " ".join(lines), components("offer", page.offers))
 
 
 def products(page: p.Products) -> Rendering:
     items = [
-        f"{product.name} for {money(product.price_cents)}" + (f", {product.points:,} points on offer" if product.points else "")
+        f"{product.name} for {money(product.price_cents)}"
+        + (f", {product.points:,} points on offer" if product.points else "")
         for product in page.products
     ]
     return Rendering(headed(page, "products", items), components("product", page.products))
@@ -102,16 +110,25 @@ def balance(points: p.Balance) -> Rendering:
 
 
 def redemptions(page: p.Redemptions) -> Rendering:
-    items = [f"{row.name} for {row.points:,} points on {day(row.date)} ({row.status})" for row in page.redemptions]
+    items = [
+        f"{row.name} for {row.points:,} points on {day(row.date)} ({row.status})"
+        for row in page.redemptions
+    ]
     if not items:
         return Rendering("You have not redeemed any points yet.")
-    return Rendering(headed(page, "redemptions, newest first", items), components("reward", page.redemptions))
+    return Rendering(
+        headed(page, "redemptions, newest first", items), components("reward", page.redemptions)
+    )
 
 
 def quote(page: p.Quote) -> Rendering:
     rewards = [
         f"{reward.name} costs {reward.points:,} points"
-        + (f", leaving {page.balance - reward.points:,}" if reward.affordable else f", {reward.missing:,} more than you have")
+        + (
+            f", leaving {page.balance - reward.points:,}"
+            if reward.affordable
+            else f", {reward.missing:,} more than you have"
+        )
         for reward in page.rewards
     ]
     reach = f"You have {page.balance:,} points, enough for {page.affordable} of the rewards. "
@@ -124,16 +141,24 @@ _METHODS = {"receipt": "receipts", "game": "games", "referral": "referrals", "bo
 
 def methods(page: p.Methods) -> Rendering:
     earned = [
-        f"{row.points:,} from {_METHODS.get(row.method, row.method)} ({row.count})" for row in page.methods if row.points > 0
+        f"{row.points:,} from {_METHODS.get(row.method, row.method)} ({row.count})"
+        for row in page.methods
+        if row.points > 0
     ]
-    costs = [f"{-row.points:,} points spent on rewards ({row.count})" for row in page.methods if row.points < 0]
+    costs = [
+        f"{-row.points:,} points spent on rewards ({row.count})"
+        for row in page.methods
+        if row.points < 0
+    ]
     text = f"Points earned: {join_words(earned)}. " if earned else "No points earned yet. "
     text += f"{join_words(costs)}. ".capitalize() if costs else ""
     return Rendering(f"{text}That leaves {page.balance:,} points.", components("points", [page]))
 
 
 def _receipt(receipt: p.Receipt) -> str:
-    text = f"{receipt.retailer} on {day(receipt.date)}, {money(receipt.total_cents)}, {receipt.status}"
+    text = (
+        f"{receipt.retailer} on {day(receipt.date)}, {money(receipt.total_cents)}, {receipt.status}"
+    )
     match receipt.status:
         case "accepted":
             return f"{text}, {receipt.points:,} points ({receipt.id})"
@@ -145,20 +170,36 @@ def _receipt(receipt: p.Receipt) -> str:
 
 def receipts(page: p.Receipts) -> Rendering:
     if not page.receipts:
-        return Rendering("There is no receipt of that kind." if sum(page.counts.values()) else "You have not sent a receipt yet.")
-    states = [f"{page.counts[status]} {status}" for status in ("accepted", "pending", "rejected") if page.counts.get(status)]
+        return Rendering(
+            "There is no receipt of that kind."
+            if sum(page.counts.values())
+            else "You have not sent a receipt yet."
+        )
+    states = [
+        f"{page.counts[status]} {status}"
+        for status in ("accepted", "pending", "rejected")
+        if page.counts.get(status)
+    ]
     total = f"You have {count(sum(page.counts.values()), 'receipt')}: {join_words(states)}. "
     return Rendering(
-        total + headed(page, "receipts, newest first", [_receipt(r) for r in page.receipts]), components("receipt", page.receipts)
+        total + headed(page, "receipts, newest first", [_receipt(r) for r in page.receipts]),
+        components("receipt", page.receipts),
     )
 
 
 def receipt(page: p.OneReceipt) -> Rendering:
     if page.receipt is None:
         return Rendering("There is no such receipt.")
-    lines = [f"{line.quantity} x {line.name} {money(line.price_cents)}" for line in page.receipt.lines]
-    start = f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
-    return Rendering(f"{start}{_receipt(page.receipt)}. It lists {'; '.join(lines)}.", components("receipt", [page.receipt]))
+    lines = [
+        f"{line.quantity} x {line.name} {money(line.price_cents)}" for line in page.receipt.lines
+    ]
+    start = (
+        f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
+    )
+    return Rendering(
+        f"{start}{_receipt(page.receipt)}. It lists {'; '.join(lines)}.",
+        components("receipt", [page.receipt]),
+    )
 
 
 def matched(page: p.MatchedReceipt) -> Rendering:
@@ -166,16 +207,23 @@ def matched(page: p.MatchedReceipt) -> Rendering:
         return Rendering("There is no such receipt.")
     titles = [offer.title for offer in page.offers]
     near_misses = [f"{row.offer.title} ({row.why})" for row in page.missed]
-    text = f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
+    text = (
+        f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
+    )
     text += f"{_receipt(page.receipt)}. "
-    text += f"It met {count(len(titles), 'offer')}: {join_words(titles)}." if titles else "It met no offer."
+    text += (
+        f"It met {count(len(titles), 'offer')}: {join_words(titles)}."
+        if titles
+        else "It met no offer."
+    )
     text += f" It missed {join_words(near_misses)}." if near_misses else ""
     return Rendering(text, components("receipt", [page.receipt]) + components("offer", page.offers))
 
 
 def games(page: p.Games) -> Rendering:
     items = [
-        f"{game.name} ({game.genre}) pays up to {game.points:,} points, the first {game.first_points:,} at {game.steps} "
+        f"{game.name} ({game.genre}) pays up to {game.points:,} points, the first "
+        f"{game.first_points:,} at {game.steps} "
         f"{game.first_goal}, until {day(game.ends)}"
         for game in page.games
     ]
@@ -199,30 +247,47 @@ def restaurants(page: p.Restaurants) -> Rendering:
         + (f", {row.points:,} points on offer" if row.points else "")
         for row in page.restaurants
     ]
-    return Rendering(headed(page, f"restaurants near {page.city}", items), components("restaurant", page.restaurants))
+    return Rendering(
+        headed(page, f"restaurants near {page.city}", items),
+        components("restaurant", page.restaurants),
+    )
 
 
 def restaurant_offers(page: p.RestaurantOffers) -> Rendering:
-    items = [f"{o.title} ({o.cuisine}) when you spend {money(o.minimum_cents)}, until {day(o.ends)}" for o in page.offers]
+    items = [
+        f"{o.title} ({o.cuisine}) when you spend {money(o.minimum_cents)}, until {day(o.ends)}"
+        for o in page.offers
+    ]
     return Rendering(headed(page, "restaurant offers", items), components("offer", page.offers))
 
 
 def _store(store: p.Store) -> str:
-    return f"{store.name} ({store.kind}), {store.miles} miles away at {store.address}, open {store.opens}:00 to {store.closes}:00"
+    return (
+        f"{store.name} ({store.kind}), {store.miles} miles away at {store.address}, open "
+        f"{store.opens}:00 to {store.closes}:00"
+    )
 
 
 def retailer(page: p.OneRetailer) -> Rendering:
     row = page.retailer
-    start = f'No retailer called "{page.topic}" was found; this is the one you use most. ' if page.match == "closest" else ""
+    start = (
+        f'No retailer called "{page.topic}" was found; this is the one you use most. '
+        if page.match == "closest"
+        else ""
+    )
     digital = "takes" if row.ereceipts else "does not take"
     text = f"{row.name} ({row.kind}) has {count(row.stores, 'store')}, {digital} eReceipts"
     text += f" and has {count(row.offers, 'offer')} of its own"
-    return Rendering(f"{start}{text}. The nearest: {_store(row.nearest)}.", components("retailer", [row]))
+    return Rendering(
+        f"{start}{text}. The nearest: {_store(row.nearest)}.", components("retailer", [row])
+    )
 
 
 def stores(page: p.Stores) -> Rendering:
     items = [_store(store) for store in page.stores]
-    return Rendering(headed(page, f"stores near {page.city}", items), components("retailer", page.stores))
+    return Rendering(
+        headed(page, f"stores near {page.city}", items), components("retailer", page.stores)
+    )
 
 
 WORDINGS: Mapping[tuple[str, str], Wording] = {

@@ -57,7 +57,11 @@ class World:
 
     def live_offers(self, tenant_id: str) -> list[rows.Offer]:
         """A tenant's offers that hold today, most points first."""
-        live = [o for o in self.offers.values() if o.tenant_id == tenant_id and o.starts <= self.as_of <= o.ends]
+        live = [
+            o
+            for o in self.offers.values()
+            if o.tenant_id == tenant_id and o.starts <= self.as_of <= o.ends
+        ]
         return sorted(live, key=lambda offer: (-offer.points, offer.ends, offer.id))
 
     @cached_property
@@ -68,7 +72,9 @@ class World:
 
     @cached_property
     def product_index(self) -> Index[rows.Product]:
-        by_price = sorted(self.products.values(), key=lambda product: (product.price_cents, product.id))
+        by_price = sorted(
+            self.products.values(), key=lambda product: (product.price_cents, product.id)
+        )
         return Index(by_price, self.product_words)
 
     @cached_property
@@ -156,9 +162,13 @@ class _Reader:
             except ValidationError as error:
                 fault = error.errors()[0]
                 field = ".".join(map(str, fault["loc"]))
-                raise DataError(f"{path}, line {number}: {f'{field}: ' if field else ''}{fault['msg']}; {_FIX}") from error
+                raise DataError(
+                    f"{path}, line {number}: {f'{field}: ' if field else ''}{fault['msg']}; {_FIX}"
+                ) from error
         if len(values) != self.meta.rows.get(table):
-            raise DataError(f"{path} holds {len(values)} rows where meta.json says {self.meta.rows.get(table)}: {_FIX}")
+            raise DataError(
+                f"{path} holds {len(values)} rows where meta.json says {self.meta.rows.get(table)}: {_FIX}"
+            )
         return values
 
 
@@ -188,7 +198,11 @@ def truth(world: World, principal: Principal, category: str | None = None) -> Tr
     """The one true answer to a mixed question about points, receipts and offers."""
     points = 0
     for entries in world.ledger.values():
-        points += sum(e.points for e in entries if e.tenant_id == principal.tenant_id and e.user_id == principal.user_id)
+        points += sum(
+            e.points
+            for e in entries
+            if e.tenant_id == principal.tenant_id and e.user_id == principal.user_id
+        )
     receipts = [
         receipt
         for owner_receipts in world.receipts.values()

@@ -15,7 +15,8 @@ ENRICHERS: Enrichers = {
 
 
 def catalogue(library: Library) -> Catalogue:
-    """What the context service serves of this library. Everybody of a tenant with readers is known: a new reader is one too."""
+    """What the context service serves of this library. Everybody of a tenant with readers is known:
+    a new reader is one too."""
     tenants = frozenset(tenant for tenant, _ in library.readers)
 
     def knows(principal: Principal, personal: bool) -> bool:

@@ -86,23 +86,35 @@ class Library:
 
     @cached_property
     def readers(self) -> Mapping[tuple[str, str], Reader]:
-        return {(reader.tenant_id, reader.user_id): reader for reader in self._rows("readers", Reader)}
+        return {
+            (reader.tenant_id, reader.user_id): reader for reader in self._rows("readers", Reader)
+        }
 
     @cached_property
     def index(self) -> Index[Title]:
         """Titles by their words, well-reviewed ones first."""
-        return Index(sorted(self.titles.values(), key=lambda title: (-title.reviews.score, title.id)), words)
+        return Index(
+            sorted(self.titles.values(), key=lambda title: (-title.reviews.score, title.id)), words
+        )
 
     def _rows(self, table: str, row: type[V]) -> Sequence[V]:
         """Raises DataError naming the file, the line and the way to write it anew."""
-        path, fix = self.folder / f"{table}.jsonl", "write the data anew with `python data/make_manga.py`"
+        path, fix = (
+            self.folder / f"{table}.jsonl",
+            "write the data anew with `python data/make_manga.py`",
+        )
         values: list[V] = []
         try:
-            values.extend(row.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines())
+            values.extend(
+                row.model_validate_json(line)
+                for line in path.read_text(encoding="utf-8").splitlines()
+            )
         except OSError as error:
             raise DataError(f"cannot read {path} ({error.strerror}): {fix}") from error
         except ValidationError as error:
-            raise DataError(f"{path}, line {len(values) + 1}: {error.errors()[0]['msg']}; {fix}") from error
+            raise DataError(
+                f"{path}, line {len(values) + 1}: {error.errors()[0]['msg']}; {fix}"
+            ) from error
         return values
 
 

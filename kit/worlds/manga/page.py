@@ -7,7 +7,8 @@ from kit.compose.page import ComponentCard, Payload, Renderer
 
 
 def draw_titles(payloads: Sequence[Payload]) -> Sequence[ComponentCard]:
-    """Draws a card for each title: its genres, its years, its premise, and what reviewers made of it where that is known."""
+    """Draws a card for each title: its genres, its years, its premise, and what reviewers made of
+    it where that is known."""
     return [_title(row) for row in payloads]
 
 
@@ -15,7 +16,11 @@ def _title(row: Payload) -> ComponentCard:
     genres = ", ".join(map(str, cast("Sequence[object]", row.get("genres") or ()))).capitalize()
     years = f"{row.get('year', '')}, {'still running' if row.get('running') else 'complete'}"
     score = f"{row['score']} of 100" if "score" in row else ""
-    return ComponentCard(title=str(row.get("title", "")), mark=score, lines=(genres, years, str(row.get("premise", ""))))
+    return ComponentCard(
+        title=str(row.get("title", "")),
+        mark=score,
+        lines=(genres, years, str(row.get("premise", ""))),
+    )
 
 
 RENDERERS: Mapping[str, Renderer] = {"title": draw_titles}

@@ -11,5 +11,6 @@ from kit.worlds.service.faults import by_header
 
 
 def context_service(folder: Path, pace: float, key: str | None = None) -> Starlette:
-    """The service over the library in a folder; a request that asks for a fault gets it. With a `key` it signs its envelopes."""
+    """The service over the library in a folder; a request that asks for a fault gets it. With a
+    `key` it signs its envelopes."""
     return context_app(catalogue(Library(folder)), latency=pace, faults=by_header, key=key)

@@ -1,4 +1,5 @@
-"""What the manga library tells of its titles: what readers made of them, what may be told of a story and what may not."""
+"""What the manga library tells of its titles: what readers made of them, what may be told of a
+story and what may not."""
 
 from typing import Any
 
@@ -15,7 +16,10 @@ def catalog(library: Library, principal: Principal, parameters: Parameters) -> P
     """Titles that fit the words asked for, best reviewed first; newest first where something new is asked for."""
     result = library.index.search(parameters.text)
     rows = result.rows
-    if any(word in parameters.text.lower().split() for word in ("new", "newer", "newest", "recent", "latest")):
+    if any(
+        word in parameters.text.lower().split()
+        for word in ("new", "newer", "newest", "recent", "latest")
+    ):
         rows = tuple(sorted(rows, key=lambda title: -title.year))
     return _page([_title_payload(title) for title in rows[: parameters.limit]], result)
 
@@ -23,7 +27,11 @@ def catalog(library: Library, principal: Principal, parameters: Parameters) -> P
 def prefs(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What a reader likes, and well-reviewed titles of those genres that are not read yet."""
     reader = library.readers.get((principal.tenant_id, principal.user_id), NEW)
-    fresh = [t for t in library.index.rows if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read]
+    fresh = [
+        t
+        for t in library.index.rows
+        if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read
+    ]
     result = Index(fresh, words).search(parameters.text)
     rows = result.rows if result.match == "named" else tuple(fresh)
     return {
@@ -37,7 +45,10 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
 def sentiment(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What reviewers make of the titles asked for."""
     result = library.index.search(parameters.text)
-    rows = [{**_title_payload(title), **title.reviews.model_dump()} for title in result.rows[: parameters.limit]]
+    rows = [
+        {**_title_payload(title), **title.reviews.model_dump()}
+        for title in result.rows[: parameters.limit]
+    ]
     return _page(rows, result)
 
 
@@ -48,7 +59,10 @@ def links(library: Library, principal: Principal, parameters: Parameters) -> Pay
     rows = [
         {
             **_title_payload(title),
-            "links": [{"how": link.how, "id": link.id, "title": titles[link.id].title} for link in title.links],
+            "links": [
+                {"how": link.how, "id": link.id, "title": titles[link.id].title}
+                for link in title.links
+            ],
         }
         for title in result.rows[: parameters.limit]
     ]
@@ -59,7 +73,10 @@ def policy(library: Library, principal: Principal, parameters: Parameters) -> Pa
     """What may be told of a story: the rule, and of each arc its beginning alone."""
     result = library.index.search(parameters.text)
     rows = [
-        {**_title_payload(title), "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs]}
+        {
+            **_title_payload(title),
+            "arcs": [arc.model_dump(exclude={"hidden"}) for arc in title.arcs],
+        }
         for title in result.rows[: min(2, parameters.limit)]
     ]
     return {**_page(rows, result), "rule": RULE}
@@ -70,4 +87,6 @@ def _page(rows: list[Payload], result: SearchResult[Any]) -> Payload:
 
 
 def _title_payload(title: Title) -> Payload:
-    return title.model_dump(include={"id", "title", "studio", "year", "genres", "volumes", "running", "premise"})
+    return title.model_dump(
+        include={"id", "title", "studio", "year", "genres", "volumes", "running", "premise"}
+    )

@@ -1,4 +1,5 @@
-"""The tools of the manga deck: what each asks of the context service, as data, and the factory that opens its client."""
+"""The tools of the manga deck: what each asks of the context service, as data, and the factory that
+opens its client."""
 
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
@@ -79,5 +80,7 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
 
     key = setup.environment.get(KEY)
     library = setup.settings.data.parent / "manga"
-    async with open_client(setup, "context", lambda: context_service(library, setup.settings.pace, key)) as context:
+    async with open_client(
+        setup, "context", lambda: context_service(library, setup.settings.pace, key)
+    ) as context:
         yield toolbox(HttpEnrich(context), key=key)

@@ -83,17 +83,26 @@ def tastes(page: Tastes) -> Rendering:
 
 def reviews(page: Reviews) -> Rendering:
     sentence = "{}: {} of 100 from {:,} reviews. Praised for {}. Faulted for {}."
-    return _render_titles([sentence.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles], page.titles)
+    return _render_titles(
+        [sentence.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles],
+        page.titles,
+    )
 
 
 def links(page: Links) -> Rendering:
-    lines = [f"{_name(t)}: {join_words([f'{link.how} {link.title}' for link in t.links])}." for t in page.titles]
+    lines = [
+        f"{_name(t)}: {join_words([f'{link.how} {link.title}' for link in t.links])}."
+        for t in page.titles
+    ]
     return _render_titles(lines, page.titles)
 
 
 def stories(page: Stories) -> Rendering:
     arcs = [(title, arc) for title in page.titles for arc in title.arcs]
-    lines = [f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}." for title, arc in arcs]
+    lines = [
+        f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}."
+        for title, arc in arcs
+    ]
     sentence = _render_titles(lines, page.titles)
     return Rendering(f"{page.rule}\n{sentence.text}", sentence.components)
 

@@ -1,4 +1,5 @@
-"""`python -m kit.worlds.outlets`: serves the skills of one tenant over standard input and output, or of all over HTTP."""
+"""`python -m kit.worlds.outlets`: serves the skills of one tenant over standard input and output,
+or of all over HTTP."""
 
 import argparse
 import asyncio
@@ -22,17 +23,28 @@ def read_keys(text: str) -> Mapping[str, str]:
     entries = [entry.partition("=") for entry in text.split(",") if entry.strip()]
     keys = {tenant.strip(): key.strip() for tenant, _, key in entries}
     if not keys or not all(tenant in TENANTS and len(key) >= 16 for tenant, key in keys.items()):
-        raise SettingsError(f"set {KEYS}={','.join(f'{name}=KEY' for name in TENANTS)} with keys of 16 characters or more")
+        raise SettingsError(
+            f"set {KEYS}={','.join(f'{name}=KEY' for name in TENANTS)} with keys of 16 characters or more"
+        )
     return keys
 
 
 def main() -> int:
     """Serves until the input ends, or until interrupted. Returns 2 for a setting or address that cannot be used."""
-    parser = argparse.ArgumentParser(prog="python -m kit.worlds.outlets", description="Serve the skills of the outlets over MCP.")
-    parser.add_argument("--tenant", default="acme", choices=TENANTS, help="whose skills are served without --port")
-    parser.add_argument("--port", type=int, help="serve over HTTP at this port, to whoever has a key")
+    parser = argparse.ArgumentParser(
+        prog="python -m kit.worlds.outlets", description="Serve the skills of the outlets over MCP."
+    )
+    parser.add_argument(
+        "--tenant", default="acme", choices=TENANTS, help="whose skills are served without --port"
+    )
+    parser.add_argument(
+        "--port", type=int, help="serve over HTTP at this port, to whoever has a key"
+    )
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--log", help=f"write each call that ran into this file (default: {LOG}, else nothing is written)")
+    parser.add_argument(
+        "--log",
+        help=f"write each call that ran into this file (default: {LOG}, else nothing is written)",
+    )
     arguments, variables = parser.parse_args(), Settings.read().variables
     path = arguments.log or variables.get(LOG)
     try:
@@ -48,7 +60,9 @@ def main() -> int:
             from kit.worlds.service.serve import serve
 
             app = skill_app(service, read_keys(variables.get(KEYS, "")))
-            print(f"serving /api/TENANT/mcp on http://{arguments.host}:{arguments.port}", flush=True)
+            print(
+                f"serving /api/TENANT/mcp on http://{arguments.host}:{arguments.port}", flush=True
+            )
             serve(app, arguments.host, arguments.port)
     except KitError as error:
         print(error, file=sys.stderr)

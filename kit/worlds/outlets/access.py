@@ -1,4 +1,5 @@
-"""Who may call what: the key of a tenant, and tokens that let one step of a plan call the skills it names and no others."""
+"""Who may call what: the key of a tenant, and tokens that let one step of a plan call the skills it
+names and no others."""
 
 import secrets
 from collections.abc import Callable, Collection, Iterable, Mapping

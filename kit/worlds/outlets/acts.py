@@ -1,4 +1,5 @@
-"""The skills that do something. All that one does is its line in the log of calls; it tells how many an outlet has then."""
+"""The skills that do something. All that one does is its line in the log of calls; it tells how
+many an outlet has then."""
 
 from collections.abc import Mapping, Sequence
 
@@ -14,5 +15,13 @@ def act(tenant: str, skill: str, arguments: Arguments, before: Sequence[LoggedCa
     """Does it for one outlet, after the calls before; nothing for an outlet that the tenant has not."""
     outlet = arguments["outlet_id"]
     found = outlet in outlets_of(tenant)
-    own = (call.arguments["outlet_id"] for call in before if (call.tenant, call.skill) == (tenant, skill))
-    return {"found": found, "outlet_id": outlet, ACTS[skill]: 1 + sum(one == outlet for one in own) if found else 0}
+    own = (
+        call.arguments["outlet_id"]
+        for call in before
+        if (call.tenant, call.skill) == (tenant, skill)
+    )
+    return {
+        "found": found,
+        "outlet_id": outlet,
+        ACTS[skill]: 1 + sum(one == outlet for one in own) if found else 0,
+    }

@@ -24,7 +24,8 @@ class LoggedCall(Value):
 
 
 class CallLog:
-    """One line of JSON for each call: in memory, or in a file, which outlives the process and which several may share."""
+    """One line of JSON for each call: in memory, or in a file, which outlives the process and which
+    several may share."""
 
     def __init__(self, path: Path | None = None):
         self._path, self._memory = path, StringIO()
@@ -40,14 +41,24 @@ class CallLog:
             file.seek(0, SEEK_END)
             file.write(f"{call.model_dump_json()}\n")
 
-    def once(self, call: LoggedCall, run: Callable[[Sequence[LoggedCall]], dict[str, Any]]) -> LoggedCall:
-        """Runs an act over the calls so far, unless one with its key has run: gives the call that ran, this or the earlier one.
+    def once(
+        self, call: LoggedCall, run: Callable[[Sequence[LoggedCall]], dict[str, Any]]
+    ) -> LoggedCall:
+        """Runs an act over the calls so far, unless one with its key has run: gives the call that
+        ran, this or the earlier one.
 
         Nobody else writes meanwhile. What an act does is its line, so that one that was killed has either run or not.
         """
         with self._open() as file:
             before = _read(file)
-            earlier = next((one for one in before if call.key and (one.tenant, one.key) == (call.tenant, call.key)), None)
+            earlier = next(
+                (
+                    one
+                    for one in before
+                    if call.key and (one.tenant, one.key) == (call.tenant, call.key)
+                ),
+                None,
+            )
             if earlier is None:
                 call = call.replace(result=run(before))
                 file.write(f"{call.model_dump_json()}\n")
@@ -61,7 +72,9 @@ class CallLog:
         try:
             file = self._path.open("a+", encoding="utf-8")
         except OSError as error:
-            raise DataError(f"the log of calls cannot be written: {error}; name another file") from error
+            raise DataError(
+                f"the log of calls cannot be written: {error}; name another file"
+            ) from error
         with file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield file

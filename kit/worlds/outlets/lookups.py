@@ -29,11 +29,24 @@ def read_menu(tenant: str, arguments: Arguments) -> Result:
     """The menu of one outlet: all of it, or the items of a category or with words."""
     outlet = outlets_of(tenant).get(arguments["outlet_id"])
     words = set(query_terms(arguments.get("query", ""))) - set(tokens(arguments["outlet_id"]))
-    rows = [item for item in (menu_of(outlet.id) if outlet else ()) if arguments.get("category", item.category) == item.category]
-    counts = [len(words & set(tokens(f"{item.name} {item.category}"))) for item in rows] if words else [1] * len(rows)
+    rows = [
+        item
+        for item in (menu_of(outlet.id) if outlet else ())
+        if arguments.get("category", item.category) == item.category
+    ]
+    counts = (
+        [len(words & set(tokens(f"{item.name} {item.category}"))) for item in rows]
+        if words
+        else [1] * len(rows)
+    )
     most = max((1, *counts))
     items = [item.model_dump() for item, count in zip(rows, counts, strict=True) if count == most]
-    return {"found": outlet is not None, "outlet": outlet.name if outlet else "", "total": len(items), "items": items}
+    return {
+        "found": outlet is not None,
+        "outlet": outlet.name if outlet else "",
+        "total": len(items),
+        "items": items,
+    }
 
 
 def rank_outlets(tenant: str, arguments: Arguments) -> Result:
@@ -41,29 +54,56 @@ def rank_outlets(tenant: str, arguments: Arguments) -> Result:
     outlets = outlets_of(tenant)
     ids: Iterable[str] = dict.fromkeys(arguments.get("outlet_ids", outlets))
     rows = [outlets[key] for key in ids if key in outlets and _fits(outlets[key], arguments)]
-    sales = [(outlet, sales_of(outlet, arguments.get("weeks", 4))) for outlet in rows if outlet.status != "closed"]
-    scores = [(round(sold.revenue_cents / outlet.seats * sold.rating / 5 / 100, 2), outlet, sold) for outlet, sold in sales]
+    sales = [
+        (outlet, sales_of(outlet, arguments.get("weeks", 4)))
+        for outlet in rows
+        if outlet.status != "closed"
+    ]
+    scores = [
+        (round(sold.revenue_cents / outlet.seats * sold.rating / 5 / 100, 2), outlet, sold)
+        for outlet, sold in sales
+    ]
     sign = 1 if arguments.get("order") == "worst" else -1
     ranked = sorted(scores, key=lambda row: (sign * row[0], row[1].id))
     results = [
-        {"rank": place, "outlet_id": outlet.id, "name": outlet.name, "city": outlet.city, "score": score, **sold.model_dump()}
+        {
+            "rank": place,
+            "outlet_id": outlet.id,
+            "name": outlet.name,
+            "city": outlet.city,
+            "score": score,
+            **sold.model_dump(),
+        }
         for place, (score, outlet, sold) in enumerate(ranked[: arguments.get("limit", 5)], start=1)
     ]
-    return {"total": len(ranked), "results": results, "not_found": [key for key in ids if key not in outlets]}
+    return {
+        "total": len(ranked),
+        "results": results,
+        "not_found": [key for key in ids if key not in outlets],
+    }
 
 
 def list_inspections(tenant: str, arguments: Arguments) -> Result:
     """The outlets of a city that an inspector visits next: the oldest first."""
     rows = sorted(
-        (row for row in outlets_of(tenant).values() if _fits(row, arguments) and row.status == "active"),
+        (
+            row
+            for row in outlets_of(tenant).values()
+            if _fits(row, arguments) and row.status == "active"
+        ),
         key=lambda row: (row.opened, row.id),
     )
     page = rows[: arguments.get("limit", 5)]
-    return {"total": len(rows), "outlets": [row.model_dump(include={"id", "name", "city", "opened"}) for row in page]}
+    return {
+        "total": len(rows),
+        "outlets": [row.model_dump(include={"id", "name", "city", "opened"}) for row in page],
+    }
 
 
 def _fits(outlet: Outlet, arguments: Arguments) -> bool:
-    names = ((arguments.get(field), getattr(outlet, field)) for field in ("city", "cuisine", "status"))
+    names = (
+        (arguments.get(field), getattr(outlet, field)) for field in ("city", "cuisine", "status")
+    )
     return all(not name or name.casefold() == value.casefold() for name, value in names)
 
 

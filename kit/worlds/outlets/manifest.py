@@ -1,4 +1,5 @@
-"""What a skill says of itself: cards/outlets/skills/*.yaml, from which a planner chooses and an MCP server lists its tools."""
+"""What a skill says of itself: cards/outlets/skills/*.yaml, from which a planner chooses and an MCP
+server lists its tools."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -15,11 +15,51 @@ WEEKS = 52
 CITIES = ("Rivermont", "Oakfield", "Lakemoor", "Brightwater", "Stonebridge", "Maple Hill")
 CUISINES = ("pizza", "coffee", "noodles", "burgers", "salads", "bakery")
 STATUSES = ("active", "active", "active", "active", "paused", "closed")
-_STREETS = ("Mill Road", "Harbor Way", "Elm Street", "Station Avenue", "Orchard Lane", "Bridge Street")
-_FIRST = ("Copper", "Willow", "North", "Lantern", "Juniper", "Granite", "Meadow", "Amber", "Harbor", "Clover")
+_STREETS = (
+    "Mill Road",
+    "Harbor Way",
+    "Elm Street",
+    "Station Avenue",
+    "Orchard Lane",
+    "Bridge Street",
+)
+_FIRST = (
+    "Copper",
+    "Willow",
+    "North",
+    "Lantern",
+    "Juniper",
+    "Granite",
+    "Meadow",
+    "Amber",
+    "Harbor",
+    "Clover",
+)
 _SECOND = ("Kettle", "Table", "Corner", "Oven", "Spoon", "Garden", "Counter", "Pantry")
-_WAYS = ("smoked", "grilled", "baked", "spiced", "fresh", "roasted", "pickled", "toasted", "chilled", "braised")
-_OF = ("tomato", "mushroom", "chicken", "pumpkin", "salmon", "lentil", "cheddar", "apple", "hazelnut", "spinach")
+_WAYS = (
+    "smoked",
+    "grilled",
+    "baked",
+    "spiced",
+    "fresh",
+    "roasted",
+    "pickled",
+    "toasted",
+    "chilled",
+    "braised",
+)
+_OF = (
+    "tomato",
+    "mushroom",
+    "chicken",
+    "pumpkin",
+    "salmon",
+    "lentil",
+    "cheddar",
+    "apple",
+    "hazelnut",
+    "spinach",
+)
 _DISH = {
     "starters": ("soup", "toast", "dip", "skewer"),
     "mains": ("bowl", "pie", "plate", "noodles"),
@@ -95,7 +135,10 @@ def has_large_menu(outlet_id: str) -> bool:
 def menu_of(outlet_id: str) -> tuple[Item, ...]:
     """The menu of an outlet."""
     rng = Random(f"{SEED} menu {outlet_id}")
-    return tuple(_item(place, rng) for place in range(LARGE_MENU if has_large_menu(outlet_id) else rng.randint(18, 48)))
+    return tuple(
+        _item(place, rng)
+        for place in range(LARGE_MENU if has_large_menu(outlet_id) else rng.randint(18, 48))
+    )
 
 
 def _item(place: int, rng: Random) -> Item:
@@ -116,5 +159,9 @@ def sales_of(outlet: Outlet, weeks: int) -> Sales:
     rng = Random(f"{SEED} sales {outlet.id}")
     base, trend = outlet.seats * rng.uniform(3, 12), rng.uniform(-0.4, 0.4)
     ticket, rating = rng.randint(700, 2_600), round(rng.uniform(2.6, 4.9), 1)
-    orders = 0 if outlet.status == "closed" else sum(int(base * (1 - trend * week / WEEKS)) for week in range(weeks))
+    orders = (
+        0
+        if outlet.status == "closed"
+        else sum(int(base * (1 - trend * week / WEEKS)) for week in range(weeks))
+    )
     return Sales(orders=orders, revenue_cents=orders * ticket, rating=rating)

@@ -8,7 +8,13 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPASGIApp, StreamableHTTPSessionManager
-from mcp_types import CallToolRequestParams, CallToolResult, ListToolsResult, PaginatedRequestParams, TextContent
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    ListToolsResult,
+    PaginatedRequestParams,
+    TextContent,
+)
 from mcp_types import Tool as McpTool
 from pydantic import TypeAdapter, ValidationError
 from starlette.applications import Starlette
@@ -40,8 +46,12 @@ class Step(Value):
 def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) -> Server[Any]:
     """An MCP server over the service. `scope_of` tells from a request what its caller may see and call."""
 
-    async def list_tools(context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[McpTool(**tool.model_dump()) for tool in service.tools(scope_of(context))])
+    async def list_tools(
+        context: Context, params: PaginatedRequestParams | None
+    ) -> ListToolsResult:
+        return ListToolsResult(
+            tools=[McpTool(**tool.model_dump()) for tool in service.tools(scope_of(context))]
+        )
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         meta: Mapping[str, Any] = params.meta or {}
@@ -49,12 +59,16 @@ def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) ->
         if isinstance(allowed := meta.get(ALLOWED), list):
             scope = scope.narrowed(map(str, cast("list[object]", allowed)))
         try:
-            result = await service.serve(scope, params.name, params.arguments or {}, key if isinstance(key, str) else None)
+            result = await service.serve(
+                scope, params.name, params.arguments or {}, key if isinstance(key, str) else None
+            )
         except SkillFailed as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
         content = {"error": result.model_dump()} if isinstance(result, SkillRefusal) else result
         text = TextContent(text=text_of(params.name, content))
-        return CallToolResult(content=[text], structured_content=content, is_error="error" in content)
+        return CallToolResult(
+            content=[text], structured_content=content, is_error="error" in content
+        )
 
     return Server("skills", on_list_tools=list_tools, on_call_tool=call_tool)
 
@@ -67,12 +81,16 @@ async def serve_stdio(service: SkillService, tenant: str) -> None:
 
 
 def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
-    """Serves `/api/TENANT/mcp`, `/api/TENANT/skills/ID` and `/api/TENANT/steps` to whoever has the tenant's key.
+    """Serves `/api/TENANT/mcp`, `/api/TENANT/skills/ID` and `/api/TENANT/steps` to whoever has the
+    tenant's key.
 
-    A POST to `steps` with `{"allowed_skills": [...]}` gives a token that stands in the place of the key. `keys`: tenant -> key.
+    A POST to `steps` with `{"allowed_skills": [...]}` gives a token that stands in the place of the
+    key. `keys`: tenant -> key.
     """
     access = Access(keys)
-    manager = StreamableHTTPSessionManager(skill_server(service, _scope_of), stateless=True, json_response=True)
+    manager = StreamableHTTPSessionManager(
+        skill_server(service, _scope_of), stateless=True, json_response=True
+    )
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncGenerator[None]:
@@ -96,10 +114,14 @@ def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
         try:
             names = Step.model_validate_json(await request.body()).allowed_skills
         except ValidationError as error:
-            return JSONResponse({"error": error.errors(include_url=False, include_context=False)[0]["msg"]}, 400)
+            return JSONResponse(
+                {"error": error.errors(include_url=False, include_context=False)[0]["msg"]}, 400
+            )
         if unknown := [name for name in names if name not in service.manifests(scope)]:
             return JSONResponse({"error": f"there is no skill {unknown[0]!r}"}, 400)
-        return JSONResponse(StepToken(token=access.narrow(scope, names), expires_in=LIFETIME).model_dump(), 201)
+        return JSONResponse(
+            StepToken(token=access.narrow(scope, names), expires_in=LIFETIME).model_dump(), 201
+        )
 
     routes = [
         Route("/mcp", StreamableHTTPASGIApp(manager)),
@@ -107,7 +129,9 @@ def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
         Route("/steps", step, methods=["POST"]),
     ]
     guard = Middleware(_Guard, access=access)
-    return Starlette(routes=[Mount("/api/{tenant}", routes=routes, middleware=[guard])], lifespan=lifespan)
+    return Starlette(
+        routes=[Mount("/api/{tenant}", routes=routes, middleware=[guard])], lifespan=lifespan
+    )
 
 
 def _scope_of(context: Context) -> Scope:
@@ -134,6 +158,8 @@ class _Guard:
         request = Request(connection)
         scope = self._access.scope(request.path_params["tenant"], request.headers.get(KEY, ""))
         if scope is None:
-            reply = JSONResponse({"error": "this key opens nothing here"}, 401, {"WWW-Authenticate": KEY})
+            reply = JSONResponse(
+                {"error": "this key opens nothing here"}, 401, {"WWW-Authenticate": KEY}
+            )
             return await reply(connection, receive, send)
         await self._app({**connection, "skills": scope}, receive, send)

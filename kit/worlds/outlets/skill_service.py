@@ -20,7 +20,8 @@ from kit.worlds.service.search import Index
 CANDIDATES = 6
 """Skills that a search gives at most. Those that fit come first; the rest is for the planner to leave out."""
 Fault: TypeAlias = Literal["none", "fails", "hangs", "lies", "loses"]
-"""What goes wrong at one call. `lies`: the result breaks the skill's schema; `loses`: the skill runs, and no reply comes."""
+"""What goes wrong at one call. `lies`: the result breaks the skill's schema; `loses`: the skill
+runs, and no reply comes."""
 HANGS = 600.0
 """Seconds: longer than any caller waits."""
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 10_000}
@@ -40,22 +41,35 @@ class Tool(Value):
 
 
 def _object(**properties: Any) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
 _NAME = {"type": "string"}
 DISCOVERY = (
     Tool(
         name=FIND,
-        description="Finds the skills that a task may need: their names, with a short description each, the best first.",
+        description="Finds the skills that a task may need: their names, with a short "
+        "description each, the best first.",
         input_schema=_object(query={**_TEXT, "description": "What is to be done, in words."}),
-        output_schema=_object(skills={"type": "array", "items": _object(skill_name=_NAME, description=_NAME)}),
+        output_schema=_object(
+            skills={"type": "array", "items": _object(skill_name=_NAME, description=_NAME)}
+        ),
     ),
     Tool(
         name=LOAD,
         description="Describes one skill: what it can and cannot, its input and output schema, its mode and endpoint.",
-        input_schema=_object(skill_name={**_TEXT, "description": "A name that find_relevant_skills gave."}),
-        output_schema={"type": "object", "required": ["id", "capabilities", "limitations", "input_schema", "output_schema"]},
+        input_schema=_object(
+            skill_name={**_TEXT, "description": "A name that find_relevant_skills gave."}
+        ),
+        output_schema={
+            "type": "object",
+            "required": ["id", "capabilities", "limitations", "input_schema", "output_schema"],
+        },
     ),
 )
 
@@ -70,8 +84,8 @@ class SkillService:
         log: CallLog | None = None,
         faults: Mapping[str, Sequence[Fault]] | None = None,
     ):
-        """`log`: where every call that runs is written down; without one, acts alone are remembered. `faults`: skill -> what goes
-        wrong at its first calls, in their order.
+        """`log`: where every call that runs is written down; without one, acts alone are
+        remembered. `faults`: skill -> what goes wrong at its first calls, in their order.
 
         Raises DataError for a manifest that cannot be read, or whose schema is none.
         """
@@ -91,7 +105,15 @@ class SkillService:
         skills = self.manifests(scope).values()
         return (
             *DISCOVERY,
-            *(Tool(name=s.id, description=s.words, input_schema=s.input_schema, output_schema=s.output_schema) for s in skills),
+            *(
+                Tool(
+                    name=s.id,
+                    description=s.words,
+                    input_schema=s.input_schema,
+                    output_schema=s.output_schema,
+                )
+                for s in skills
+            ),
         )
 
     async def serve(
@@ -107,7 +129,9 @@ class SkillService:
         result = self.call(scope, name, arguments, key)
         if fault == "loses":
             await sleep(HANGS)
-        return {**result, "zx": "garbage"} if fault == "lies" and isinstance(result, dict) else result
+        return (
+            {**result, "zx": "garbage"} if fault == "lies" and isinstance(result, dict) else result
+        )
 
     def call(
         self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
@@ -117,31 +141,53 @@ class SkillService:
         if tool is None:
             return _unknown(name)
         if not scope.allows(name):
-            return SkillRefusal(type="skill_not_allowed", skill=name, message="This step does not name this skill.")
+            return SkillRefusal(
+                type="skill_not_allowed", skill=name, message="This step does not name this skill."
+            )
         if fault := first_misfit(tool.input_schema, dict(arguments)):
             return SkillRefusal(type="bad_arguments", skill=name, message=fault)
         if name == FIND:
             return {"skills": self._find(scope, arguments["query"])}
         if name == LOAD:
             skill = self.manifests(scope).get(arguments["skill_name"])
-            return skill.model_dump(mode="json", exclude={"tenants"}) if skill else _unknown(arguments["skill_name"])
+            return (
+                skill.model_dump(mode="json", exclude={"tenants"})
+                if skill
+                else _unknown(arguments["skill_name"])
+            )
         return self._run(scope.tenant, self._manifests[name], dict(arguments), key)
 
-    def _run(self, tenant: str, skill: Manifest, arguments: dict[str, Any], key: str | None) -> dict[str, Any] | SkillRefusal:
-        call = LoggedCall(tenant=tenant, skill=skill.id, arguments=arguments, key=key if skill.honours_keys else None)
+    def _run(
+        self, tenant: str, skill: Manifest, arguments: dict[str, Any], key: str | None
+    ) -> dict[str, Any] | SkillRefusal:
+        call = LoggedCall(
+            tenant=tenant,
+            skill=skill.id,
+            arguments=arguments,
+            key=key if skill.honours_keys else None,
+        )
         if skill.id in LOOKUPS:
             if self._log:
                 self._log.add(call)
             return LOOKUPS[skill.id](tenant, arguments)
         ran = self._acts.once(call, partial(act, tenant, skill.id, arguments))
         if (ran.skill, ran.arguments) != (skill.id, arguments):
-            return SkillRefusal(type="key_reused", skill=skill.id, message="This idempotency key is that of another call.")
+            return SkillRefusal(
+                type="key_reused",
+                skill=skill.id,
+                message="This idempotency key is that of another call.",
+            )
         return ran.result or {}
 
     def _find(self, scope: Scope, query: str) -> list[dict[str, str]]:
-        index = Index(self.manifests(scope).values(), lambda skill: [(2.0, skill.description), (1.0, skill.words)])
+        index = Index(
+            self.manifests(scope).values(),
+            lambda skill: [(2.0, skill.description), (1.0, skill.words)],
+        )
         skills = {skill.id: skill for skill in (*index.search(query).rows, *index.rows)}.values()
-        return [{"skill_name": skill.id, "description": skill.description} for skill in skills][:CANDIDATES]
+        return [{"skill_name": skill.id, "description": skill.description} for skill in skills][
+            :CANDIDATES
+        ]
 
 
 def _unknown(name: str) -> SkillRefusal:

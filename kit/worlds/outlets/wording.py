@@ -1,4 +1,5 @@
-"""The text beside a result: sentences for a model where rows are few, and JSON, which a script reads, where they are many."""
+"""The text beside a result: sentences for a model where rows are few, and JSON, which a script
+reads, where they are many."""
 
 import json
 from collections.abc import Callable, Iterator, Mapping
@@ -35,15 +36,25 @@ def _details(result: Result) -> Iterator[str]:
 
 
 def _menu(result: Result) -> Iterator[str]:
-    yield f"{result['outlet']}: {_count(result['total'], 'items')}" if result["found"] else "There is no such outlet."
+    yield (
+        f"{result['outlet']}: {_count(result['total'], 'items')}"
+        if result["found"]
+        else "There is no such outlet."
+    )
     for row in result["items"]:
-        yield f"{row['name']} ({row['category']}{', vegetarian' * row['vegetarian']}) costs {_dollars(row['price_cents'])}."
+        yield (
+            f"{row['name']} ({row['category']}{', vegetarian' * row['vegetarian']}) costs "
+            f"{_dollars(row['price_cents'])}."
+        )
 
 
 def _analytics(result: Result) -> Iterator[str]:
     yield _count(result["total"], "outlets ranked")
     for row in result["results"]:
-        figures = f"{row['orders']:,} orders, {_dollars(row['revenue_cents'])}, rated {row['rating']}, score {row['score']:,}"
+        figures = (
+            f"{row['orders']:,} orders, {_dollars(row['revenue_cents'])}, rated "
+            f"{row['rating']}, score {row['score']:,}"
+        )
         yield f"{row['rank']}. {_name(row, row['outlet_id'])} in {row['city']}: {figures}."
     if result["not_found"]:
         yield f"There is no such outlet: {', '.join(result['not_found'])}."
@@ -56,11 +67,19 @@ def _inspections(result: Result) -> Iterator[str]:
 
 
 def _note(result: Result) -> Iterator[str]:
-    yield f"Noted. {_count(result['notes'], 'notes')}" if result["found"] else "There is no such outlet."
+    yield (
+        f"Noted. {_count(result['notes'], 'notes')}"
+        if result["found"]
+        else "There is no such outlet."
+    )
 
 
 def _call(result: Result) -> Iterator[str]:
-    yield f"The message was read out. {_count(result['calls'], 'calls')}" if result["found"] else "There is no such outlet."
+    yield (
+        f"The message was read out. {_count(result['calls'], 'calls')}"
+        if result["found"]
+        else "There is no such outlet."
+    )
 
 
 _WORDINGS: Mapping[str, Callable[[Result], Iterator[str]]] = {

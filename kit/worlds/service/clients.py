@@ -16,7 +16,9 @@ KEY = "KIT_ENVELOPE_KEY"
 
 
 @asynccontextmanager
-async def open_client(setup: ToolSetup, service: str, app: Callable[[], object]) -> AsyncGenerator["httpx.AsyncClient"]:
+async def open_client(
+    setup: ToolSetup, service: str, app: Callable[[], object]
+) -> AsyncGenerator["httpx.AsyncClient"]:
     """A client of one service. `app` makes the service that is called where none is served elsewhere."""
     import httpx
 
@@ -26,7 +28,11 @@ async def open_client(setup: ToolSetup, service: str, app: Callable[[], object])
     if url := setup.environment.get(URL):
         client = httpx.AsyncClient(base_url=f"{url.rstrip('/')}/{service}", timeout=10)
     else:
-        client = httpx.AsyncClient(transport=StreamingASGITransport(app()), base_url=f"http://{service}.internal", timeout=10)
+        client = httpx.AsyncClient(
+            transport=StreamingASGITransport(app()),
+            base_url=f"http://{service}.internal",
+            timeout=10,
+        )
     if setup.faults:
         client.event_hooks = {"request": [asking_for_faults]}
     async with client:

@@ -19,7 +19,8 @@ from kit.worlds.service.parameters import Parameters
 Reply = EnricherResponse[Any]
 Serve = Callable[[EnricherRequest], Awaitable[Reply]]
 Faults = Callable[[Mapping[str, str], EnricherRequest, Serve], Awaitable[Reply]]
-"""Given the headers, the request and the honest service: returns what is sent. It may wait, alter the reply, or raise."""
+"""Given the headers, the request and the honest service: returns what is sent. It may wait, alter
+the reply, or raise."""
 
 
 async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve: Serve) -> Reply:
@@ -27,10 +28,20 @@ async def no_faults(headers: Mapping[str, str], request: EnricherRequest, serve:
     return await serve(request)
 
 
-def context_app(*catalogues: Catalogue, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None) -> Starlette:
-    """The service over the data of some worlds. Each enricher waits its own seconds times `latency`; with a `key` it signs."""
-    service = _Service({key: one for one in catalogues for key in one.enrichers}, latency, faults, key)
-    return Starlette(routes=[Route("/v1/enrich", service.enrich, methods=["POST"]), Route("/v1/metrics", service.metrics)])
+def context_app(
+    *catalogues: Catalogue, latency: float = 0.0, faults: Faults = no_faults, key: str | None = None
+) -> Starlette:
+    """The service over the data of some worlds. Each enricher waits its own seconds times
+    `latency`; with a `key` it signs."""
+    service = _Service(
+        {key: one for one in catalogues for key in one.enrichers}, latency, faults, key
+    )
+    return Starlette(
+        routes=[
+            Route("/v1/enrich", service.enrich, methods=["POST"]),
+            Route("/v1/metrics", service.metrics),
+        ]
+    )
 
 
 def settle(reply: Reply) -> Reply:
@@ -74,7 +85,9 @@ class _Service:
             return self._refuse(404, "unknown_enricher")
         reply = settle(await self.faults(http.headers, request, self._serve))
         if self.key is not None:
-            reply = reply.model_copy(update={"signature": sign(reply, request.request_id, self.key)})
+            reply = reply.model_copy(
+                update={"signature": sign(reply, request.request_id, self.key)}
+            )
         self.counts[f"status_{reply.status}"] += 1
         return JSONResponse(reply.model_dump(mode="json"))
 
@@ -99,6 +112,10 @@ class _Service:
         if not catalogue.knows(principal, enricher.personal):
             failed = FailedSource(source="accounts", critical=True, message="no such account")
             return Reply(status="ok", partial=(failed,), **envelope)
-        payload = enricher.serve(catalogue.data, principal, Parameters.model_validate(request.params))
-        cache = CacheMeta(cacheable=not enricher.personal, ttl_seconds=None if enricher.personal else 300)
+        payload = enricher.serve(
+            catalogue.data, principal, Parameters.model_validate(request.params)
+        )
+        cache = CacheMeta(
+            cacheable=not enricher.personal, ttl_seconds=None if enricher.personal else 300
+        )
         return Reply(status="ok", payload=payload, cache_meta=cache, **envelope)

@@ -1,4 +1,5 @@
-"""What an enricher may be asked: the schema that a model reads, and the parameters, which forgive what a small model wrote."""
+"""What an enricher may be asked: the schema that a model reads, and the parameters, which forgive
+what a small model wrote."""
 
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal
@@ -38,14 +39,29 @@ class Parameters(BaseModel):
     game: Words = ""
     id: Words = ""
     location: Words = ""
-    status: Annotated[Literal["accepted", "pending", "rejected"] | None, BeforeValidator(_status)] = None
+    status: Annotated[
+        Literal["accepted", "pending", "rejected"] | None, BeforeValidator(_status)
+    ] = None
     within_days: Annotated[int, BeforeValidator(_clamped)] = 7
     limit: Annotated[int, BeforeValidator(_clamped)] = 3
 
     @property
     def text(self) -> str:
         """Every word that was given, the specific ones included."""
-        return " ".join(filter(None, (self.query, self.category, self.brand, self.retailer, self.reward, self.game, self.id)))
+        return " ".join(
+            filter(
+                None,
+                (
+                    self.query,
+                    self.category,
+                    self.brand,
+                    self.retailer,
+                    self.reward,
+                    self.game,
+                    self.id,
+                ),
+            )
+        )
 
 
 def search_properties(description: str, **more: str) -> Properties:

@@ -44,7 +44,11 @@ def fold(token: str) -> str:
         return token[:-3] + "y"
     if len(token) > 4 and token.endswith(("ches", "shes", "sses", "xes")):
         return token[:-2]
-    return token[:-1] if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is")) else token
+    return (
+        token[:-1]
+        if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is"))
+        else token
+    )
 
 
 @lru_cache(maxsize=10_000)
@@ -84,10 +88,17 @@ class SearchResult(Generic[T]):
 class Index(Generic[T]):
     """Rows with their words; rows are given in the order that breaks ties."""
 
-    def __init__(self, rows: Iterable[T], describe: Callable[[T], Iterable[tuple[float, str]]], noise: frozenset[str] = NOISE):
+    def __init__(
+        self,
+        rows: Iterable[T],
+        describe: Callable[[T], Iterable[tuple[float, str]]],
+        noise: frozenset[str] = NOISE,
+    ):
         self._noise = noise
         self.rows: tuple[T, ...] = tuple(rows)
-        self._words: tuple[Mapping[str, float], ...] = tuple(weigh(describe(row)) for row in self.rows)
+        self._words: tuple[Mapping[str, float], ...] = tuple(
+            weigh(describe(row)) for row in self.rows
+        )
         counts = Counter(token for words in self._words for token in words)
         self._rarity = {token: log(1 + len(self.rows) / count) for token, count in counts.items()}
 
@@ -97,11 +108,21 @@ class Index(Generic[T]):
         terms = [token for token in query if token in self._rarity]
         if not terms:
             return SearchResult(self.rows, "closest" if query else "all", _few(query.values()))
-        scores = [sum(self._rarity[token] * words.get(token, 0.0) for token in terms) for words in self._words]
+        scores = [
+            sum(self._rarity[token] * words.get(token, 0.0) for token in terms)
+            for words in self._words
+        ]
         least = max(scores) * SCORE_SHARE
-        ranked = sorted((index for index, score in enumerate(scores) if score >= least), key=lambda index: -scores[index])
+        ranked = sorted(
+            (index for index, score in enumerate(scores) if score >= least),
+            key=lambda index: -scores[index],
+        )
         hit = [token for token in terms if any(token in self._words[index] for index in ranked)]
-        return SearchResult(tuple(self.rows[index] for index in ranked), "named", _few(query[token] for token in hit))
+        return SearchResult(
+            tuple(self.rows[index] for index in ranked),
+            "named",
+            _few(query[token] for token in hit),
+        )
 
 
 def _few(words: Iterable[str], most: int = 5) -> str:

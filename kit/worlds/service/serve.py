@@ -25,20 +25,30 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
 def listen(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 takes a free one. Raises UpstreamError when it is taken or not allowed."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)  # asyncio replies at once where it sees TCP
+    listening = socket.socket(
+        family, socket.SOCK_STREAM, socket.IPPROTO_TCP
+    )  # asyncio replies at once where it sees TCP
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listening.bind((host, port))
         listening.listen(128)
     except OSError as error:
         listening.close()
-        reason = "is already taken" if error.errno == errno.EADDRINUSE else f"cannot be used ({error.strerror or error})"
-        raise UpstreamError(f"{host}:{port} {reason}: stop what uses it, or choose another with --port") from error
+        reason = (
+            "is already taken"
+            if error.errno == errno.EADDRINUSE
+            else f"cannot be used ({error.strerror or error})"
+        )
+        raise UpstreamError(
+            f"{host}:{port} {reason}: stop what uses it, or choose another with --port"
+        ) from error
     return listening
 
 
 @asynccontextmanager
-async def serving(app: ASGIApp, host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[str, None]:
+async def serving(
+    app: ASGIApp, host: str = "127.0.0.1", port: int = 0
+) -> AsyncGenerator[str, None]:
     """Serves an app on the running loop; yields its URL and stops at the end."""
     with listen(host, port) as listening:
         server = _server(app)
@@ -56,4 +66,8 @@ def _server(app: ASGIApp) -> "uvicorn.Server":
     require("serve", "uvicorn")
     import uvicorn
 
-    return uvicorn.Server(uvicorn.Config(app, lifespan="auto", ws="none", log_level="warning", timeout_graceful_shutdown=2))
+    return uvicorn.Server(
+        uvicorn.Config(
+            app, lifespan="auto", ws="none", log_level="warning", timeout_graceful_shutdown=2
+        )
+    )

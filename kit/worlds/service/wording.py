@@ -19,7 +19,9 @@ class Searched(Inbound):
 
 def join_words(items: Sequence[str]) -> str:
     """a, b and c."""
-    return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+    return (
+        items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
+    )
 
 
 def components(kind: str, rows: Iterable[Inbound]) -> tuple[ComponentPayload, ...]:

@@ -1,4 +1,5 @@
-"""The charts that only notebooks draw; those that the pages draw too, and the canvas of all, are in kit.bench.charts."""
+"""The charts that only notebooks draw; those that the pages draw too, and the canvas of all, are in
+kit.bench.charts."""
 
 from studies.charts.against import against
 from studies.charts.bands import bands

@@ -24,11 +24,13 @@ def bands(
     doses: bool = True,
     height: float = 2.7,
 ) -> Figure:
-    """One panel for each value of `panel`, one line for each of `line`, named where it ends in the last panel.
+    """One panel for each value of `panel`, one line for each of `line`, named where it ends in the
+    last panel.
 
-    `frame` has the columns panel, line, y, low, high (see Estimate.columns) and `x`, and n, the items of a point, if it is to be
-    said. `percent`: y is a share, and all panels
-    have one axis from 0 to 1; else each has its own, from 0. `doses`: x is a share too; else a few numbers, each with a tick.
+    `frame` has the columns panel, line, y, low, high (see Estimate.columns) and `x`, and n, the
+    items of a point, if it is to be said. `percent`: y is a share, and all panels have one axis
+    from 0 to 1; else each has its own, from 0. `doses`: x is a share too; else a few numbers, each
+    with a tick.
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["panel"]))
@@ -68,7 +70,12 @@ def _line(axes: Axes, part: Any, x: str, colour: str, place: int) -> tuple[float
         return None
     at = part[x]
     axes.fill_between(at, part["low"], part["high"], color=colour, alpha=0.18, linewidth=0)
-    style: Any = {"color": colour, "marker": MARKERS[place], "linestyle": DASHES[place], "linewidth": 2.4 - 0.2 * place}
+    style: Any = {
+        "color": colour,
+        "marker": MARKERS[place],
+        "linestyle": DASHES[place],
+        "linewidth": 2.4 - 0.2 * place,
+    }
     axes.plot(at, part["y"], ms=4, clip_on=False, zorder=3, **style)
     return float(at.iloc[-1]), float(part["y"].iloc[-1])
 

@@ -20,4 +20,6 @@ def means(frame: pd.DataFrame, by: list[str], value: str) -> pd.DataFrame:
     """The mean of a column in each group, with its n. Groups keep their order."""
     groups: Any = frame.groupby(by, sort=False)[value]
     lists = groups.apply(list).reset_index()
-    return lists[by].join(pd.DataFrame([{**mean(values).columns(), "n": len(values)} for values in lists[value]]))
+    return lists[by].join(
+        pd.DataFrame([{**mean(values).columns(), "n": len(values)} for values in lists[value]])
+    )

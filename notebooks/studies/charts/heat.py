@@ -11,10 +11,13 @@ from kit.bench.charts.canvas import BLUE, GREY, PALE, RUST, headline, panels
 Grid = Sequence[Sequence[int]]
 
 
-def heat(grids: Mapping[str, Grid], names: Sequence[str], title: str, xlabel: str, ylabel: str) -> Figure:
+def heat(
+    grids: Mapping[str, Grid], names: Sequence[str], title: str, xlabel: str, ylabel: str
+) -> Figure:
     """One square grid for each title, side by side; rows and columns stand for the same `names`.
 
-    A count on the diagonal is blue, any other one rust, and darker the more it is; each is written in its cell, zeros small.
+    A count on the diagonal is blue, any other one rust, and darker the more it is; each is written
+    in its cell, zeros small.
     """
     most = max((count for grid in grids.values() for row in grid for count in row), default=0)
     with panels(2.0 + 4.6 / len(grids), len(grids)) as (figure, row_of_axes):
@@ -39,7 +42,11 @@ def heat(grids: Mapping[str, Grid], names: Sequence[str], title: str, xlabel: st
 def _cell(axes: Axes, x: int, y: int, count: int, most: int) -> None:
     colour = BLUE if x == y else RUST
     strength = 0.35 + 0.65 * count / most if count else 0.0
-    axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=PALE, alpha=0.45, linewidth=0))
-    axes.add_patch(Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=colour, alpha=strength, linewidth=0))
+    axes.add_patch(
+        Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=PALE, alpha=0.45, linewidth=0)
+    )
+    axes.add_patch(
+        Rectangle((x - 0.46, y - 0.46), 0.92, 0.92, facecolor=colour, alpha=strength, linewidth=0)
+    )
     ink = GREY if not count else "white" if strength > 0.55 else "black"
     axes.text(x, y, str(count), ha="center", va="center", fontsize=8 if count else 7, color=ink)

@@ -23,20 +23,46 @@ def sent_trace(trace: Mapping[str, Any], spans: Iterable[Mapping[str, Any]]) -> 
         for place, (_, row) in enumerate(rows):
             kind, start = row.get("type", "trace"), _moment(row["start_time"]) - began
             wide = _moment(row["end_time"]) - _moment(row["start_time"])
-            axes.barh(place, wide, 0.6, start, color=_KINDS.get(kind, GREY), hatch=_HATCHES.get(kind, ""), edgecolor="white")
+            axes.barh(
+                place,
+                wide,
+                0.6,
+                start,
+                color=_KINDS.get(kind, GREY),
+                hatch=_HATCHES.get(kind, ""),
+                edgecolor="white",
+            )
             tokens = (row.get("usage") or {}).get("total_tokens")
             words = f"{kind}, {tokens:,} tokens" if tokens else kind
-            axes.annotate(words, (start + wide, place), (4, 0), textcoords="offset points", va="center", fontsize=7, color=INK)
-        axes.set_yticks(range(len(rows)), ["   " * depth + row["name"] for depth, row in rows], fontsize=8, ha="left")
+            axes.annotate(
+                words,
+                (start + wide, place),
+                (4, 0),
+                textcoords="offset points",
+                va="center",
+                fontsize=7,
+                color=INK,
+            )
+        axes.set_yticks(
+            range(len(rows)),
+            ["   " * depth + row["name"] for depth, row in rows],
+            fontsize=8,
+            ha="left",
+        )
         axes.tick_params(axis="y", length=0, pad=150)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.spines["left"].set_visible(False)
-        figure.supxlabel("seconds since the message; drawn by the kit from the requests of its client, not by Opik", fontsize=9)
+        figure.supxlabel(
+            "seconds since the message; drawn by the kit from the requests of its client, not by Opik",
+            fontsize=9,
+        )
         axes.set_title(f"Sent to Opik for one turn: a trace and {len(rows) - 1} spans")
         return figure
 
 
-def _tree(spans: list[Mapping[str, Any]], parent: str | None, depth: int) -> Iterator[tuple[int, Mapping[str, Any]]]:
+def _tree(
+    spans: list[Mapping[str, Any]], parent: str | None, depth: int
+) -> Iterator[tuple[int, Mapping[str, Any]]]:
     children = [span for span in spans if span.get("parent_span_id") == parent]
     for span in sorted(children, key=lambda span: span["start_time"]):
         yield depth, span

@@ -10,7 +10,9 @@ from kit.bench.charts.canvas import HATCHES, INK, canvas
 from studies.charts.label import label
 
 
-def stack(counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, ylabel: str) -> Figure:
+def stack(
+    counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: str, ylabel: str
+) -> Figure:
     """One bar a row, cut into the shares of its columns and named beside the last one; n stands above each bar.
 
     `counts`: rows are steps (their index is what is written below them), columns are parts in the order of `colours`.
@@ -21,12 +23,23 @@ def stack(counts: pd.DataFrame, colours: Mapping[str, str], title: str, xlabel: 
         places = range(len(counts))
         for (part, colour), hatch in zip(colours.items(), HATCHES, strict=False):
             height = counts[part] / total.where(total > 0, 1)
-            axes.bar(places, height, 0.7, bottom, color=colour, edgecolor="white", hatch=hatch, linewidth=0.8)
+            axes.bar(
+                places,
+                height,
+                0.7,
+                bottom,
+                color=colour,
+                edgecolor="white",
+                hatch=hatch,
+                linewidth=0.8,
+            )
             if height.iloc[-1] > 0:
                 label(axes, part, len(counts) - 0.68, bottom.iloc[-1] + height.iloc[-1] / 2, INK)
             bottom += height
         for place, n in zip(places, total, strict=True):
-            axes.annotate(f"n = {n}", (place, 1), (0, 3), textcoords="offset points", ha="center", fontsize=8)
+            axes.annotate(
+                f"n = {n}", (place, 1), (0, 3), textcoords="offset points", ha="center", fontsize=8
+            )
         axes.set_xticks(places, list(counts.index))
         axes.set_ylim(0, 1.1)
         axes.set_yticks([0, 0.25, 0.5, 0.75, 1])

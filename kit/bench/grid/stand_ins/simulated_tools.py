@@ -1,5 +1,6 @@
-"""The tools of a deck with nothing behind them: a model sees the real names and schemas, and a call waits a fixed time and says
-"simulated". So patterns can be compared in a tenth of the time that the embedded services would take."""
+"""The tools of a deck with nothing behind them: a model sees the real names and schemas, and a call
+waits a fixed time and says "simulated". So patterns can be compared in a tenth of the time that the
+embedded services would take."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
@@ -41,14 +42,24 @@ def simulate(tools: Toolbox, deck: Deck) -> Toolbox:
     for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator]):
         for tool in card.tools:
             owners.setdefault(tool, card.id)
-    return {**tools, **{tool: _without_service(tools[tool], owner) for tool, owner in owners.items() if tool in tools}}
+    return {
+        **tools,
+        **{
+            tool: _without_service(tools[tool], owner)
+            for tool, owner in owners.items()
+            if tool in tools
+        },
+    }
 
 
 def _without_service(entry: BaseTool | ConfiguredTool | LimitedTool, owner: str) -> ConfiguredTool:
     limits = getattr(entry, "limits", NO_LIMITS)
 
     def make(config: Mapping[str, Any]) -> BaseTool:
-        tool = cast(BaseTool, entry(config) if isinstance(entry, ConfiguredTool) else getattr(entry, "tool", entry))
+        tool = cast(
+            BaseTool,
+            entry(config) if isinstance(entry, ConfiguredTool) else getattr(entry, "tool", entry),
+        )
         answer = ToolResult(text=f"Simulated finding about {owner.replace('_', ' ')}.")
 
         async def call(**_: Any) -> tuple[str, ToolResult]:

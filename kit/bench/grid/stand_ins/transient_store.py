@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 from kit.core.context import Principal, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
-from kit.core.record import CohortPrompt, Feedback, Message, Note, SessionRecall, ShownComponent, TurnRecord
+from kit.core.record import (
+    CohortPrompt,
+    Feedback,
+    Message,
+    Note,
+    SessionRecall,
+    ShownComponent,
+    TurnRecord,
+)
 from kit.stores.tally import Tally, tally_of
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
@@ -15,7 +23,8 @@ if TYPE_CHECKING:
 
 
 class TransientStore:
-    """The Store protocol without a memory: a session is always new, and a large grid takes no more room than a small one."""
+    """The Store protocol without a memory: a session is always new, and a large grid takes no more
+    room than a small one."""
 
     has_souls = False
 
@@ -40,7 +49,12 @@ class TransientStore:
 
     def open_session(self, session: Session) -> None: ...
     def begin_turn(
-        self, turn: TurnRecord, session: Session | None = None, events: Sequence[Event] = (), *, wait: bool = True
+        self,
+        turn: TurnRecord,
+        session: Session | None = None,
+        events: Sequence[Event] = (),
+        *,
+        wait: bool = True,
     ) -> None: ...
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
     def give_feedback(self, feedback: Feedback) -> None: ...
@@ -51,7 +65,9 @@ class TransientStore:
         return {}
 
     def open_documents(self) -> "Documents":
-        raise StoreError("a store that keeps nothing has no documents: open a kit with a store of its own")
+        raise StoreError(
+            "a store that keeps nothing has no documents: open a kit with a store of its own"
+        )
 
     def with_souls(self, session: Session) -> Session:
         return session
@@ -71,21 +87,32 @@ class TransientStore:
         return None
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, since: str | None = None, who: Principal | None = None
+        self,
+        session_id: str,
+        agent: str = "",
+        limit: int = 40,
+        since: str | None = None,
+        who: Principal | None = None,
     ) -> list[Message]:
         return []
 
     def note(self, session_id: str, name: str) -> Note | None:
         return None
 
-    def shown_components(self, session_id: str, who: Principal | None = None, turns: int = 20) -> list[ShownComponent]:
+    def shown_components(
+        self, session_id: str, who: Principal | None = None, turns: int = 20
+    ) -> list[ShownComponent]:
         return []
 
     def turn(self, turn_id: str) -> TurnRecord | None:
         return self._records.get(turn_id)
 
     def turns(
-        self, session_id: str | None = None, tenant_id: str | None = None, user_id: str | None = None, limit: int = 50
+        self,
+        session_id: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int = 50,
     ) -> list[TurnRecord]:
         return []
 
@@ -95,7 +122,9 @@ class TransientStore:
     def choices(self, who: Principal) -> TurnChoices:
         return TurnChoices(0, (), (), 0.0)
 
-    def conversations(self, who: Principal, limit: int = 50, offset: int = 0) -> tuple[list[Conversation], int]:
+    def conversations(
+        self, who: Principal, limit: int = 50, offset: int = 0
+    ) -> tuple[list[Conversation], int]:
         return [], 0
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:

@@ -1,4 +1,5 @@
-"""Fills the arguments of a skill for a step of a plan: from the words of its task, and from the output of the step before."""
+"""Fills the arguments of a skill for a step of a plan: from the words of its task, and from the
+output of the step before."""
 
 import re
 from collections.abc import Mapping
@@ -16,10 +17,11 @@ _SPAN = re.compile(r"\b\w+ (?:days?|weeks?|months?|years?)\b", re.I)
 
 
 def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, Any]:
-    """Returns arguments for an input schema: those that the stand-in's planner wrote into the task, else what its words give.
+    """Returns arguments for an input schema: those that the stand-in's planner wrote into the task,
+    else what its words give.
 
-    Ids come from the input where the task names none; a number is what it stands beside, else how many rows are asked for; where
-    none is asked for, all are.
+    Ids come from the input where the task names none; a number is what it stands beside, else how
+    many rows are asked for; where none is asked for, all are.
     """
     own = _written(task, schema) if value is None else arguments_in(task, schema, value)
     if own is not None:
@@ -28,9 +30,15 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     words = {name: spec for name, spec in properties.items() if kind_of(spec) != "integer"}
     required = [name for name in schema.get("required", ()) if name in words]
     filled = fill({"properties": words, "required": required}, Source(task, root=schema))
-    arguments = {name: one for name, one in filled.items() if name in required or _is_named(words[name], one, task)}
+    arguments = {
+        name: one
+        for name, one in filled.items()
+        if name in required or _is_named(words[name], one, task)
+    }
     for name, spec in words.items():
-        if (name in required or _lists_or_ids(spec)) and (one := _of_input(name, spec, task, value)) is not None:
+        if (name in required or _lists_or_ids(spec)) and (
+            one := _of_input(name, spec, task, value)
+        ) is not None:
             arguments[name] = one
     for name, spec in properties.items():
         if kind_of(spec) == "integer" and (number := _number(name, spec, task)) is not None:
@@ -49,7 +57,8 @@ def _written(task: str, schema: Schema) -> dict[str, Any] | None:
 
 
 def _is_named(spec: Schema, value: Any, task: str) -> bool:
-    """Whether a task names a value: an option or id that stands in it, a name, a quotation; no phrase made of its words."""
+    """Whether a task names a value: an option or id that stands in it, a name, a quotation; no
+    phrase made of its words."""
     if not isinstance(value, str) or "enum" in spec or "pattern" in spec:
         return True
     return value in quoted(task) or (value in task and value[:1].isupper())
@@ -76,7 +85,8 @@ def _matches(pattern: str, task: str) -> bool:
 
 
 def _number(name: str, spec: Schema, task: str) -> int | None:
-    """Returns the number beside an argument's name; for one that counts rows, the number that belongs to nothing else."""
+    """Returns the number beside an argument's name; for one that counts rows, the number that
+    belongs to nothing else."""
     beside = re.search(rf"(\w+) {re.escape(name)}\b|\b{re.escape(name)} (\d+)", task, re.I)
     texts = numbers(beside[1] or beside[2]) if beside else []
     if not texts and name in _COUNTS:

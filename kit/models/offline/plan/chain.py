@@ -1,4 +1,5 @@
-"""Puts the steps of a plan together: a skill for each part of a task, and before it what gives the ids that it takes."""
+"""Puts the steps of a plan together: a skill for each part of a task, and before it what gives the
+ids that it takes."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,11 +56,18 @@ class StepChain:
     def steps(self, brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
         """The steps, numbered; or why there are none."""
         documents = tuple((spoken(skill.name), skill.words) for skill in self.skills)
-        decision = decide(Situation(_FRAME.sub("", self.task), documents), len(documents)) if documents else None
+        decision = (
+            decide(Situation(_FRAME.sub("", self.task), documents), len(documents))
+            if documents
+            else None
+        )
         if not isinstance(decision, Routes):
             return "none of the skills that can be found fits this task"
         for part in decision.parts:
-            if reason := self.add(self.taker(self.skills[part.tool], part.text, index(documents).score(part.text)), part.text):
+            if reason := self.add(
+                self.taker(self.skills[part.tool], part.text, index(documents).score(part.text)),
+                part.text,
+            ):
                 return reason
         if len(self.drafts) > int(brief["steps_left"]):
             return f"it takes {len(self.drafts)} steps, and {brief['steps_left']} are left"
@@ -70,7 +78,8 @@ class StepChain:
         return values_in(self.task if text is None else text, skill, self.own)
 
     def taker(self, skill: Skill, text: str, scores: Iterable[float]) -> Skill:
-        """Of a skill and those about as close to a text, the one that with all it stands on takes up most of what is said."""
+        """Of a skill and those about as close to a text, the one that with all it stands on takes
+        up most of what is said."""
         fit = {one.name: score for one, score in zip(self.skills, scores, strict=True)}
         alike = [one for one in self.skills if fit[one.name] >= ALIKE * fit[skill.name]]
         return max(alike, key=lambda one: (len(self.reach(one, text)), fit[one.name]))
@@ -88,13 +97,18 @@ class StepChain:
         spec = properties_of(skill.input)[missing]
         supplier = self.supplier(skill, missing)
         if supplier is None or more:
-            return f"{skill.name} needs {' and '.join(map(spoken, lacking))}, which neither the task nor another skill gives"
+            return (
+                f"{skill.name} needs {' and '.join(map(spoken, lacking))}, which neither the "
+                f"task nor another skill gives"
+            )
         if kind_of(spec) == "array":
             source = self.source(*supplier, None)
             self.drafts.append(_Step(skill, text, values, shape, source, {missing: supplier[1]}))
             return None
         each = _EACH.search(self.task) is not None
-        count = count_in(self.task, spoken(missing).removesuffix(" id")) or (count_in(self.task) if each else None)
+        count = count_in(self.task, spoken(missing).removesuffix(" id")) or (
+            count_in(self.task) if each else None
+        )
         if count is None and each:
             return f"{skill.name} takes one {spoken(missing)} at a time, and how many there are is not known beforehand"
         source = self.source(*supplier, count or 1)
@@ -106,11 +120,22 @@ class StepChain:
 
     def supplier(self, skill: Skill, name: str) -> tuple[Skill, str] | None:
         """The skill that takes up most of what the task says among those that give an argument, and the place of it."""
-        spec, table = properties_of(skill.input)[name], index(tuple((spoken(one.name), one.words) for one in self.skills))
+        spec, table = (
+            properties_of(skill.input)[name],
+            index(tuple((spoken(one.name), one.words) for one in self.skills)),
+        )
         fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
-        others = [one for one in self.skills if one is not skill and self.free(one) and (self.values(one) or not skill.acts)]
+        others = [
+            one
+            for one in self.skills
+            if one is not skill and self.free(one) and (self.values(one) or not skill.acts)
+        ]
         able = [(one, place) for one in others if (place := supplies(one, name, spec))]
-        return max(able, key=lambda pair: (len(self.reach(pair[0], self.task)), fit[pair[0].name]), default=None)
+        return max(
+            able,
+            key=lambda pair: (len(self.reach(pair[0], self.task)), fit[pair[0].name]),
+            default=None,
+        )
 
     def free(self, skill: Skill) -> bool:
         """Whether a skill can be called with what the task says."""
@@ -124,17 +149,24 @@ class StepChain:
         return own.union(*others, *(extra for _, _, _, extra in self.filters(skill)))
 
     def filters(self, skill: Skill) -> Iterator[tuple[str, Skill, str, set[str]]]:
-        """Yields the lists of ids that a skill takes, with a skill that gives them and narrows them by more than it can."""
+        """Yields the lists of ids that a skill takes, with a skill that gives them and narrows them
+        by more than it can."""
         for name, spec in properties_of(skill.input).items():
             if kind_of(spec) != "array" or name in self.values(skill):
                 continue
             for one in self.skills:
                 extra = set(self.values(one)) - properties_of(skill.input).keys()
-                if one is not skill and extra and self.free(one) and (place := supplies(one, name, spec)):
+                if (
+                    one is not skill
+                    and extra
+                    and self.free(one)
+                    and (place := supplies(one, name, spec))
+                ):
                     yield name, one, place, extra
 
     def filtered(self, step: _Step) -> _Step:
-        """The step over the ids of another that comes first, where the task narrows these by what its own skill cannot."""
+        """The step over the ids of another that comes first, where the task narrows these by what
+        its own skill cannot."""
         choice = max(self.filters(step.skill), key=lambda way: len(way[3]), default=None)
         if choice is None:
             return step
@@ -143,14 +175,24 @@ class StepChain:
         return step
 
     def source(self, skill: Skill, place: str, count: int | None, *, plain: bool = False) -> _Step:
-        """The step that gives what stands at a place: `count` rows of it, or all. One that is there already is used again."""
+        """The step that gives what stands at a place: `count` rows of it, or all. One that is there
+        already is used again."""
         limit = properties_of(skill.input).get(skill.limit or "", {})
         most = count or limit.get("maximum")
-        old = next((step for step in self.drafts if step.skill is skill and not step.places.keys() & set(skill.required)), None)
+        old = next(
+            (
+                step
+                for step in self.drafts
+                if step.skill is skill and not step.places.keys() & set(skill.required)
+            ),
+            None,
+        )
         step = old or _Step(skill, "", self.values(skill), {})
         step.shape = _both(step.shape, shape_at(skill, place))
         if skill.limit and most:
-            step.values[skill.limit] = max(most, step.values.get(skill.limit, limit.get("default", 0) if old else 0))
+            step.values[skill.limit] = max(
+                most, step.values.get(skill.limit, limit.get("default", 0) if old else 0)
+            )
         if old is None:
             self.drafts.append(step if plain else self.filtered(step))
         return step
@@ -161,7 +203,9 @@ class StepChain:
         source = number[id(step.source)] if step.source else None
         several = f"step{'s' * (len(users) > 1)} {_enumeration(users)}"
         lead = step.lead or f"Get what {several} will work on"
-        reason = " and ".join(filter(None, ["for the answer" if step.lead else "", f"for {several}" if users else ""]))
+        reason = " and ".join(
+            filter(None, ["for the answer" if step.lead else "", f"for {several}" if users else ""])
+        )
         return {
             "step": number[id(step)],
             "task": step_words(lead, step.values, step.places, source),
@@ -183,4 +227,8 @@ def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 
 
 def _enumeration(numbers: Sequence[int]) -> str:
-    return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])])) if numbers else ""
+    return (
+        " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])]))
+        if numbers
+        else ""
+    )

@@ -1,9 +1,11 @@
-"""Carries out one step of a plan by real tool calls, for the offline stand-in: from schemas and templates, without any judgement.
+"""Carries out one step of a plan by real tool calls, for the offline stand-in: from schemas and
+templates, without any judgement.
 
-It calls the skills of the step, one after the other, with what the task and the input give for their schemas. Of what comes back
-it keeps the fields of the return spec, and the rows whose flags and options the task names. A result that it cannot read it has
-cut down by a script, which is a template (`SCRIPT`). After a first fault it makes one more attempt; after a second it says
-that the step cannot be done.
+It calls the skills of the step, one after the other, with what the task and the input give for
+their schemas. Of what comes back it keeps the fields of the return spec, and the rows whose flags
+and options the task names. A result that it cannot read it has cut down by a script, which is a
+template (`SCRIPT`). After a first fault it makes one more attempt; after a second it says that the
+step cannot be done.
 """
 
 import inspect
@@ -67,10 +69,15 @@ def plays_executor(tools: Sequence[Tool]) -> bool:
 
 def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
     """What the executor does next: a call, or its last words."""
-    asked_at = max((at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0)
+    asked_at = max(
+        (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
+    )
     try:
         brief = json.loads(str(messages[asked_at].text).rpartition("\n\n")[2])
-        brief["skills"] = [{**skill, **{name: inlined(skill[name]) for name in SCHEMAS}} for skill in brief["skills"]]
+        brief["skills"] = [
+            {**skill, **{name: inlined(skill[name]) for name in SCHEMAS}}
+            for skill in brief["skills"]
+        ]
         move = _Step(brief, tuple(_calls(messages[asked_at + 1 :]))).next_move()
     except (ValueError, KeyError, TypeError, ShapeError) as error:
         return f"This is no step of a plan that I can read: {type(error).__name__}."
@@ -79,7 +86,9 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
 
 def _calls(messages: Sequence[BaseMessage]) -> Iterator[Call]:
     """Returns the tool calls since the request, each with its result, which is read whole."""
-    results = {message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)}
+    results = {
+        message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)
+    }
     for message in messages:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             if (result := results.get(call["id"] or "")) is not None:
@@ -109,7 +118,11 @@ class _Step:
         task = " ".join(re.findall(r"\w+", self.task.lower()))
         keep: dict[str, list[Any]] = {}
         for name, spec in _row_fields([skill["output_schema"] for skill in self.skills]):
-            if options := [one for one in spec.get("enum", ()) if re.search(rf"\b{re.escape(str(one))}\b", task)]:
+            if options := [
+                one
+                for one in spec.get("enum", ())
+                if re.search(rf"\b{re.escape(str(one))}\b", task)
+            ]:
                 keep[name] = options
             elif spec.get("type") == "boolean" and re.search(rf"\b{re.escape(name)}\b", task):
                 keep[name] = [not re.search(rf"\b(?:not|no|non) {re.escape(name)}\b", task)]
@@ -119,7 +132,12 @@ class _Step:
     def content(self) -> dict[str, Any]:
         """All that the skills have returned and can be read."""
         parts = [call.data for call in self.calls if call.tool == CALL and not call.failed]
-        return {name: value for part in parts if isinstance(part, dict) for name, value in cast("dict[str, Any]", part).items()}
+        return {
+            name: value
+            for part in parts
+            if isinstance(part, dict)
+            for name, value in cast("dict[str, Any]", part).items()
+        }
 
     def next_move(self) -> Move | str:
         if not self.calls:
@@ -132,7 +150,11 @@ class _Step:
                 return self._extract(last.file_id) if last.file_id else self._write()
             case tool if tool == RUN:
                 has_data = any(call.tool == CALL for call in self.calls)
-                return self._keep(last) if has_data else self._call(self.skills[0], last.data, last.file_id)
+                return (
+                    self._keep(last)
+                    if has_data
+                    else self._call(self.skills[0], last.data, last.file_id)
+                )
             case tool if tool == WRITE:
                 return "The step is done."
             case _:
@@ -144,13 +166,23 @@ class _Step:
         if not isinstance(value, dict) or not {"file_id", "begins"} <= value.keys():
             return self._call(skill, value)
         properties = properties_of(skill["input_schema"]).items()
-        lists = [(name, str(spec.get("items", {}).get("pattern", ""))) for name, spec in properties if kind_of(spec) == "array"]
+        lists = [
+            (name, str(spec.get("items", {}).get("pattern", "")))
+            for name, spec in properties
+            if kind_of(spec) == "array"
+        ]
         parts = [f"{name!r}: collect(data, {name!r}, {pattern!r})" for name, pattern in lists]
-        return self._script("{" + ", ".join(parts) + "}", str(cast("Mapping[str, Any]", value)["file_id"]))
+        return self._script(
+            "{" + ", ".join(parts) + "}", str(cast("Mapping[str, Any]", value)["file_id"])
+        )
 
-    def _call(self, skill: Mapping[str, Any], value: Any = None, file_id: str | None = None) -> Move:
+    def _call(
+        self, skill: Mapping[str, Any], value: Any = None, file_id: str | None = None
+    ) -> Move:
         arguments = step_arguments(skill["input_schema"], self.task, value)
-        return CALL, {"skill": skill["id"], "arguments": arguments} | ({"file_id": file_id} if file_id else {})
+        return CALL, {"skill": skill["id"], "arguments": arguments} | (
+            {"file_id": file_id} if file_id else {}
+        )
 
     def _extract(self, file_id: str) -> Move:
         return self._script(f"project(data, {self.shape!r}, {self.keep!r})", file_id)
@@ -163,7 +195,10 @@ class _Step:
         """Hands in what the skills have returned; calls the next of them where a field is still to come."""
         content = self.content
         try:
-            return WRITE, {"key": self._label, "data": projection.project(content, self.shape, self.keep)}
+            return WRITE, {
+                "key": self._label,
+                "data": projection.project(content, self.shape, self.keep),
+            }
         except KeyError as error:
             if skill := self._untried():
                 return self._call(skill, {"input": self.brief.get("input"), **content})
@@ -175,15 +210,24 @@ class _Step:
         return WRITE, {"key": self._label, **where}
 
     def _after_fault(self, last: Call) -> Move | str:
-        """Makes one more attempt: with another skill, or by the same call; one that was refused, with what it requires alone."""
+        """Makes one more attempt: with another skill, or by the same call; one that was refused,
+        with what it requires alone."""
         failures = sum(call.failed for call in self.calls)
         if last.tool == CALL and failures == 1 and not last.text.startswith("Nobody knows"):
             if skill := self._untried():
                 return self._call(skill, self.brief.get("input"))
             if not last.text.startswith("This call was not made"):
                 return CALL, dict(last.arguments)
-            schema = next(skill["input_schema"] for skill in self.skills if skill["id"] == last.arguments["skill"])
-            least = {name: value for name, value in last.arguments["arguments"].items() if name in schema.get("required", ())}
+            schema = next(
+                skill["input_schema"]
+                for skill in self.skills
+                if skill["id"] == last.arguments["skill"]
+            )
+            least = {
+                name: value
+                for name, value in last.arguments["arguments"].items()
+                if name in schema.get("required", ())
+            }
             return CALL, {**last.arguments, "arguments": least}
         return self._give_up(f"{last.tool}: {last.text[:200]}")
 

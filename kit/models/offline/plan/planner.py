@@ -1,4 +1,5 @@
-"""Plays the planner for the offline stand-in, by real tool calls: finds skills, loads them, chains them, hands in a plan.
+"""Plays the planner for the offline stand-in, by real tool calls: finds skills, loads them, chains
+them, hands in a plan.
 
 A labelled template: it matches words and schemas. What it plans says nothing of what a language model would.
 """
@@ -26,11 +27,15 @@ def plays_planner(tools: Sequence[Tool]) -> bool:
 def planner_turn(talk: Conversation) -> str | list[Call]:
     """What the planner does next: calls, or its last words."""
     brief = _brief(talk.request)
-    results = {tool: [result for result in talk.all_results if result.tool == tool] for tool in TOOLS}
+    results = {
+        tool: [result for result in talk.all_results if result.tool == tool] for tool in TOOLS
+    }
     if not results[FIND]:
         failed = cast("Mapping[str, Any]", brief.get("failed_step", {}))
         return [(FIND, {"query": str(failed.get("task", brief["original_task"]))[:500]})]
-    if not results[LOAD] and (names := _names(brief, [_json(result.text) for result in results[FIND]])):
+    if not results[LOAD] and (
+        names := _names(brief, [_json(result.text) for result in results[FIND]])
+    ):
         return [(LOAD, {"skill_name": name}) for name in names]
     attempts = results[SUBMIT]
     if attempts and not attempts[-1].failed:
@@ -39,24 +44,36 @@ def planner_turn(talk: Conversation) -> str | list[Call]:
         return "No plan of mine holds."
     if all(result.failed for result in results[LOAD] or results[FIND]):
         return [(SUBMIT, {"infeasible": "the skills cannot be read right now"})]
-    skills = [skill_of(manifest) for result in results[LOAD] if not result.failed and (manifest := _json(result.text))]
+    skills = [
+        skill_of(manifest)
+        for result in results[LOAD]
+        if not result.failed and (manifest := _json(result.text))
+    ]
     return [(SUBMIT, _proposal(brief, skills, len(attempts)))]
 
 
 def _proposal(brief: Mapping[str, Any], skills: Sequence[Skill], refusals: int) -> dict[str, Any]:
     """A plan; after a refusal one that asks for whole outputs, and after another one none."""
     steps = (
-        revised_steps(brief, skills) if brief.get("failed_step") else StepChain(str(brief["original_task"]), skills).steps(brief)
+        revised_steps(brief, skills)
+        if brief.get("failed_step")
+        else StepChain(str(brief["original_task"]), skills).steps(brief)
     )
     if isinstance(steps, str) or refusals > 1:
-        return {"infeasible": steps if isinstance(steps, str) else "what the skills promise cannot be told from their schemas"}
+        return {
+            "infeasible": steps
+            if isinstance(steps, str)
+            else "what the skills promise cannot be told from their schemas"
+        }
     return {"steps": [_whole(step, skills) for step in steps] if refusals else steps}
 
 
 def _whole(step: Mapping[str, Any], skills: Sequence[Skill]) -> dict[str, Any]:
     """The step with the whole of each field, whatever is in it."""
     outputs = [skill.output for skill in skills if skill.name == step["skills"][0]]
-    shape = dict.fromkeys((name for output in outputs for name in output.get("required") or ()), "any")
+    shape = dict.fromkeys(
+        (name for output in outputs for name in output.get("required") or ()), "any"
+    )
     return {**step, "return_spec": {**step["return_spec"], "shape": shape}}
 
 
@@ -64,7 +81,10 @@ def _names(brief: Mapping[str, Any], answers: Sequence[Any]) -> list[str]:
     """The skills to load: those of the remaining steps, then the best that were found."""
     own = [str(name) for step in brief.get("remaining_steps") or () for name in step["skills"]]
     rows = [
-        row for answer in answers if isinstance(answer, Mapping) for row in cast("Mapping[str, Any]", answer).get("skills", ())
+        row
+        for answer in answers
+        if isinstance(answer, Mapping)
+        for row in cast("Mapping[str, Any]", answer).get("skills", ())
     ]
     return list(dict.fromkeys((*own, *(str(row["skill_name"]) for row in rows[:MOST_LOADED]))))
 

@@ -1,4 +1,5 @@
-"""Writes the rest of a plan anew after a step has failed: less is asked, another skill does it, or it is tried again."""
+"""Writes the rest of a plan anew after a step has failed: less is asked, another skill does it, or
+it is tried again."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -30,7 +31,9 @@ def revised_steps(brief: Mapping[str, Any], skills: Sequence[Skill]) -> list[dic
     by_name = {skill.name: skill for skill in skills}
     if unknown := [name for one in rest for name in one["skills"] if name not in by_name]:
         return f"the skill {unknown[0]} is not there any more"
-    if _TOO_MUCH.search(reason) and (shape := _narrower(step["return_spec"]["shape"], rest[1:], step["step"])):
+    if _TOO_MUCH.search(reason) and (
+        shape := _narrower(step["return_spec"]["shape"], rest[1:], step["step"])
+    ):
         step["return_spec"] = {**step["return_spec"], "shape": shape}
     elif other := _another(step, skills, rest[1:], str(brief["original_task"])):
         step |= other
@@ -42,19 +45,37 @@ def revised_steps(brief: Mapping[str, Any], skills: Sequence[Skill]) -> list[dic
 def _another(
     step: Mapping[str, Any], skills: Sequence[Skill], later: Sequence[Mapping[str, Any]], task: str
 ) -> dict[str, Any] | None:
-    """Another skill that fits the task about as well and can be called with what it says, and what it promises of the shape."""
+    """Another skill that fits the task about as well and can be called with what it says, and what
+    it promises of the shape."""
     scores = index(tuple((spoken(skill.name), skill.words) for skill in skills)).score(task)
-    least = max(FITS, ALIKE * max(score for skill, score in zip(skills, scores, strict=True) if skill.name in step["skills"]))
+    least = max(
+        FITS,
+        ALIKE
+        * max(
+            score
+            for skill, score in zip(skills, scores, strict=True)
+            if skill.name in step["skills"]
+        ),
+    )
     for skill, score in sorted(zip(skills, scores, strict=True), key=lambda pair: -pair[1]):
         values, shape = values_in(task, skill, vocabulary(skills)), step["return_spec"]["shape"]
-        if skill.acts or skill.name in step["skills"] or score < least or not set(skill.required) <= values.keys():
+        if (
+            skill.acts
+            or skill.name in step["skills"]
+            or score < least
+            or not set(skill.required) <= values.keys()
+        ):
             continue
         while shape is not None and not _gives(skill, shape):
             shape = _narrower(shape, later, step["step"])
         if shape is not None:
             lead = str(step["task"]).rpartition(": ")[0] or str(step["task"])
             spec = {**step["return_spec"], "shape": shape}
-            return {"task": step_words(lead, values, {}, None), "skills": [skill.name], "return_spec": spec}
+            return {
+                "task": step_words(lead, values, {}, None),
+                "skills": [skill.name],
+                "return_spec": spec,
+            }
     return None
 
 
@@ -67,12 +88,19 @@ def _gives(skill: Skill, shape: Any) -> bool:
 
 def _narrower(shape: Any, later: Sequence[Mapping[str, Any]], number: int) -> dict[str, str] | None:
     """The shape with one field less; what later steps take of it stays. None where nothing can go."""
-    uses = {name for step in later for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))}
+    uses = {
+        name
+        for step in later
+        for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))
+    }
     parts = cast("dict[str, Any]", shape) if isinstance(shape, dict) else dict[str, Any]()
     for name, part in parts.items():
         match = _ROWS.fullmatch(str(part))
         fields = match[1].split(", ") if match else []
         spare = [one for one in fields if one.split(":")[0] not in uses]
         if len(fields) > 1 and spare:
-            return {**parts, name: f"array<{{{', '.join(one for one in fields if one != spare[-1])}}}>"}
+            return {
+                **parts,
+                name: f"array<{{{', '.join(one for one in fields if one != spare[-1])}}}>",
+            }
     return None

@@ -1,4 +1,5 @@
-"""Chains skills by their schemas: what a text gives one to call it with, what one gives another, what a text asks of its output.
+"""Chains skills by their schemas: what a text gives one to call it with, what one gives another,
+what a text asks of its output.
 
 It is a template over words and schemas, for the offline stand-in; it understands neither.
 """
@@ -41,7 +42,9 @@ class Skill:
     @property
     def required(self) -> tuple[str, ...]:
         """The arguments that it cannot do without."""
-        return tuple(name for name in self.input.get("required") or () if name in properties_of(self.input))
+        return tuple(
+            name for name in self.input.get("required") or () if name in properties_of(self.input)
+        )
 
     @property
     def limit(self) -> str | None:
@@ -53,11 +56,19 @@ def skill_of(manifest: Mapping[str, Any]) -> Skill:
     """Reads a manifest. Raises KeyError for one without its parts."""
     capabilities = tuple(map(str, manifest["capabilities"]))
     takes, gives = (inlined(manifest[name]) for name in SCHEMAS)
-    return Skill(manifest["id"], str(manifest["description"]), capabilities, takes, gives, not manifest.get("idempotent"))
+    return Skill(
+        manifest["id"],
+        str(manifest["description"]),
+        capabilities,
+        takes,
+        gives,
+        not manifest.get("idempotent"),
+    )
 
 
 def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
-    """Whether a skill may be thought of: one that acts only where the text has a word of its name that no other name has."""
+    """Whether a skill may be thought of: one that acts only where the text has a word of its name
+    that no other name has."""
     shared = {word for one in others if one is not skill for word in spoken(one.name).split()}
     own = {*spoken(skill.name).split()} - shared
     return not skill.acts or not own.isdisjoint(map(_singular, words(text)))
@@ -65,11 +76,14 @@ def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
 
 def vocabulary(skills: Iterable[Skill]) -> frozenset[str]:
     """The words with which skills describe themselves: nobody searches by them."""
-    return frozenset(_singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words}"))
+    return frozenset(
+        _singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words}")
+    )
 
 
 def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, Any]:
-    """The arguments of a skill that a text names; how many rows it asks for is not among them. `own`: words of the skills."""
+    """The arguments of a skill that a text names; how many rows it asks for is not among them.
+    `own`: words of the skills."""
     numbers = {_singular(unit): _number(figure) for figure, unit in _NUMBER.findall(text)}
     values: dict[str, Any] = {}
     for name, spec in properties_of(skill.input).items():
@@ -80,15 +94,23 @@ def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, A
 
 
 def count_in(text: str, noun: str = "") -> int | None:
-    """How many things a text asks for: the first number that counts no unit of time, or that counts the noun; 2 for both."""
-    figures = [(figure, unit) for figure, unit in _NUMBER.findall(text) if unit.lower() not in english.FAINT]
+    """How many things a text asks for: the first number that counts no unit of time, or that counts
+    the noun; 2 for both."""
+    figures = [
+        (figure, unit)
+        for figure, unit in _NUMBER.findall(text)
+        if unit.lower() not in english.FAINT
+    ]
     if noun:
-        figures = re.findall(rf"{_NUMBER.pattern}(?:\s+\w+){{0,2}}?\s+{re.escape(noun)}s?\b", text, re.I)
+        figures = re.findall(
+            rf"{_NUMBER.pattern}(?:\s+\w+){{0,2}}?\s+{re.escape(noun)}s?\b", text, re.I
+        )
     return next((_number(figure) for figure, _ in figures), 2 if "both" in words(text) else None)
 
 
 def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
-    """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an id of the same form."""
+    """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an
+    id of the same form."""
     pattern, label = _pattern(spec), name.removesuffix("s")
     for field, part in properties_of(skill.output).items():
         rows = _rows(part)
@@ -102,14 +124,19 @@ def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
 
 
 def projection(skill: Skill, text: str) -> dict[str, str]:
-    """The shape of the fields of a skill's output that a text mentions, with what names its rows; all where it mentions none."""
+    """The shape of the fields of a skill's output that a text mentions, with what names its rows;
+    all where it mentions none."""
     shape: dict[str, str] = {}
     for field, part in properties_of(skill.output).items():
         if not _promises(skill.output, field):
             continue
         if (rows := _rows(part)) is not None:
-            fields = {name: properties_of(rows).get(name) or {} for name in rows.get("required") or ()}
-            shape[field] = rows_shape({name: fields[name] for name in _mentioned(fields, text, skill)})
+            fields = {
+                name: properties_of(rows).get(name) or {} for name in rows.get("required") or ()
+            }
+            shape[field] = rows_shape(
+                {name: fields[name] for name in _mentioned(fields, text, skill)}
+            )
         elif kind_of(part) != "array" and (kind_of(part) != "integer" or skill.limit):
             shape[field] = _type(part)
     return shape
@@ -124,15 +151,32 @@ def shape_at(skill: Skill, place: str) -> dict[str, str]:
 
 def rows_shape(fields: Mapping[str, Schema]) -> str:
     """An array of objects with these fields, in the notation of shapes."""
-    return f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>" if fields else "array"
+    return (
+        f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>"
+        if fields
+        else "array"
+    )
 
 
-def _value(name: str, spec: Schema, text: str, numbers: Mapping[str, int], own: Collection[str]) -> Any:
+def _value(
+    name: str, spec: Schema, text: str, numbers: Mapping[str, int], own: Collection[str]
+) -> Any:
     if options := spec.get("enum"):
         spoken_words = {_singular(word) for word in words(text)}
-        return next((option for option in options if isinstance(option, str) and _singular(option.lower()) in spoken_words), None)
+        return next(
+            (
+                option
+                for option in options
+                if isinstance(option, str) and _singular(option.lower()) in spoken_words
+            ),
+            None,
+        )
     if kind_of(spec) == "array" or _pattern(spec):
-        ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text) if _pattern(spec) else []
+        ids = (
+            re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text)
+            if _pattern(spec)
+            else []
+        )
         return ids if kind_of(spec) == "array" else next(iter(ids), None)
     match kind_of(spec):
         case "integer":
@@ -152,14 +196,20 @@ def _phrase(name: str, text: str, own: Collection[str]) -> str | None:
     if SEARCHING.isdisjoint(spoken(name).split()):
         return None
     names = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z]\w+", text)}
-    rest = [word for word in phrase.split() if _singular(word) not in own and word not in names | _POINTERS]
+    rest = [
+        word
+        for word in phrase.split()
+        if _singular(word) not in own and word not in names | _POINTERS
+    ]
     rest = [word for word in rest if not re.search(rf"\b{re.escape(word)}-\d", text)]
     return " ".join(rest) or None
 
 
 def _options(skill: Skill) -> str:
     parts = properties_of(skill.input).items()
-    return " ".join(f"{spoken(name)} {' '.join(map(str, spec.get('enum') or ()))}" for name, spec in parts)
+    return " ".join(
+        f"{spoken(name)} {' '.join(map(str, spec.get('enum') or ()))}" for name, spec in parts
+    )
 
 
 def _pattern(spec: Schema) -> str:
@@ -169,12 +219,22 @@ def _pattern(spec: Schema) -> str:
 
 
 def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterator[str]:
-    """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what to do mentions no field."""
-    spoken_words, verbs = set(words(text)), {words(line)[0] for line in skill.capabilities if words(line)}
+    """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what
+    to do mentions no field."""
+    spoken_words, verbs = (
+        set(words(text)),
+        {words(line)[0] for line in skill.capabilities if words(line)},
+    )
     whole = {_singular(word) for word in spoken_words}
     labels = {name: set(spoken(name).split()) for name in fields}
-    hits = {name for name, label in labels.items() if label & whole and "id" not in label and not label & verbs}
-    kinds = bool(hits) and all(fields[name].get("enum") and not labels[name] & spoken_words for name in hits)
+    hits = {
+        name
+        for name, label in labels.items()
+        if label & whole and "id" not in label and not label & verbs
+    }
+    kinds = bool(hits) and all(
+        fields[name].get("enum") and not labels[name] & spoken_words for name in hits
+    )
     for name, label in labels.items():
         if not hits or name in hits or (not kinds and ("name" in label or label & verbs & whole)):
             yield name
@@ -182,7 +242,11 @@ def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterato
 
 def _rows(part: Schema) -> Schema | None:
     items: Any = part.get("items")
-    return cast("Schema", items) if part.get("type") == "array" and isinstance(items, Mapping) and "properties" in items else None
+    return (
+        cast("Schema", items)
+        if part.get("type") == "array" and isinstance(items, Mapping) and "properties" in items
+        else None
+    )
 
 
 def _promises(schema: Schema, field: str) -> bool:
@@ -194,7 +258,11 @@ def _type(spec: Schema) -> str:
     if spec.get("enum") and "type" not in spec:
         return "string" if all(isinstance(option, str) for option in spec["enum"]) else "any"
     kind = spec.get("type")
-    return kind if isinstance(kind, str) and kind in ("string", "integer", "number", "boolean") else "any"
+    return (
+        kind
+        if isinstance(kind, str) and kind in ("string", "integer", "number", "boolean")
+        else "any"
+    )
 
 
 def _singular(word: str) -> str:

@@ -1,6 +1,8 @@
-"""A step in words with the arguments of its skill: as the stand-in writes them when it plans, and reads them when it executes.
+"""A step in words with the arguments of its skill: as the stand-in writes them when it plans, and
+reads them when it executes.
 
-`Rank the active outlets in Rivermont: weeks 8, outlet ids from outlets[].id of step 1.` is read by any model, and exactly.
+`Rank the active outlets in Rivermont: weeks 8, outlet ids from outlets[].id of step 1.` is read by
+any model, and exactly.
 """
 
 import json
@@ -15,7 +17,9 @@ _SOURCE = re.compile(r"from (\S+) of step \d+")
 _PLACE = re.compile(r"[^.\[\]]+|\[\d*\]")
 
 
-def step_words(lead: str, values: Mapping[str, Any], sources: Mapping[str, str], step: int | None) -> str:
+def step_words(
+    lead: str, values: Mapping[str, Any], sources: Mapping[str, str], step: int | None
+) -> str:
     """A lead, the values of arguments, and the places in the output of a step that others are taken from."""
     pieces = [f"{spoken(name)} {_text(value)}" for name, value in values.items()]
     pieces += [f"{spoken(name)} from {place} of step {step}" for name, place in sources.items()]
@@ -32,7 +36,9 @@ def arguments_in(words: str, schema: Schema, source: Any = None) -> dict[str, An
     names = {spoken(name): name for name in sorted(properties_of(schema), key=len)}
     arguments: dict[str, Any] = {}
     for piece in words.strip().removesuffix(".").rpartition(": ")[2].split(", "):
-        name = next((name for label, name in reversed(names.items()) if piece.startswith(f"{label} ")), None)
+        name = next(
+            (name for label, name in reversed(names.items()) if piece.startswith(f"{label} ")), None
+        )
         if name is None:
             return None
         text = piece[len(spoken(name)) + 1 :]
@@ -49,13 +55,25 @@ def at(value: Any, place: str) -> Any:
     values, many = [value], False
     for part in _PLACE.findall(place):
         if part == "[]":
-            values, many = [item for one in values if isinstance(one, list) for item in cast("list[Any]", one)], True
+            values, many = (
+                [
+                    item
+                    for one in values
+                    if isinstance(one, list)
+                    for item in cast("list[Any]", one)
+                ],
+                True,
+            )
         elif part[0] == "[":
             number = int(part[1:-1])
             lists = [cast("list[Any]", one) for one in values if isinstance(one, list)]
             values = [items[number] for items in lists if number < len(items)]
         else:
-            values = [cast("Mapping[str, Any]", one)[part] for one in values if isinstance(one, Mapping) and part in one]
+            values = [
+                cast("Mapping[str, Any]", one)[part]
+                for one in values
+                if isinstance(one, Mapping) and part in one
+            ]
     return values if many else values[0] if values else None
 
 
@@ -63,7 +81,11 @@ def _text(value: Any) -> str:
     """A value as it stands in a sentence: a comma would end it."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return " and ".join(_text(item) for item in cast("Sequence[Any]", value))
-    return " ".join(part.strip() for part in re.split("[,;:]", value)) if isinstance(value, str) else json.dumps(value)
+    return (
+        " ".join(part.strip() for part in re.split("[,;:]", value))
+        if isinstance(value, str)
+        else json.dumps(value)
+    )
 
 
 def _value(text: str, spec: Schema) -> Any:
