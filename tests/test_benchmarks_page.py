@@ -203,8 +203,8 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
     assert (
         asks.dollars == 0
         and asks.seconds
-        and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds
-    )  # type: ignore[operator]
+        and asks.seconds > forecast(read_grid(grid(tmp_path)), seen).seconds  # type: ignore
+    )
     model = {"provider": "simulated", "law": {}, "price_in": 1.0, "price_out": 10.0}
     paid = forecast(
         read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen

@@ -582,8 +582,9 @@ async def test_faults_of_one_turn_are_not_those_of_its_neighbour_or_its_successo
 async def test_a_kit_opened_without_faults_has_nothing_in_place_and_says_how_to_get_it():
     async with open_kit(EMBEDDED) as kit:
         assert not any(
-            isinstance(agent.model.runnable, FaultyModel) for agent in kit.team.agents.values()
-        )  # type: ignore[attr-defined]
+            isinstance(agent.model.runnable, FaultyModel)  # type: ignore
+            for agent in kit.team.agents.values()
+        )
         assert (await kit.ask(EVERY_VERTICAL["rewards"], kit.session("s"))).status == "ok"
         with pytest.raises(FaultError, match=re.escape("open_kit(faults=True)")):
             kit.ask(QUESTION, kit.session("s"), faults=["rewards=timeout"])

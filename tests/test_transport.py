@@ -82,8 +82,10 @@ APP = Starlette(
 
 def inside(**options: object) -> httpx.AsyncClient:
     return httpx.AsyncClient(
-        transport=StreamingASGITransport(APP), base_url="http://app.internal", **options
-    )  # type: ignore[arg-type]
+        transport=StreamingASGITransport(APP),
+        base_url="http://app.internal",
+        **options,  # type: ignore
+    )
 
 
 async def arrivals(client: httpx.AsyncClient) -> list[tuple[float, str]]:

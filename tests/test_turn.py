@@ -307,8 +307,8 @@ def test_a_transcript_is_the_texts_in_order_with_replacements_honoured(
         body = (
             TextReplaced(from_seq=0, text=text)
             if what == "replace"
-            else Text(channel=what, text=text)
-        )  # type: ignore[arg-type]
+            else Text(channel=what, text=text)  # type: ignore
+        )
         expected["answer" if what == "replace" else what] = (
             text if what == "replace" else expected[what] + text
         )

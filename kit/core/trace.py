@@ -159,9 +159,9 @@ def _span_end(body: Body) -> dict[str, Any] | None:
         case AgentEnded(outcome=Answer() as answer):
             return {"status": "ok", "output": answer.text, "usage": answer.usage}
         case AgentEnded(outcome=failure):
-            error = f"{failure.axis}: {failure.reason}" + (
-                f": {failure.detail}" if failure.detail else ""
-            )  # type: ignore[union-attr]
+            error = f"{failure.axis}: {failure.reason}" + (  # type: ignore
+                f": {failure.detail}" if failure.detail else ""  # type: ignore
+            )
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
             output = body.text + "".join(f"\n→ {call}" for call in body.calls)

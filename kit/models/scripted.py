@@ -38,9 +38,9 @@ class Line:
     def tool_calls(self) -> list[ToolCall]:
         ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
         return [
-            ToolCall(name=n, args=a, id=i, type="tool_call")
+            ToolCall(name=n, args=a, id=i, type="tool_call")  # type: ignore
             for (n, a), i in zip(self.calls, ids, strict=True)
-        ]  # type: ignore[reportArgumentType]
+        ]
 
 
 Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]

@@ -109,8 +109,8 @@ def _plans(tasks: Sequence[Task], spoiled: float, cases: range) -> list[DrawnRun
     rng = Random(f"{SEED} calls {cases.start}")
     kinds, chances = [*CALL_FAULTS, "none"], [*CALL_FAULTS.values(), 1 - sum(CALL_FAULTS.values())]
     skills = OutletSkills(
-        {skill: rng.choices(kinds, chances, k=50 * len(cases)) for skill in sorted(LOOKUPS)}
-    )  # type: ignore[arg-type]
+        {skill: rng.choices(kinds, chances, k=50 * len(cases)) for skill in sorted(LOOKUPS)}  # type: ignore
+    )
     return run_virtual(_play(tasks, cases, skills, SimulatedPlanner(spoiled, spoiled), "verified"))
 
 

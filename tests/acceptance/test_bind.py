@@ -193,8 +193,12 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
 
 async def test_an_agent_past_its_tool_calls_fails_by_budget() -> None:
     card = AgentCard(
-        id="a", description="d", model="offline", tools=("lookup",), policy={"max_tool_calls": 3}
-    )  # type: ignore[arg-type]
+        id="a",
+        description="d",
+        model="offline",
+        tools=("lookup",),
+        policy={"max_tool_calls": 3},  # type: ignore
+    )
     endless = ScriptedModel(lambda _: Line(calls=[("lookup", {"key": "k"})]))
     kit = small_kit([asks("a"), stitched], {"a": endless}, {"lookup": lookup}, cards=[card])
     reply = await run_turn("look it up", ALICE, kit)

@@ -312,12 +312,12 @@ def test_every_ask_tool_takes_query_intent_count_prior_context_and_the_cards_fie
     kit = small_kit([], {"support": answering("")}, cards=[card])
     [tool] = tools_seen(kit)
     schema = tool["parameters"]
-    assert list(schema["properties"]) == [
+    assert list(schema["properties"]) == [  # type: ignore
         "query",
         "intent_count",
         "prior_context",
         "support_category",
-    ]  # type: ignore[index]
+    ]
     assert schema["required"] == ["query", "intent_count"]  # type: ignore[index]
     assert schema["properties"]["support_category"]["enum"] == ["a", "b"]  # type: ignore[index]
 

@@ -268,9 +268,9 @@ async def test_gateway_a_structured_output_classifier_with_the_cards_as_labels_a
     assert reply.preamble == transcript(reply.events).lead == ""
     assert reply.text == "You have 4,975 points." and reply.routing.invoked == ("rewards",)
     assert (
-        next(e.body.query for e in reply.events if e.kind == "agent_started")
+        next(e.body.query for e in reply.events if e.kind == "agent_started")  # type: ignore
         == "check my points please now"
-    )  # type: ignore[union-attr]
+    )
 
 
 @pytest.mark.req("SAT-20")
@@ -451,9 +451,9 @@ async def test_supervisor_asks_one_at_a_time_and_decides_again_after_each() -> N
     assert reply.text == "S | R" and reply.routing.rounds == 2
     assert "one tool at a time" in str(lead.seen[0][0].content)
     shown = [m for m in lead.seen[1] if m.type == "ai"]
-    assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], (
+    assert [call["name"] for m in shown for call in m.tool_calls] == ["ask_shop"], (  # type: ignore
         "what was not asked was not called"
-    )  # type: ignore[attr-defined]
+    )
     assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == ["rewards"]
 
 
@@ -613,9 +613,9 @@ async def test_swarm_own_tools_come_first_and_the_hand_over_waits_for_the_answer
     reply = await ask(kit, "swarm")
     assert reply.text == "By my tool: 4,975.\n\nDone."
     ids = [call["id"] for m in shop.seen[1] if m.type == "ai" for call in m.tool_calls]  # type: ignore[attr-defined]
-    assert sorted(m.tool_call_id for m in shop.seen[1] if m.type == "tool") == sorted(ids), (
+    assert sorted(m.tool_call_id for m in shop.seen[1] if m.type == "tool") == sorted(ids), (  # type: ignore
         "every call id is answered"
-    )  # type: ignore[attr-defined]
+    )
 
 
 async def test_swarm_a_member_that_fails_is_owned_up_to_and_what_was_said_stands() -> None:

@@ -49,8 +49,10 @@ class RawVisitor:
 def raw_visitor(url: str) -> Generator[RawVisitor]:
     """Opens the chat's socket."""
     with connect(
-        url.replace("http", "ws", 1) + "/_stcore/stream", origin=url, max_size=None
-    ) as socket:  # type: ignore[arg-type]
+        url.replace("http", "ws", 1) + "/_stcore/stream",
+        origin=url,  # type: ignore
+        max_size=None,
+    ) as socket:
         yield RawVisitor(socket)
 
 

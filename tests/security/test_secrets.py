@@ -29,8 +29,8 @@ def settings(tmp_path: Path, **more: object) -> Settings:
         openai_api_key=KEY,
         pace=0.0,
         variables={"SHOP_TOKEN": KEY + "-2"},
-        **more,
-    )  # type: ignore[arg-type]
+        **more,  # type: ignore
+    )
 
 
 def on_disk(folder: Path) -> str:
