@@ -172,16 +172,17 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
 
 
 STOP = "You stopped me here, so this is only part of the answer."
+EARLY = "You stopped me before I had an answer."
 
 
 @pytest.mark.req("K-23")
 @pytest.mark.parametrize(
     ("after", "text"),
     [
-        (1.5, ""),
+        (1.5, EARLY),
         (2.5, f"A\n\n{STOP}"),
         (4.5, f"A\n\nB\n\n{STOP}"),
-        (6.5, f"It is A\n\n{STOP}"),
+        (6.5, f"A\n\nB\n\n{STOP}"),
         (12.0, "It is A and B."),
     ],
     ids=[
@@ -210,6 +211,31 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
     assert [m.text for m in kit.store.history(ALICE.id, "a") if m.role == "assistant"] == (
         ["A"] if after > 2 else [UNANSWERED]
     )
+
+
+@pytest.mark.req("K-23")
+@pytest.mark.parametrize(
+    ("begun", "kept"),
+    [
+        ("Here ", False),
+        ("You have 4,9", False),
+        ("Sunny Larder has apples. ", False),
+        ("You have 4,975 points. Sunny Larder has apples ", True),
+    ],
+)
+async def test_a_composition_broken_off_stands_only_where_it_passes_on_every_answer(
+    begun: str, kept: bool
+) -> None:
+    rewards, shop = "You have 4,975 points in all.", "Sunny Larder has apples and pears this week."
+    composing = Line(f"{begun}is.", pieces=(begun, "is."), pace=2)
+    lead = ScriptedModel(asks("rewards", "shop"), composing)
+    kit = small_kit(lead, {"rewards": answering(rewards), "shop": answering(shop)})
+    turn = run_turn("points and offers", ALICE, kit)
+    await asyncio.sleep(1)
+    turn.cancel()
+    reply = await turn
+    answers = begun.strip() if kept else f"{rewards}\n\n{shop}"
+    assert " ".join(reply.text.split()) == " ".join(f"{answers} {STOP}".split())
 
 
 @pytest.mark.parametrize(

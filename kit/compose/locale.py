@@ -29,6 +29,8 @@ class Sentences(Value):
     or_: str = Field(alias="or")
     one_more_part: str
     more_parts: str
+    more_names: str
+    """Stands for the rest of a long list of names."""
     outside: str
     nobody: str
     askable: str
@@ -37,6 +39,9 @@ class Sentences(Value):
     unseen: str
     preamble: str
     stopped: str
+    stopped_early: str
+    shown: str
+    """Stands for the words of an agent that showed components and said nothing."""
     plan_failed: str
     plan_uncertain: str
     plan_over: str

@@ -38,10 +38,14 @@ def outcome_of_reply(
     *,
     agent: str,
     call_id: str,
+    shown: str = "",
     over: AgentCall | None = None,
 ) -> Outcome:
     """Returns the outcome of a reply without further calls; `over` is the call by which it hands
     the conversation on.
+
+    Components are an answer: an agent that shows some and says nothing is given the words `shown`, so that whoever
+    reads its answer, a model or a person, reads that there is one.
 
     Words survive failed lookups (decisions 31). They count for nothing where they only own up, and
     where none of the lookups came back and they give a figure that the model has read nowhere in
@@ -66,6 +70,10 @@ def outcome_of_reply(
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
     lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
+    parts = answer_parts(lookups)
+    components = (*parts["components"], *reply.components)
+    if not text and components and contract.validator is None:
+        text = shown
     faults = [result for _, result in lookups if result.fault]
     without = bool(faults) and len(faults) == len(lookups)
     if faults and (
@@ -78,7 +86,6 @@ def outcome_of_reply(
     if isinstance(answer, Breach):
         return failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
-    parts = answer_parts(lookups)
     caveat = (
         " ".join(
             filter(
@@ -91,7 +98,7 @@ def outcome_of_reply(
     parts |= {
         "caveat": caveat,
         "truncated": reply.truncated,
-        "components": (*parts["components"], *reply.components),
+        "components": components,
     }
     return _new_answer(
         call_id=call_id, agent=agent, text=words, confidence=confidence, hands_to=over, **parts

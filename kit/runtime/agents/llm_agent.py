@@ -160,6 +160,7 @@ class LLMAgent:
                     self.contract,
                     agent=self.card.id,
                     call_id=call.call_id,
+                    shown=ctx.turn.locale.sentences.shown,
                     over=over,
                 )
             ctx.ledger.before_tools(len(own))

@@ -28,6 +28,7 @@ from kit.runtime.answer.clauses import (
     admits,
     admits_rest,
     clauses,
+    denies,
     loses,
     makes_claim,
     numbers,
@@ -294,6 +295,8 @@ def _rest(left_out: LeftOut, turn: TurnState) -> list[Part]:
 
 
 def _is_lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
+    if denies(text, answer.text):
+        return True
     stock = [
         STOCK,
         plain(answer.agent),

@@ -183,6 +183,19 @@ def only_refuses(text: str) -> bool:
     )
 
 
+def denies(text: str, answer: str) -> bool:
+    """True when a text says that there is no answer, and beside that nothing, though the answer says something.
+
+    It needs no word of the answer's own to be wrong, so that an answer of few words cannot be denied either. A text
+    that owns up in words of the answer may be telling it: "I could not find any offers" is what "No offers" says.
+    """
+    if only_refuses(answer) or only_owns_up(answer):
+        return False
+    if only_refuses(text):
+        return True
+    return only_owns_up(text) and roots(text).isdisjoint(roots(answer))
+
+
 def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling; those up to twelve, and list markers, say too little to count."""
     spellings = (raw.replace(",", "") for raw in _NUMBER.findall(text))

@@ -11,9 +11,13 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
+from kit.runtime.answer.clauses import loses, roots
 from kit.runtime.answer.help import is_unanswerable, nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext, TurnState
+
+MOST_NAMES = 5
+"""So many parts are named in one sentence; nobody reads a list of 36."""
 
 
 def plain(agent: str) -> str:
@@ -103,7 +107,9 @@ def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> s
         ),
     )
     return " ".join(
-        line.format(parts=_enumerate(parts, word)) for line, parts, word in lines if parts
+        line.format(parts=_enumerate(parts, word, words.more_names))
+        for line, parts, word in lines
+        if parts
     )
 
 
@@ -142,26 +148,37 @@ def rescue(ctx: RunContext) -> str:
 
 
 def stopped(ctx: RunContext, text: str) -> str:
-    """Returns what a turn has to say that its user stopped: what was composed, else the answers in
-    hand; marked as a part."""
-    answers = [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
-    locale, parts = (
-        ctx.turn.locale,
-        [text]
-        if text
-        else list(dict.fromkeys(scrub(prose(answer.text), ctx) for answer in answers)),
-    )
-    said = "\n\n".join(filter(None, parts))
-    cautious = [
-        answer
-        for answer in answers
-        if answer.reservation and not text and not reserves(said, answer)
-    ]
-    return (
-        "\n\n".join(filter(None, [said, reservations(cautious, locale), locale.sentences.stopped]))
-        if said
-        else ""
-    )
+    """Returns what a turn has to say that its user stopped, marked as a part.
+
+    The composition begun stands where it passes on every answer in hand; else the answers stand in its place.
+    """
+    turn = ctx.turn
+    sentences = turn.locale.sentences
+    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    if text and all(_is_told(answer, text, answers, turn) for answer in answers):
+        return f"{text}\n\n{sentences.stopped}"
+    texts = [scrub(prose(answer.text), ctx) for answer in answers]
+    told = "\n\n".join(dict.fromkeys(filter(None, texts)))
+    if not told:
+        return sentences.stopped_early
+    cautious = [answer for answer in answers if answer.reservation and not reserves(told, answer)]
+    pieces = [told, reservations(cautious, turn.locale), sentences.stopped]
+    return "\n\n".join(filter(None, pieces))
+
+
+def _is_told(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:
+    """Whether a composition that was broken off passes on an answer.
+
+    `loses` gives an answer of few words the benefit of the doubt; here it is told only when a word of it is out.
+    """
+    words = prose(answer.text)
+    if words in text:
+        return True
+    if roots(words).isdisjoint(roots(text)):
+        return False
+    requests = [call.query for call in turn.calls]
+    siblings = [other.text for other in answers if other is not answer]
+    return not loses(words, text, [plain(answer.agent), *requests], siblings)
 
 
 def reserves(text: str, answer: Answer) -> bool:
@@ -169,8 +186,14 @@ def reserves(text: str, answer: Answer) -> bool:
     return (answer.reservation or "").rstrip(".").lower() in text.lower()
 
 
-def _enumerate(names: Sequence[str], word: str) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} {word} {names[-1]}"
+def _enumerate(names: Sequence[str], word: str, more: str) -> str:
+    """Joins names to one phrase; of very many the first are named and the others counted."""
+    if len(names) > MOST_NAMES:
+        left = len(names) - MOST_NAMES
+        names = [*names[:MOST_NAMES], more.format(count=left)]
+    if len(names) == 1:
+        return names[0]
+    return f"{', '.join(names[:-1])} {word} {names[-1]}"
 
 
 def _sentence(text: str) -> str:
