@@ -1,6 +1,6 @@
 """What a sub-agent's last reply and its lookups come to: an answer with what it lacks, or a failure with its reason."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -21,6 +21,7 @@ from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.agents.contract import Breach, Contract, refusal
 from kit.runtime.answer.clauses import numbers, only_owns_up
+from kit.runtime.answer.written_call import is_written_call
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key
 from kit.tools.tool import ToolResult
@@ -39,13 +40,15 @@ def outcome_of_reply(
     agent: str,
     call_id: str,
     shown: str = "",
+    tools: Collection[str] = (),
     over: AgentCall | None = None,
 ) -> Outcome:
     """Returns the outcome of a reply without further calls; `over` is the call by which it hands
     the conversation on.
 
     Components are an answer: an agent that shows some and says nothing is given the words `shown`, so that whoever
-    reads its answer, a model or a person, reads that there is one.
+    reads its answer, a model or a person, reads that there is one. A call of one of `tools` that stands in the text
+    is none.
 
     Words survive failed lookups (decisions 31). They count for nothing where they only own up, and
     where none of the lookups came back and they give a figure that the model has read nowhere in
@@ -82,6 +85,8 @@ def outcome_of_reply(
         return failed(*data_reason(faults), axis="data")
     if not text:
         return failed("insufficient", "the model said nothing")
+    if contract.validator is None and is_written_call(text, tools):
+        return failed("contract_violation", "a tool call written as text")
     answer = contract.read(text)
     if isinstance(answer, Breach):
         return failed(answer.reason, answer.detail, answer.suggestion)

@@ -161,6 +161,7 @@ class LLMAgent:
                     agent=self.card.id,
                     call_id=call.call_id,
                     shown=ctx.turn.locale.sentences.shown,
+                    tools=self.tools,
                     over=over,
                 )
             ctx.ledger.before_tools(len(own))

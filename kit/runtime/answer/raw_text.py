@@ -6,6 +6,7 @@ from typing import get_args
 
 from kit.core.bodies.call import Envelope, ModelEnded, ToolEnded, ToolStarted
 from kit.core.outcome import Answer, Failure, Reason
+from kit.runtime.answer.written_call import is_written_call
 from kit.runtime.context import RunContext, TurnState
 
 _SHAPES = re.compile(
@@ -15,21 +16,34 @@ _SHAPES = re.compile(
       | (?i:\b(?:http|status|errno|code|error)\b[\s:=#"']{1,4}(?:code\s)?[45]\d\d\b)
       | (?i:\b[45]\d\d\s+(?:service|internal|bad|gateway|not\ found|forbidden|unauthori[sz]ed|too\ many)\b
       |\berrno\W{1,3}\d+)
-      | (?i:\bstatus\s*=\s*"?\w+)
-      | (?i:say\ plainly|claim\ nothing\ for|too\ many\ parts\ in\ one\ message|write\ the\ answer\ again
-          |the\ other\ results\ are\ all\ there\ is|shown\ beside\ it,\ not)""",
+      | (?i:\bstatus\s*=\s*"?\w+)""",
     re.X,
 )
+_OWN_WORDS = (
+    "say plainly",
+    "claim nothing for",
+    "too many parts in one message",
+    "write the answer again",
+    "the other results are all there is",
+    "shown beside it, not",
+    "call was not made",
+    "its arguments could not be read",
+    "its arguments do not fit",
+    "you have no such tool",
+    "do not speak of this",
+    "it takes over after you",
+    "nothing of this as fact",
+    "state that you could not get",
+    "use everyday words only",
+    "no figure and no fact",
+    "end the step here",
+    "call one tool at a time",
+)
+"""What the kit says to models and to nobody else. An agent that repeats it in its answer makes it no more readable."""
 _NAMES = "_ error exception timeout traceback errno http status code"
 _HINTS = (
     *_NAMES.split(),
     'file "',
-    "say pla",
-    "m noth",
-    "too many parts",
-    "the answer aga",
-    "the other results",
-    "own bes",
 )
 """Without one of these, or such a number, none of the shapes is there. Where case is free they hold
 no `i` and no `k`: other letters than the big ones are taken for those too."""
@@ -49,7 +63,10 @@ def looks_raw(text: str) -> bool:
 
     The pattern takes 0.3 ms for 900 characters; looking for what it cannot do without takes a hundredth of that.
     """
-    lower = text.casefold()
+    lower = text.casefold().replace("\u0131", "i").replace("\u0307", "")  # the i of other alphabets
+    for phrase in _OWN_WORDS:
+        if phrase in lower:
+            return True
     for hint in _HINTS:
         if hint in lower:
             return _SHAPES.search(text) is not None
@@ -59,13 +76,16 @@ def looks_raw(text: str) -> bool:
 def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     """Pieces of raw text that a composed text holds, each once.
 
-    Identifiers of the turn (tools, calls, statuses, reasons, enrichers) and the words of its own failures always count;
-    anything else that only looks raw does not when the user or an answer in hand used it first.
+    Identifiers of the turn (tools, calls, statuses, reasons, enrichers), the words of its own failures and what the kit
+    says to models always count; anything else that only looks raw does not when the user or an answer in hand used it
+    first.
     """
     turn = ctx.turn
     pieces = [call.call_id for call in turn.calls if call.call_id in text and len(call.call_id) > 5]
     if turn.log.turn_id in text:
         pieces.append(turn.log.turn_id)
+    if is_written_call(text):
+        pieces.append(text)
     looks, pairs = looks_raw(text), _SLASH_OR_DOT.search(text) and _PAIR.search(text)
     failed = [
         outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults
@@ -82,14 +102,18 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
             if looks
             else ()
         )
+        pieces += _own_words(text.casefold(), turn) if looks else ()
         pieces += _echoes(text, raw_reasons(turn), allowed) if failed else ()
     return tuple(dict.fromkeys(pieces))
 
 
 def scrub(text: str, ctx: RunContext) -> str:
     """The text without the sentences that hold raw text; the rest word for word."""
-    if not leaks(text, ctx):
+    pieces = leaks(text, ctx)
+    if not pieces:
         return text
+    if text in pieces:
+        return ""
     lines = (
         " ".join(s for s in _SENTENCE.split(line) if not leaks(s, ctx))
         for line in text.splitlines()
@@ -116,6 +140,14 @@ def raw_reasons(turn: TurnState) -> list[str]:
         if isinstance(event.body, ToolEnded | ModelEnded)
     )
     return list(dict.fromkeys([*details, *(error for error in errors if error)]))
+
+
+def _own_words(lower: str, turn: TurnState) -> Iterator[str]:
+    """Yields the phrases of the kit's own that a text repeats, other than those that the user brought."""
+    message = turn.message.lower()
+    for phrase in _OWN_WORDS:
+        if phrase in lower and phrase not in message:
+            yield phrase
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:

@@ -7,6 +7,7 @@ from typing import Literal
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.value import builder
 from kit.runtime.answer.raw_text import leaks, looks_raw
+from kit.runtime.answer.written_call import OPENINGS
 from kit.runtime.context import RunContext
 
 _new_text = builder(Text)
@@ -65,6 +66,9 @@ class Speech:
         if not last and (word := _UNFINISHED.search(text)):
             text, self._pieces = text[: word.start()], [word[0]]
         if not text:
+            return
+        if self._first is None and text.lstrip().startswith(OPENINGS):
+            self._mute()
             return
         recent = self._before + text
         if looks_raw(recent) and leaks(recent, self._ctx):
