@@ -1,4 +1,4 @@
-"""The question of this run of the page: typed, picked from the suggestions, or asked once more; with its pictures."""
+"""The questions of the page: the one to ask now, and those that wait for the end of a turn."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.errors import PictureError
 from kit.core.picture import LARGEST, MOST, Picture, check_count
 from kit.core.value import Value
+from kit.ui.shared import address
 from kit.ui.shared.wording import literal
 
 
@@ -29,14 +30,16 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
     message = st.chat_input(
         placeholder,
         key=key,
-        submit_mode="disable",
+        # Streamlit's own "disable" waits for the end of the run that the question began. A look for
+        # other tabs' turns that is sent beside the question hides that end, and the field stays dead.
+        submit_mode="submit",
         accept_file="multiple",
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
         max_upload_size=MOST * LARGEST // 2**20,  # what is a little too large is told so in words
     )
-    waiting: Question | None = st.session_state.pop("ask", None)
-    if waiting is not None or message is None:
-        return waiting
+    picked: Question | None = st.session_state.pop("ask", None)
+    if message is None:
+        return picked
     try:
         pictures = check_count([Picture.of(file.getvalue(), file.name) for file in message.files])
     except PictureError as error:
@@ -45,11 +48,34 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
             refusals + 1,
         )
         st.rerun()
-    return (
-        Question(text=message.text, pictures=pictures) if pictures or message.text.strip() else None
-    )
+    if not pictures and not message.text.strip():
+        return picked
+    typed = Question(text=message.text, pictures=pictures)
+    if picked is None:
+        return typed
+    wait(typed)
+    return picked
 
 
 def ask(question: Question) -> None:
     """Has the next run of the page ask this, as if it had been typed."""
     st.session_state["ask"] = question
+
+
+def waiting() -> list[Question]:
+    """Returns the questions that wait until the turns before them have ended, in the order they were asked."""
+    questions: dict[str, list[Question]] = st.session_state.setdefault("waiting", {})
+    return questions.setdefault(address.read("session"), [])
+
+
+def wait(question: Question) -> None:
+    """Has a question wait until the turn that runs, and the questions before it, have ended."""
+    waiting().append(question)
+
+
+def ask_next() -> None:
+    """Asks the first question that waits, in another run of the page; without one it does nothing."""
+    questions = waiting()
+    if questions:
+        ask(questions.pop(0))
+        st.rerun()

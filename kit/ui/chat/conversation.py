@@ -1,6 +1,6 @@
 """A conversation on the page: where a turn begins, the turns so far, and the running one as it happens."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 import streamlit as st
@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.context import Session
 from kit.settings import Settings
 from kit.ui.chat import scenario
-from kit.ui.chat.chat_input import Question
+from kit.ui.chat.chat_input import Question, ask_next, wait, waiting
 from kit.ui.chat.layout import Places, next_slot
 from kit.ui.chat.scenario import Scenario
 from kit.ui.chat.turn_canvas import Canvas
@@ -32,38 +32,25 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     """Starts a turn for the question, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
     choices = scenario.panel(host)
-    place.header.badge(host.on(choices.model).model, icon=":material/memory:", color="gray")
-    place.header.badge(
-        host.kit.today,
-        icon=":material/today:",
-        color="gray",
-        help="Today, for the models and the services",
-    )
+    _draw_badges(place, host, choices)
     session = _session(host)
-    drawn = next_slot() if question else None
-    if question:
+    earlier = waiting().copy()
+    slot_of_question = next_slot() + len(earlier)
+    waits = bool(question) and (bool(earlier) or host.answering(session))
+    if question and waits:
+        wait(question)
+    elif question:
         with report_errors(place.stop):
             _start(host, session, question, choices)
-    window, newest = st.session_state.get("window", WINDOW), host.newest(session)
+    window = st.session_state.get("window", WINDOW)
+    newest = host.newest(session)
     views = host.views(session, limit=window)
-    if views:
-        place.header.space("stretch")
-        place.header.button(
-            "New chat", icon=":material/add:", type="tertiary", on_click=address.new_session
-        )
     if not views and not fresh:
         place.first_screen()
-    if len(views) == window:
-        place.top.button(
-            "Show earlier", icon=":material/history:", on_click=_widen, type="tertiary"
-        )
-    panel = Panel(place.desk, place.phone, full=choices.detail == "full")
-    if views:
-        panel.draw(views[-1])
-    else:
-        panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
+    _draw_buttons(place, turns=len(views), window=window)
+    panel = _draw_panel(place, host, views, choices)
     slots = _slots(views)
-    if drawn in slots.values() and slots[views[-1].turn_id] != drawn:
+    if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
         st.rerun()  # another tab has asked as well: the question stands in that turn's place
     canvases = {
         view.turn_id: Canvas(
@@ -71,17 +58,68 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
             host,
             place.slot(number),
             place.page,
-            drawn=number == drawn,
+            drawn=bool(question) and not waits and number == slot_of_question,
             full=choices.detail == "full",
         )
         for view, number in zip(views, slots.values(), strict=True)
     }
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
+    place.draw_waiting(earlier)
+    if waits:
+        place.say_it_waits(slot_of_question)
     for view in views:
         if view.running:
             _follow(host, canvases[view.turn_id], panel, view, place.stop)
+    ask_next()
     _look(host, session, newest)
+
+
+def _draw_badges(place: Places, host: Host, choices: Scenario) -> None:
+    """Says in the header which model answers, and what day it is for models and services."""
+    model = host.on(choices.model).model
+    place.header.badge(model, icon=":material/memory:", color="gray")
+    place.header.badge(
+        host.kit.today,
+        icon=":material/today:",
+        color="gray",
+        help="Today, for the models and the services",
+    )
+
+
+def _draw_buttons(place: Places, turns: int, window: int) -> None:
+    """Offers a new chat where this one has begun, and earlier turns where there may be some."""
+    if turns:
+        place.header.space("stretch")
+        place.header.button(
+            "New chat", icon=":material/add:", type="tertiary", on_click=address.new_session
+        )
+    if turns == window:
+        place.top.button(
+            "Show earlier", icon=":material/history:", on_click=_widen, type="tertiary"
+        )
+
+
+def _draw_panel(place: Places, host: Host, views: Sequence[TurnView], choices: Scenario) -> Panel:
+    """Draws beside the chat what its newest turn did; before the first one, who can be asked."""
+    panel = Panel(place.desk, place.phone, full=choices.detail == "full")
+    if views:
+        panel.draw(views[-1])
+    else:
+        panel.explain(agent for agent in host.kit.team.agents if agent != host.kit.team.root)
+    return panel
+
+
+def _question_stands_elsewhere(
+    question: Question | None, waits: bool, slot: int, slots: Mapping[str, int], earlier: int
+) -> bool:
+    """Whether the question was drawn in a place that now belongs to a turn of another tab."""
+    if question is None or not slots:
+        return False
+    newest_slot = max(slots.values())
+    if waits:
+        return slot != newest_slot + 1 + earlier
+    return slot in slots.values() and slot != newest_slot
 
 
 @st.fragment(run_every=LOOK)

@@ -1,6 +1,6 @@
 """The layout of the chat page, drawn before the kit is imported; and its first screen."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings, Suggestion
 from kit.core.picture import mark_pictures
-from kit.ui.chat.chat_input import Question, ask, read_question
+from kit.ui.chat.chat_input import Question, ask, read_question, waiting
 from kit.ui.chat.tour import draw_scene, draw_start
 from kit.ui.chat.user_message import draw_user_message
 
@@ -67,12 +67,24 @@ class Places:
 
     def draw_question(self) -> Question | None:
         """Draws what was just asked where its turn will be, and returns it; None when nothing was."""
-        if question := self.asked:
-            with self.slot(next_slot()):
-                draw_user_message(
-                    mark_pictures(question.text, question.pictures), question.pictures
-                )
+        if self.asked:
+            self.draw_in(next_slot() + len(waiting()), self.asked)
         return self.asked
+
+    def draw_waiting(self, questions: Sequence[Question]) -> None:
+        """Draws questions that wait, below the turns, each where its turn will be."""
+        for number, question in enumerate(questions, next_slot()):
+            self.draw_in(number, question)
+            self.say_it_waits(number)
+
+    def say_it_waits(self, number: int) -> None:
+        """Says under a question that it is asked once the turns before it have ended."""
+        self.slot(number).caption("Waits for the answer above.")
+
+    def draw_in(self, number: int, question: Question) -> None:
+        """Draws a question in a turn's place."""
+        with self.slot(number):
+            draw_user_message(mark_pictures(question.text, question.pictures), question.pictures)
 
     def first_screen(self) -> None:
         """Draws what can be asked, for a conversation that has not begun."""

@@ -167,6 +167,10 @@ class Host:
         live = self._live.get(turn_id)
         return live is not None and not live.done.is_set()
 
+    def answering(self, session: Session) -> bool:
+        """Whether a turn of this session runs in this process."""
+        return any(not turn.done.is_set() for turn in self._own_turns(session).values())
+
     def follow(self, turn_id: str, from_seq: int = 0, timeout: float = 0.2) -> Batch:
         """Returns the events from `from_seq` on, as soon as there are any; none after `timeout` seconds without one.
 
@@ -224,13 +228,16 @@ class Host:
         turns = self.kit.store.turns(
             session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit
         )
+        return self._own_turns(session), turns
+
+    def _own_turns(self, session: Session) -> dict[str, LiveTurn]:
+        """Returns the turns of a session that this process has run or runs, by id."""
         with self._lock:
-            live = {
+            return {
                 key: turn
                 for key, turn in self._live.items()
-                if (turn.session.id, turn.session.principal) == (session.id, who)
+                if (turn.session.id, turn.session.principal) == (session.id, session.principal)
             }
-            return live, turns
 
     def _restored(self, turn: TurnRecord, most: int = MOST_FINISHED) -> TurnView:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
