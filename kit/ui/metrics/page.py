@@ -15,6 +15,7 @@ from kit.core.errors import DataError
 from kit.metrics.alert import alerts
 from kit.metrics.latency import Spread
 from kit.metrics.summary import Label, Metrics, metrics
+from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch
 from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
@@ -51,6 +52,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
         _nothing(who, ever=back is None)
         return
     _alert(tally.mismatches, now, who)
+    _silences(host.silences(since or 0.0))
     summary = metrics(store, since, who.tenant_id, _labels(), tally)
     st.caption(
         f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank."
@@ -103,6 +105,24 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
                         ":material/account_tree:",
                         turn=turn_id,
                     )
+
+
+def _silences(noted: Sequence[Silence]) -> None:
+    """Says in red how often the loop was held by one piece of code, and by which."""
+    if not noted:
+        return
+    longest = max(silence.seconds for silence in noted)
+    st.error(
+        f"**The loop was silent {many(len(noted), 'time')}**, for {longest:.2f} s at most. Meanwhile no turn moved.",
+        icon=":material/heart_broken:",
+    )
+    with st.expander("What held it", icon=":material/list:"):
+        if len(noted) > ALERTS:
+            st.caption(f"The newest {ALERTS} of {len(noted)}.")
+        for silence in reversed(noted[-ALERTS:]):
+            when = datetime.fromtimestamp(silence.at).strftime("%d %b %Y, %H:%M:%S")
+            st.markdown(f"{when}, {silence.seconds:.2f} s")
+            st.code("\n".join(silence.stack), language=None)
 
 
 def _replies(count: int) -> str:

@@ -11,11 +11,12 @@ from typing import TypeVar
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
-from kit.core.errors import ResumeError
+from kit.core.errors import ResumeError, StoreError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
+from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
 from kit.patterns import MODES
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
@@ -273,11 +274,33 @@ class Host:
                 load_people(kit.deck, kit.settings),
                 load_renderers(kit.deck),
             )
+            watchdog = Watchdog(self._loop, partial(self._on_silence, kit))
+            watchdog.start()
             opening.set_result(kit)
             await self._closing.wait()
+            watchdog.stop()
             for live in self._live.values():
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
+
+    def _on_silence(self, kit: Kit, silence: Silence) -> None:
+        """Logs a silence of the loop and keeps it for the page Metrics; called in the watchdog's thread."""
+        where = silence.stack[-1] if silence.stack else "unknown"
+        log.warning("the loop was silent for %.2f s: %s", silence.seconds, where)
+        tenant_id = kit.session("").principal.tenant_id
+
+        async def note() -> None:
+            try:
+                await note_silence(kit.store.open_documents().events, tenant_id, silence)
+            except StoreError as error:
+                log.warning("the silence could not be stored: %s", error)
+
+        asyncio.run_coroutine_threadsafe(note(), self._loop)
+
+    def silences(self, since: float) -> list[Silence]:
+        """Returns the silences of the loop since a moment, the oldest first. Raises StoreError."""
+        tenant_id = self.kit.session("").principal.tenant_id
+        return self.documents(lambda documents: silences(documents.events, tenant_id, since))
 
     async def _start(
         self,
