@@ -119,6 +119,16 @@ def test_what_is_meant_is_found_among_its_kind(text: str, expected: str | None) 
         ("the one from Nowhere", None, None),
         ("the cheapest offer", None, None),
         ("la semana última compra", None, None),
+        ("sum up the first arc of Ashen Tide", None, None),
+        ("what happens in the second volume", None, None),
+        ("resume el primer arco de Ashen Tide", None, None),
+        ("find me the last flight to Rome", None, None),
+        ("does the second expire soon?", "t4", "Mug"),
+        ("the first, and what it costs", "t4", "Gift card"),
+        ("tell me more about the third", "t4", "Tote"),
+        ("the second coffee offer", "t3", "Harbor Roast"),
+        ("the last two", "t4", "Tote"),
+        ("¿sigue el segundo?", "t4", "Mug"),
     ],
 )
 def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
@@ -146,6 +156,7 @@ def test_over_all_turns_the_newest_of_the_type_asked_for_is_meant(
         ("dinner for 4 at 8", False),
         ("encuentra ofertas de café", False),
         ("what did I buy the last time", False),
+        ("sum up the first arc of Ashen Tide", False),
     ],
 )
 def test_references_are_looked_up_only_for_words_that_point(text: str, expected: bool) -> None:

@@ -104,6 +104,8 @@ class References(Value):
     """What stands before a number."""
     things: str
     """Words for whatever was shown."""
+    after: str
+    """What may follow "the second" where nothing else says of what it is: "is the second valid"."""
     times: str
     """What "last" and "first" say when, not which, of."""
     least: str

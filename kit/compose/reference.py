@@ -10,7 +10,7 @@ from itertools import chain, groupby
 from typing import Any, cast
 
 from kit.compose.locale import BY_LANGUAGE, References
-from kit.core.language.words import content_words, words
+from kit.core.language.words import STOP, content_words, words
 from kit.core.record import ShownComponent
 from kit.core.value import Value
 
@@ -57,6 +57,8 @@ _THINGS, _NUMBERED = (
     frozenset(_every(lambda w: w.things)),
     frozenset(_every(lambda w: f"{w.numbers}, {w.things}")),
 )
+_AFTER = STOP | _ONES | _THINGS | frozenset(_every(lambda w: w.after))
+"""Words after which "the second" may still be all that is said of a thing: "is the second still on"."""
 _PRONOUNS = frozenset(_every(lambda w: w.pronouns))
 _THE = rf"\b{_either(_every(lambda w: w.articles))}\s+"
 _NUMERAL = rf"\d{{1,2}}{_either(_every(lambda w: w.endings))}"
@@ -86,6 +88,11 @@ class Reference:
     source: str = ""
 
 
+def kinds_of(components: Sequence[ShownComponent], kinds: Mapping[str, Kind]) -> dict[str, Kind]:
+    """Returns the kinds of a deck and those of what was shown."""
+    return {component.type: Kind() for component in components} | dict(kinds)
+
+
 def points_back(text: str, kinds: Mapping[str, Kind] = {}) -> bool:
     """Whether a text speaks of something by its place or by pointing: "the third offer", "that one"."""
     return _POINTER.search(text) is not None or next(references(text, kinds), None) is not None
@@ -98,13 +105,16 @@ def leans_back(text: str, kinds: Mapping[str, Kind] = {}) -> bool:
 
 
 def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
-    """Yields what a text may mean of what was shown, the surest first. "Last week" is a time and means none of it."""
+    """Yields what a text may mean of what was shown, the surest first. "Last week" is a time and means none of it.
+
+    Without `kinds` nobody knows what may be shown, and any noun may be one of them.
+    """
     types = {word: name for name, kind in kinds.items() for word in (name, *kind.words.split())}
     for match in _PLACE.finditer(text):
         place = match["place"].lower()
         number = -1 if place in _LAST else _PLACE_OF.get(place) or int(re.sub(r"\D", "", place))
         near = _words_after(text, match)
-        if not _TIMES.intersection(near[:1]):
+        if not types or _is_of_something_shown(near, types):
             yield Reference(_type(near, types), place=number)
     for match in _NUMBER.finditer(text):
         noun = (match["noun"] or "").lower()
@@ -126,7 +136,7 @@ def resolve(
 
     Where it could mean several, the newest of the type asked for is meant (decisions 32).
     """
-    kinds = {component.type: Kind() for component in components} | dict(kinds)
+    kinds = kinds_of(components, kinds)
     turns = [list(turn) for _, turn in groupby(components, key=lambda component: component.turn_id)]
     for reference in references(text, kinds):
         for turn in reversed(turns):
@@ -173,6 +183,18 @@ def _words_after(text: str, match: re.Match[str]) -> list[str]:
     """The two next words: the kind of thing stands among them."""
     rest = _REST.match(text, match.end())
     return words(rest[0])[:2] if rest else []
+
+
+def _is_of_something_shown(near: Sequence[str], types: Mapping[str, str]) -> bool:
+    """Whether an ordinal before these words may mean something shown.
+
+    "The first arc" is the first of its own kind, and "last week" is a time: neither is an item of a list.
+    """
+    if not near or _type(near, types):
+        return True
+    if near[0] in _TIMES:
+        return False
+    return near[0] in _AFTER or not _ONES.union(_THINGS).isdisjoint(near)
 
 
 def _type(near: Iterable[str], types: Mapping[str, str]) -> str:

@@ -14,10 +14,12 @@ from langchain_core.messages import AIMessage, BaseMessage
 
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
-from kit.compose.reference import leans_back, points_back, resolve
+from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.context import Session
+from kit.core.language.retry import retries
 from kit.core.outcome import AgentCall, Answer
 from kit.core.record import (
     LINES,
@@ -116,6 +118,10 @@ class Memory(SessionMemory):
     def _lines(self, reader: str) -> Sequence[Message]:
         if reader and self._settings.history == "whole":
             return [line.model_copy(update={"response_id": None}) for line in self.history("")]
+        return self._lines_of(reader)
+
+    def _lines_of(self, reader: str) -> Sequence[Message]:
+        """The lines that are the reader's own, whatever the deck lets it read beside them."""
         if self._conversation is not None:
             return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
@@ -173,9 +179,44 @@ class Memory(SessionMemory):
         agent = ctx.turn.agents.get(call.agent)
         if agent is None or self._conversation == ():
             return False
-        return agent.card.handoff.distilled or (
-            not agent.card.handoff.closed and self._is_unaware(call)
-        )
+        if agent.card.handoff.distilled:
+            return True
+        if agent.card.handoff.closed:
+            return self._is_retry(call, ctx)
+        return self._is_unaware(call)
+
+    def _is_retry(self, call: AgentCall, ctx: RunContext) -> bool:
+        """Whether a call asks a closed agent again for what it has not answered.
+
+        An open agent reads its unanswered question in its own history. A closed one reads its query and nothing else.
+        """
+        agent = ctx.turn.agents[call.agent]
+        unanswered = call.agent in ctx.turn.dynamic.unanswered
+        return unanswered and agent.card.handoff.closed and retries(call.query)
+
+    def _with_unanswered_query(self, call: AgentCall, ctx: RunContext) -> AgentCall:
+        """Returns a call with the question that its agent left open in place of a mere "try again"."""
+        if not self._is_retry(call, ctx):
+            return call
+        query = call.query
+        lines = list(self._lines_of(call.agent))
+        while len(lines) > 1 and lines[-1].text == UNANSWERED:
+            lines.pop()
+            query = lines.pop().text
+            if not retries(query):  # what failed may have been a "try again" itself
+                break
+        if query != call.query:
+            reason = "asked again: the unanswered question travels in place of these words"
+            ctx.emit(
+                GuardActed(
+                    guard="retry",
+                    action="reworded",
+                    agent=call.agent,
+                    call_id=call.call_id,
+                    reason=reason,
+                )
+            )
+        return call.model_copy(update={"query": query})
 
     def _is_unaware(self, call: AgentCall) -> bool:
         """Whether a call's agent has not seen what came before, and its call does not say
@@ -199,6 +240,7 @@ class Memory(SessionMemory):
 
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
         """The same calls with what they need of earlier turns; nobody waits for more than one helper call."""
+        calls = [self._with_unanswered_query(call, ctx) for call in calls]
         prior = self._with_prior_context(calls, ctx)
         if not any(
             agent.card.handoff.distilled
@@ -222,11 +264,11 @@ class Memory(SessionMemory):
         by_rule, by_model = (
             fields_from(agent.card, source) for source in ("shown", "conversation")
         )
-        shown = (
-            meant(call.query, self._shown(), points_back(call.query, self._settings.components))
-            if by_rule
-            else []
-        )
+        shown: list[ShownComponent] = []
+        if by_rule:
+            components = self._shown()
+            kinds = kinds_of(components, self._settings.components)
+            shown = meant(call.query, components, points_back(call.query, kinds))
         return await distil(
             call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx
         )

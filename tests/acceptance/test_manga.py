@@ -258,3 +258,36 @@ async def test_no_answer_names_a_title_by_its_id(pattern: str) -> None:
         ]
     assert [re.findall(r"\bmg-\d+", reply.text) for reply in replies] == [[], []]
     assert all(reply.status == "ok" and len(reply.text) > 40 for reply in replies)
+
+
+async def talk(*messages: str, faults: tuple[str, ...] = ()) -> list[Reply]:
+    """The replies to messages of one session; `faults` hold for all but the last."""
+    async with open_kit(SETTINGS, faults=True) as kit:
+        session = kit.session("s")
+        replies = [await kit.ask(message, session, faults=faults) for message in messages[:-1]]
+        return [*replies, await kit.ask(messages[-1], session)]
+
+
+def started(reply: Reply) -> AgentStarted:
+    return next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+
+
+@pytest.mark.req("PC1-FR-7b")
+async def test_try_again_sums_up_the_title_that_could_not_be_summed_up() -> None:
+    failed, again, reply = await talk(
+        "sum up Hollow Crown", "try again", "please try again", faults=("arc_summarizer=raise",)
+    )
+    assert "Hollow Crown" not in failed.text + again.text
+    assert started(reply).query == "sum up Hollow Crown" and "Hollow Crown" in reply.text
+
+
+@pytest.mark.req("PC1-S5.6d")
+async def test_the_first_arc_of_a_title_is_no_title_that_was_shown() -> None:
+    listed, arc, first = await talk(
+        "recommend a mystery manga",
+        "sum up the first arc of Iron Wolf",
+        "sum up the first title",
+    )
+    assert len(listed.outcomes) == 1 and "title_id" not in started(arc).fields
+    assert "Iron Wolf" in arc.text
+    assert started(first).fields["title_id"].startswith("mg-")

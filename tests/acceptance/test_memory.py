@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage, HumanMessage
 from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Component, Text
-from kit.core.card import AgentCard
+from kit.core.card import AgentCard, Handoff
 from kit.core.context import Principal, Session
 from kit.core.errors import SessionError, UnknownId
 from kit.core.outcome import ComponentPayload, Usage
@@ -572,6 +572,31 @@ async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_
     )
     await run_turn("Please try again", ALICE, kit)
     assert "Still without" not in str(routing_calls(kit)[-1][0].content)
+
+
+@pytest.mark.req("PC1-FR-7b", "PC1-FR-7")
+@pytest.mark.parametrize("history", ["own", "whole"])
+async def test_try_again_brings_a_closed_agent_the_question_it_left_open(history: str) -> None:
+    replies = iter(
+        [Line(error=OSError("503")), Line(error=OSError("503")), Line("5 points."), Line("6.")]
+    )
+    rewards = ScriptedModel(lambda _: next(replies))
+    card = AgentCard(
+        id="rewards", description="Points.", model="offline", handoff=Handoff(closed=True)
+    )
+
+    def lead(messages: list[BaseMessage]) -> Line:
+        if messages[-1].type == "tool":
+            return stitched(messages)
+        return asks("rewards", query=str(messages[-1].content))
+
+    kit = small_kit(ScriptedModel(lead), {"rewards": rewards}, cards=[card], history=history)
+    messages = ("How many points?", "Try again", "Please try again, now", "once more, please")
+    texts = [(await run_turn(message, ALICE, kit)).text for message in messages]
+    queries = [str(thread[-1].content) for thread in rewards.seen]
+    assert queries == [*["How many points?"] * 3, "once more, please"]
+    assert texts[2:] == ["5 points.", "6."], "what was answered is not asked again by the kit"
+    assert all(len(thread) == 2 for thread in rewards.seen), "and it reads nothing else"
 
 
 @pytest.mark.req("PC1-FR-7b")

@@ -8,10 +8,9 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
-from kit.core.language.words import STOP, words
+from kit.core.language.retry import retries
 from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
-from kit.models.offline import english
 from kit.models.offline.composition import Result
 from kit.models.offline.json_schema import properties_of
 from kit.models.offline.picture_text import describe_pictures
@@ -72,16 +71,6 @@ def text_of(message: BaseMessage) -> str:
 def _without_references(text: str) -> str:
     """A result without the references to what is shown beside it."""
     return _REFERENCES.sub("", text)
-
-
-def retries(text: str) -> bool:
-    """Whether a text only asks to do the last thing once more, or to go on with it."""
-    said = frozenset(words(text))
-    return not english.RETRY.isdisjoint(said) and said <= english.RETRY | STOP | {
-        "more",
-        "time",
-        "now",
-    }
 
 
 @dataclass(frozen=True)

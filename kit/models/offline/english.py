@@ -74,12 +74,6 @@ OPEN = re.compile(
     re.I,
 )
 """A request that may be about anything: it counts where it fits no tool and nothing of it was found either."""
-RETRY = word_set(
-    """try again retry go going continue carry keep once inténtalo inténtelo intenta intentarlo
-    nuevo otra vez prueba sigue continúa adelante vuelve"""
-)
-"""Words that ask to do the last thing once more, or to go on with it; English and Spanish."""
-
 _NUMBER_WORDS = "zero one two three four five six seven eight nine ten eleven twelve"
 NUMBERS = {word: n for n, word in enumerate(_NUMBER_WORDS.split())} | {
     "dozen": 12,

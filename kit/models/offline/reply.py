@@ -10,12 +10,13 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
+from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
-from kit.models.offline.conversation import Conversation, Tool, retries, text_of
+from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
 from kit.models.offline.plan.executor import executor_turn, plays_executor
 from kit.models.offline.plan.planner import planner_turn, plays_planner
