@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 from kit.compose.contract_check import Fault, contract_faults
+from kit.compose.danger import danger_faults
 from kit.compose.page import page_faults
 from kit.compose.parts import PLATFORM, DeckSettings, Parts
 from kit.compose.prompts import window_fault
@@ -49,11 +50,13 @@ class Check:
                 contract_faults(card, parts.models),
             )
             self._report("card", card.id, chain(*of_card))
+        for danger in parts.dangers.values():
+            self._report("danger", danger.id, danger_faults(danger))
         self._folders()
         self._descriptions()
         self._cycles()
         if not self._is_unreadable("settings", "deck"):
-            self._report("settings", "deck", self._settings())
+            self._report("settings", "deck", chain(self._settings(), self._dangers()))
             self._root()
             page = page_faults(settings.page, parts.cards, settings.orchestrator)
             self._report(
@@ -289,6 +292,11 @@ class Check:
                 yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
         yield from self._planning()
         yield from _status_faults(settings)
+
+    def _dangers(self) -> Iterator[Fault]:
+        for index, locale in enumerate(self.parts.settings.danger):
+            if sentence := self._unknown("danger", locale, self.parts.dangers, "locale of danger"):
+                yield ("danger", index), sentence
 
     def _planning(self) -> Iterator[Fault]:
         plan, cards = self.parts.settings.planning, self.parts.cards

@@ -9,6 +9,7 @@ from typing import Any
 
 from kit.compose.advice import advise
 from kit.compose.check import Check
+from kit.compose.danger import Danger
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
 from kit.compose.registry import Registry
@@ -63,6 +64,7 @@ class Deck(Parts):
         flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
         tool_flags: Mapping[str, str] | None = None,
         rubrics: Iterable[Rubric] = (),
+        dangers: Iterable[Danger] = (),
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
@@ -89,6 +91,7 @@ class Deck(Parts):
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
             rubrics={rubric.id: rubric for rubric in rubrics},
+            dangers=Registry("danger", ((danger.id, danger) for danger in dangers)),
             tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp)
             if tools is None
             else given_tools(tools),

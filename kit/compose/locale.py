@@ -173,7 +173,12 @@ BY_LANGUAGE = load_locales()
 ENGLISH = BY_LANGUAGE["en"]
 
 
+def language_of(tag: str) -> str:
+    """Returns the language of a tag such as `es-MX`: `es`."""
+    return tag.replace("_", "-").split("-")[0].lower()
+
+
 @lru_cache(maxsize=64)
 def locale_of(tag: str) -> Locale:
     """Returns the locale of a tag such as `es-MX`; English where no file is for its language."""
-    return BY_LANGUAGE.get(tag.replace("_", "-").split("-")[0].lower(), ENGLISH)
+    return BY_LANGUAGE.get(language_of(tag), ENGLISH)

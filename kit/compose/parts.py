@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, field_validator
 
+from kit.compose.danger import Danger
 from kit.compose.page import PageSettings
 from kit.compose.reference import Kind
 from kit.compose.registry import Registry
@@ -126,6 +127,9 @@ class DeckSettings(Value):
     """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
     """In deck.yaml also one word: false switches all of them off, and what the model emits runs (decisions 25)."""
+    danger: tuple[str, ...] = ()
+    """Locales whose words for danger to life are looked for in each message before anybody is asked, such as `en-US`;
+    cards/danger/<locale>.yaml holds the words and what is answered (docs/danger.md)."""
     defaults: Policy = LIMITS
     turn_budget_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a turn may take; then the answers in hand are used."""
@@ -224,6 +228,8 @@ class Parts:
     tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
     """Tool id -> the flag that must be on for the tool to be bound at all."""
     rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
+    dangers: Mapping[str, Danger] = field(default_factory=dict[str, Danger])
+    """Locale -> how people there speak of danger to life, and what they are answered."""
     environment_surface: str | None = None
     """The surface an environment chooses over the deck's."""
     tools: DeckTools = field(default_factory=DeckTools)

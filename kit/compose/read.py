@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from kit.compose.danger import Danger
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
@@ -77,6 +78,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         flag_settings=here.flag_tools,
         tool_flags=here.tool_flags,
         rubrics=_rubrics(root / "rubrics", draft),
+        dangers=Registry("danger", _dangers(root / "danger", draft)),
         environment_surface=here.surface,
         tools=_tools(folder, settings, draft),
     )
@@ -170,6 +172,22 @@ def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
         elif rubric:
             rubrics[rubric.id] = rubric
     return rubrics
+
+
+def _dangers(folder: Path, draft: Draft) -> dict[str, Danger]:
+    dangers: dict[str, Danger] = {}
+    for path in sorted(folder.glob("*.yaml")):
+        source, danger = _build(Danger, path, draft)
+        if source is None or danger is None:
+            draft.unreadable.add(("danger", path.stem))
+        elif danger.id != path.stem:
+            draft.faults.add(
+                source.at("id"), f"danger {danger.id!r} stands in {path.name}; give both one name"
+            )
+        else:
+            dangers[danger.id] = danger
+            draft.sources["danger", danger.id] = source
+    return dangers
 
 
 def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:

@@ -13,6 +13,7 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, SecretStr
 
+from kit.compose.danger import DangerFinder
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator, spec_of_model
 from kit.compose.prompts import plan_prompt, window_fault
@@ -68,6 +69,8 @@ class Team:
     """Keys of its models and of the settings: no event holds one."""
     admission: asyncio.Semaphore | None = None
     """Lets so many turns in as the deck allows at once."""
+    dangers: tuple[DangerFinder, ...] = field(default=(), repr=False)
+    """The deck's words for danger to life, in the order in which deck.yaml names their locales."""
 
     @property
     def orchestrator(self) -> LLMAgent:
@@ -153,6 +156,7 @@ def bind(
         binder.jobs(),
         secrets=binder.secrets,
         admission=admission,
+        dangers=tuple(DangerFinder(deck.dangers[locale]) for locale in deck.settings.danger),
     )
 
 

@@ -28,6 +28,7 @@ from kit.runtime.answer.owed import mention_pictures, stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
+from kit.runtime.guards.danger import answer_to_danger
 from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.host import Host, alarm
 from kit.runtime.log import TurnLog, wake
@@ -297,9 +298,11 @@ class _Runner:
             waited += pause
 
     async def _answer(self) -> tuple[Status, str, str | None]:
-        fixed = decline(self.message, self.state.locale.sentences) or help_with(
-            self.message, self.ctx
-        )
+        fixed = answer_to_danger(self.message, self.kit.team.dangers, self.ctx)
+        if fixed is None:
+            fixed = decline(self.message, self.state.locale.sentences)
+        if fixed is None:
+            fixed = help_with(self.message, self.ctx)
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)

@@ -32,7 +32,7 @@ FIRST = {
     *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
-LATER = ("tool_limits", "resume")
+LATER = ("tool_limits", "resume", "danger")
 """Settings of a deck, and fields of a card, that kept cells were not keyed by: they count in the same way."""
 
 

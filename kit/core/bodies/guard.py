@@ -4,8 +4,11 @@ from typing import Literal
 
 from kit.core.value import Value
 
-GuardAction = Literal["asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended"]
-"""What a guard did. `short`: intents are still without a call after the retry."""
+GuardAction = Literal[
+    "asked_again", "merged", "short", "rerouted", "dropped", "reworded", "mended", "answered"
+]
+"""What a guard did. `short`: intents are still without a call after the retry. `answered`: it spoke
+itself, and nobody was asked."""
 
 
 class CallDropped(Value):

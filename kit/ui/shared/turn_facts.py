@@ -21,6 +21,7 @@ _GUARDS: dict[GuardAction, str] = {
     "dropped": "Left out a call to {agent}",
     "reworded": "Passed on the exact words to {agent}",
     "mended": "Put the text right before it was read",
+    "answered": "Answered with fixed words",
 }
 _BY: dict[tuple[str, GuardAction], str] = {
     ("duplicate", "dropped"): "Made the same request to {agent} only once",
@@ -34,6 +35,7 @@ _BY: dict[tuple[str, GuardAction], str] = {
     ("fastpath", "rerouted"): "Did not let it pass as small talk: {agent} was asked",
     ("acknowledge", "asked_again"): "Had the answer written again: it did not own up to everything",
     ("pictures", "mended"): "Said that no model here can look at the pictures",
+    ("danger", "answered"): "Heard of danger to life and said whom to call: nobody was asked",
     ("preamble", "mended"): "Took back an opening line that nobody could know yet",
 }
 """Words for an action of one guard, where the words of the action alone do not say enough."""

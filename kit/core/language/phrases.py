@@ -1,0 +1,204 @@
+"""Phrases that are looked for in a text, word by word, in time proportional to its length.
+
+A phrase is written as words with blanks between them. `kill*` stands for every word that begins so, `<child>` for any
+word of a list with that name. Words follow each other directly, unless one of two marks stands between them: `~` lets
+any number of small words through (`a`, `the`, `whole bottle of`), `...` up to five words of any kind. No phrase goes
+beyond the end of a sentence. Accents, apostrophes and upper case make no difference.
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from kit.core.language.words import words
+
+FAR = 5
+"""Words that `...` lets through."""
+SHORTEST_STEM = 3
+"""Letters that must stand before a `*`; fewer would match half of the language."""
+_SENTENCE_END = re.compile(r"[.!?;:\n]")
+_COMMA = re.compile(r"[,()]")
+_LIST_NAME = re.compile(r"<([\w-]+)>")
+
+
+class Gap(Enum):
+    """What may stand between a word of a phrase and the one before it."""
+
+    NOTHING = ""
+    SMALL_WORDS = "~"
+    ANY_WORDS = "..."
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One word of a phrase."""
+
+    words: frozenset[str]
+    stems: tuple[str, ...]
+    """Beginnings of further words that stand here as well."""
+    gap: Gap
+
+
+Phrase = tuple[Step, ...]
+
+
+class PhraseMatch(NamedTuple):
+    """A phrase and the words of a text that it covers."""
+
+    phrase: int
+    """Its position among those that were looked for."""
+    start: int
+    end: int
+    """The positions of its first and its last word."""
+
+
+def plain_words(text: str) -> list[str]:
+    """Returns the words of a text without accents, apostrophes or upper case."""
+    decomposed = unicodedata.normalize("NFKD", text.replace("’", "'"))
+    letters = "".join(char for char in decomposed if not unicodedata.combining(char))
+    return [word.replace("'", "") for word in words(letters)]
+
+
+def read_phrase(text: str, lists: Mapping[str, frozenset[str]]) -> Phrase:
+    """Returns the phrase that is written so. Raises ValueError with the fix for one that cannot be matched."""
+    steps: list[Step] = []
+    gap = Gap.NOTHING
+    pieces = text.split()
+    if not pieces:
+        raise ValueError("an empty phrase; give it words or take it out")
+    marks = {mark.value for mark in Gap}
+    if pieces[0] in marks or pieces[-1] in marks:
+        raise ValueError(f"{text!r} begins or ends with a mark; put it between two words")
+    for piece in pieces:
+        if piece in marks:
+            gap = Gap(piece)
+            continue
+        steps.append(_read_step(piece, gap, lists))
+        gap = Gap.NOTHING
+    return tuple(steps)
+
+
+def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Step:
+    if name := _LIST_NAME.fullmatch(piece):
+        if name[1] not in lists:
+            known = ", ".join(sorted(lists)) or "none"
+            raise ValueError(f"{piece} names no list of words; there are: {known}")
+        return _step_of(lists[name[1]], gap)
+    return _step_of(frozenset({piece}), gap)
+
+
+def _step_of(alternatives: frozenset[str], gap: Gap) -> Step:
+    exact: set[str] = set()
+    stems: list[str] = []
+    for alternative in sorted(alternatives):
+        found = plain_words(alternative.removesuffix("*"))
+        if len(found) != 1:
+            raise ValueError(f"{alternative!r} is not one word; write a phrase word by word")
+        if not alternative.endswith("*"):
+            exact.add(found[0])
+        elif len(found[0]) >= SHORTEST_STEM:
+            stems.append(found[0])
+        else:
+            raise ValueError(f"{alternative!r} is too short for a *; give {SHORTEST_STEM} letters")
+    return Step(frozenset(exact), tuple(stems), gap)
+
+
+class PhraseFinder:
+    """Finds phrases in texts. Each word is compared with a phrase once, so that a text costs its length."""
+
+    def __init__(self, phrases: Sequence[Phrase], small_words: frozenset[str] = frozenset()):
+        self._phrases = phrases
+        self._small_words = small_words
+        self._exact: dict[str, list[tuple[int, int]]] = {}
+        """Word -> the places where it stands: position of a phrase, position in it."""
+        self._stems: dict[str, list[tuple[str, tuple[int, int]]]] = {}
+        """The first letters of a stem -> the stems that begin so, each with its place."""
+        for phrase_index, phrase in enumerate(phrases):
+            for step_index, step in enumerate(phrase):
+                place = (phrase_index, step_index)
+                for word in step.words:
+                    self._exact.setdefault(word, []).append(place)
+                for stem in step.stems:
+                    self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, place))
+
+    def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
+        """Returns every match, in the order of the text.
+
+        The words of phrases that `without` finds belong to no phrase here: "kill time" is no "kill".
+        """
+        tokens = _tokens(text)
+        if without is not None:
+            for match in without._matches(tokens):
+                length = match.end + 1 - match.start
+                tokens[match.start : match.end + 1] = [SKIPPED] * length
+        return self._matches(tokens)
+
+    def _matches(self, tokens: Sequence[str]) -> list[PhraseMatch]:
+        """Of each beginning of a phrase only the latest end is kept: whatever may follow an earlier end within a gap
+        may follow a later one as well."""
+        begun: dict[tuple[int, int], PhraseMatch] = {}
+        matches: list[PhraseMatch] = []
+        places_by_word: dict[str, list[tuple[int, int]]] = {}
+        last_big_word = -1
+        """The position of the last word that is not small."""
+        for position, word in enumerate(tokens):
+            if word == SENTENCE_END:
+                begun.clear()
+            if word not in places_by_word:
+                places_by_word[word] = self._places_of(word)
+            for phrase, step in places_by_word[word]:
+                start = position
+                if step > 0:
+                    before = begun.get((phrase, step - 1))
+                    gap = self._phrases[phrase][step].gap
+                    if before is None or not _may_follow(gap, before.end, position, last_big_word):
+                        continue
+                    start = before.start
+                match = PhraseMatch(phrase, start, position)
+                begun[phrase, step] = match
+                if step == len(self._phrases[phrase]) - 1:
+                    matches.append(match)
+            if word not in self._small_words:
+                last_big_word = position
+        return matches
+
+    def _places_of(self, word: str) -> list[tuple[int, int]]:
+        """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
+        places = set(self._exact.get(word, ()))
+        for stem, place in self._stems.get(word[:SHORTEST_STEM], ()):
+            if word.startswith(stem):
+                places.add(place)
+        return sorted(places, key=lambda place: -place[1])
+
+
+def _may_follow(gap: Gap, end: int, position: int, last_big_word: int) -> bool:
+    """Whether a word may stand at a position, where the beginning of its phrase has ended at `end`."""
+    words_between = position - end - 1
+    match gap:
+        case Gap.NOTHING:
+            return words_between == 0
+        case Gap.SMALL_WORDS:
+            return last_big_word <= end
+        case Gap.ANY_WORDS:
+            return words_between <= FAR
+
+
+SENTENCE_END = "\n"
+"""Stands among the words where a sentence ends."""
+SKIPPED = ""
+"""Stands among the words for a comma, and for a word that belongs to no phrase."""
+
+
+def _tokens(text: str) -> list[str]:
+    """The words of a text, with SKIPPED for each comma and SENTENCE_END for the end of each sentence."""
+    tokens: list[str] = []
+    for sentence in _SENTENCE_END.split(text):
+        for place, stretch in enumerate(_COMMA.split(sentence)):
+            if place:
+                tokens.append(SKIPPED)
+            tokens += plain_words(stretch)
+        tokens.append(SENTENCE_END)
+    return tokens
