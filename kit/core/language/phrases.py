@@ -3,7 +3,7 @@
 A phrase is written as words with blanks between them. `kill*` stands for every word that begins so, `<child>` for any
 word of a list with that name. Words follow each other directly, unless one of two marks stands between them: `~` lets
 any number of small words through (`a`, `the`, `whole bottle of`), `...` up to five words of any kind. No phrase goes
-beyond the end of a sentence. Accents, apostrophes and upper case make no difference.
+beyond a comma or the end of a sentence. Accents, apostrophes and upper case make no difference.
 """
 
 import re
@@ -19,8 +19,7 @@ FAR = 5
 """Words that `...` lets through."""
 SHORTEST_STEM = 3
 """Letters that must stand before a `*`; fewer would match half of the language."""
-_SENTENCE_END = re.compile(r"[.!?;:\n]")
-_COMMA = re.compile(r"[,()]")
+_STRETCH_END = re.compile(r"[.!?;:,()\n]")
 _LIST_NAME = re.compile(r"<([\w-]+)>")
 
 
@@ -145,7 +144,7 @@ class PhraseFinder:
         last_big_word = -1
         """The position of the last word that is not small."""
         for position, word in enumerate(tokens):
-            if word == SENTENCE_END:
+            if word == STRETCH_END:
                 begun.clear()
             if word not in places_by_word:
                 places_by_word[word] = self._places_of(word)
@@ -186,19 +185,16 @@ def _may_follow(gap: Gap, end: int, position: int, last_big_word: int) -> bool:
             return words_between <= FAR
 
 
-SENTENCE_END = "\n"
-"""Stands among the words where a sentence ends."""
+STRETCH_END = "\n"
+"""Stands among the words for a comma and for the end of a sentence."""
 SKIPPED = ""
-"""Stands among the words for a comma, and for a word that belongs to no phrase."""
+"""Stands among the words for one that belongs to no phrase."""
 
 
 def _tokens(text: str) -> list[str]:
-    """The words of a text, with SKIPPED for each comma and SENTENCE_END for the end of each sentence."""
+    """The words of a text, with STRETCH_END wherever no phrase goes on."""
     tokens: list[str] = []
-    for sentence in _SENTENCE_END.split(text):
-        for place, stretch in enumerate(_COMMA.split(sentence)):
-            if place:
-                tokens.append(SKIPPED)
-            tokens += plain_words(stretch)
-        tokens.append(SENTENCE_END)
+    for stretch in _STRETCH_END.split(text):
+        tokens += plain_words(stretch)
+        tokens.append(STRETCH_END)
     return tokens
