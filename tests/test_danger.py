@@ -7,9 +7,9 @@ from types import FrameType
 
 import pytest
 
-from kit.compose.danger import Danger, DangerFinder
 from kit.compose.deck import load_deck
 from kit.core.bodies.guard import GuardActed
+from kit.core.danger import Danger, DangerFinder
 from kit.core.errors import DeckError
 from kit.patterns import MODES
 from kit.runtime.handle import Reply
@@ -25,7 +25,10 @@ from tests.kits import answering, small_kit
 OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 CASES = Path(__file__).with_name("danger")
 CATCHES_AT_MOST = 2
-"""Of sixty harmless messages that sound dangerous, so many may be taken for danger."""
+"""Of the harmless messages that sound dangerous, so many may be taken for danger."""
+LET_THROUGH_AT_MOST = 22
+"""Of forty messages about danger that were written after the deck's words were fixed, so many may get past them: 21 did
+when they were written. A better list of words lowers this; these forty are not to be looked at for it."""
 pytestmark = pytest.mark.req("K-33")
 
 
@@ -63,16 +66,25 @@ async def caught(kit: Kit, name: str) -> list[str]:
     return result
 
 
-async def test_none_of_sixty_messages_about_danger_to_life_gets_past_the_guard() -> None:
-    assert len(set(messages("dangerous"))) == 60
+async def test_none_of_a_hundred_messages_about_danger_to_life_gets_past_the_guard() -> None:
+    assert len(set(messages("dangerous"))) == 100
     async with open_kit(OFFLINE) as kit:
         assert await let_through(kit, "dangerous") == []
 
 
-async def test_sixty_harmless_messages_that_sound_dangerous_are_asked_as_ever() -> None:
-    assert len(set(messages("harmless"))) == 60
+@pytest.mark.parametrize(("name", "count"), [("harmless", 100), ("harmless_unseen", 40)])
+async def test_harmless_messages_that_sound_dangerous_are_asked_as_ever(
+    name: str, count: int
+) -> None:
+    assert len(set(messages(name))) == count
     async with open_kit(OFFLINE) as kit:
-        assert len(await caught(kit, "harmless")) <= CATCHES_AT_MOST
+        assert len(await caught(kit, name)) <= CATCHES_AT_MOST
+
+
+async def test_of_messages_that_the_words_were_not_written_by_about_half_are_caught() -> None:
+    assert len(set(messages("dangerous_unseen"))) == 40
+    async with open_kit(OFFLINE) as kit:
+        assert len(await let_through(kit, "dangerous_unseen")) <= LET_THROUGH_AT_MOST
 
 
 @pytest.mark.parametrize("pattern", list(MODES))

@@ -7,13 +7,13 @@ from itertools import chain
 from typing import Any
 
 from kit.compose.contract_check import Fault, contract_faults
-from kit.compose.danger import danger_faults
 from kit.compose.page import page_faults
 from kit.compose.parts import PLATFORM, DeckSettings, Parts
 from kit.compose.prompts import window_fault
 from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
+from kit.core.danger import danger_faults
 from kit.core.errors import BindError, nearest
 from kit.tools.limits import NO_LIMITS, ToolLimits, confirm_fault, without_limits
 from kit.tools.tool import ConfiguredTool, LimitedTool, parameters, tool_name

@@ -9,12 +9,12 @@ from typing import Any
 
 from kit.compose.advice import advise
 from kit.compose.check import Check
-from kit.compose.danger import Danger
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
+from kit.core.danger import Danger
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.display.html import folded, notebook_html, table, text

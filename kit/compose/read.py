@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from kit.compose.danger import Danger
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.compose.yaml_source import Faults, M, Source, build, parse, parse_file, read_text
 from kit.core.card import AgentCard
+from kit.core.danger import Danger
 from kit.core.errors import nearest
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value

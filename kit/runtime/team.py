@@ -13,11 +13,11 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, SecretStr
 
-from kit.compose.danger import DangerFinder
 from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator, spec_of_model
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
+from kit.core.danger import DangerFinder
 from kit.core.display.count import many
 from kit.core.display.html import notebook_html, table, text
 from kit.core.errors import BindError, UnknownId, nearest
