@@ -9,8 +9,8 @@ import pytest
 
 from kit.compose.deck import load_deck
 from kit.core.bodies.guard import GuardActed
-from kit.core.danger import Danger, DangerFinder
 from kit.core.errors import DeckError
+from kit.core.language.danger import Danger, DangerFinder
 from kit.patterns import MODES
 from kit.runtime.handle import Reply
 from kit.runtime.message import LONGEST

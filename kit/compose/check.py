@@ -13,8 +13,8 @@ from kit.compose.prompts import window_fault
 from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
-from kit.core.danger import danger_faults
 from kit.core.errors import BindError, nearest
+from kit.core.language.danger import danger_faults
 from kit.tools.limits import NO_LIMITS, ToolLimits, confirm_fault, without_limits
 from kit.tools.tool import ConfiguredTool, LimitedTool, parameters, tool_name
 from kit.tools.tool_factory import ToolFactory

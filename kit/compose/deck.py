@@ -14,11 +14,11 @@ from kit.compose.read import read_deck
 from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
-from kit.core.danger import Danger
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.errors import DeckError
+from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.tools.deck_tools import given_tools, load_deck_tools
 

@@ -13,7 +13,7 @@ from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, Policy
-from kit.core.danger import Danger
+from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.status import OWN, Term
 from kit.core.value import Value

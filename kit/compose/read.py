@@ -12,8 +12,8 @@ from kit.compose.registry import Registry
 from kit.compose.topology import Rubric
 from kit.compose.yaml_source import Faults, M, Source, build, parse, parse_file, read_text
 from kit.core.card import AgentCard
-from kit.core.danger import Danger
 from kit.core.errors import nearest
+from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools

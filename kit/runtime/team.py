@@ -17,10 +17,10 @@ from kit.compose.deck import Deck
 from kit.compose.models import build_model, check_orchestrator, spec_of_model
 from kit.compose.prompts import plan_prompt, window_fault
 from kit.core.card import AgentCard, Tuning
-from kit.core.danger import DangerFinder
 from kit.core.display.count import many
 from kit.core.display.html import notebook_html, table, text
 from kit.core.errors import BindError, UnknownId, nearest
+from kit.core.language.danger import DangerFinder
 from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.record import CohortPrompt
 from kit.core.secret import SHORTEST, without_secrets

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from kit.compose.locale import language_of
 from kit.core.bodies.guard import GuardActed
-from kit.core.danger import DangerFinder
+from kit.core.language.danger import DangerFinder
 from kit.core.picture import strip_marks
 from kit.runtime.context import RunContext
 from kit.runtime.message import LONGEST
