@@ -220,7 +220,7 @@ async def test_a_large_result_is_held_against_its_schema_beside_the_loop(tmp_pat
 @pytest.mark.req("K-1")
 async def test_a_schema_that_is_none_is_not_accepted(tmp_path: Path) -> None:
     with pytest.raises(
-        BindError, match="its tool 'stock' has a schema that is none: 7 is not valid"
+        BindError, match="its tool 'stock' has a schema that cannot be used: 7 is not valid"
     ):
         await accepted(write_deck(tmp_path, SERVER.replace('"string"', "7")))
 

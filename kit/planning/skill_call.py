@@ -10,7 +10,7 @@ from kit.planning.scope import StepScope
 from kit.planning.services import REASONS, PlanServices
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.large_result import tell_file, write_sample
-from kit.tools.mcp.json_schema import first_misfit
+from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit
 from kit.tools.skill import SkillFault, SkillManifest, SkillResult, canonical_text, skill_call
 from kit.tools.tool import UNAVAILABLE, ToolResult
 
@@ -31,7 +31,14 @@ async def call_skill(
     if scope.uncertain:
         return _uncertain(scope, scope.uncertain)
     manifest = scope.manifests[skill]
-    if misfit := first_misfit(manifest.input_schema, dict(arguments)):
+    try:
+        misfit = await find_misfit(manifest.input_schema, dict(arguments))
+    except SchemaTooCostly as error:
+        detail = f"its input schema cannot be used: {error}"
+        return _fault(
+            scope, SkillFault(skill=skill, reason="schema_mismatch", detail=detail, sent=False)
+        )
+    if misfit:
         return _fault(scope, SkillFault(skill=skill, reason="bad_arguments", detail=misfit))
     key, call = _key(scope, skill, arguments)
     if not manifest.repeatable and not await _may_act(scope, services, skill, key):
@@ -85,14 +92,19 @@ async def _check(
     """Holds a result against the manifest that the plan was made from; what breaks it is no result."""
     if isinstance(outcome, SkillFault):
         return outcome
-    misfit = await asyncio.to_thread(first_misfit, manifest.output_schema, outcome.content)
-    if misfit is None:
-        return outcome
-    place = misfit.partition(": ")[0]  # the rest quotes the skill, and the planner reads this
+    try:
+        misfit = await find_misfit(manifest.output_schema, outcome.content)
+    except SchemaTooCostly as error:
+        detail = f"its output schema cannot be used: {error}"
+    else:
+        if misfit is None:
+            return outcome
+        place = misfit.partition(": ")[0]  # the rest quotes the skill, and the planner reads this
+        detail = f"its result is not what its output schema promises, at {place}"
     return SkillFault(
         skill=manifest.id,
         reason="schema_mismatch",
-        detail=f"its result is not what its output schema promises, at {place}",
+        detail=detail,
         input_size_bytes=outcome.input_size_bytes,
         duration_ms=outcome.duration_ms,
     )

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from kit.core.errors import LONGEST, describe_error
 from kit.core.extra import require
 from kit.core.secret import secret_values, without_keys, without_secret_words
-from kit.tools.mcp.json_schema import json_fault, schema_fault
+from kit.tools.mcp.json_schema import find_schema_fault, json_fault
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address, session_with
 from kit.tools.skill import (
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from kit.tools.mcp.session import McpSession
 
 T = TypeVar("T")
+MOST_BYTES = 4_000_000
+"""Bytes of one message of a service of skills, where the deck says nothing: a long result goes to a file."""
 NAME = "skills"
 """What errors call the service's MCP server."""
 OpenSession: TypeAlias = "Callable[[str | None], McpSession]"
@@ -158,10 +160,10 @@ class SkillClient:
         skill = result if isinstance(result, SkillFault) else _read(_MANIFEST, result.content, name)
         if isinstance(skill, SkillFault):
             return skill
-        fault = schema_fault(skill.input_schema) or schema_fault(skill.output_schema)
+        fault = await find_schema_fault(skill.input_schema, skill.output_schema)
         if fault or skill.id != name:
             detail = (
-                f"a schema of it is none: {fault}"
+                f"a schema of it cannot be used: {fault}"
                 if fault
                 else f"the service describes {skill.id} in its place"
             )
@@ -247,6 +249,8 @@ def skill_client(
     place of the one that the service's headers name. Raises KitError for a variable that is unset,
     a key that belongs elsewhere, a missing package.
     """
+    if "most_bytes" not in service.model_fields_set:
+        service = service.model_copy(update={"most_bytes": MOST_BYTES})
     if not service.url:
         session = session_with(NAME, service, folder, environment)
         return SkillClient(

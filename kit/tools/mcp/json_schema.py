@@ -1,19 +1,73 @@
-"""Holds a value against a JSON Schema that a server gave; a reference to elsewhere is not followed."""
+"""Holds a value against a JSON Schema that a server gave. The schema is a stranger's, so what it may cost is bounded.
 
+A reference to elsewhere is not followed.
+"""
+
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from kit.core.errors import describe_error
 
+SHORT = 2_000
+"""Characters of a schema that is read on the event loop; that takes some twenty milliseconds at most."""
 LONG = 20_000
 """Characters of a schema from which on nobody remembers whether it is one."""
+MOST_CHARACTERS = 200_000
+"""Characters of one schema, written as JSON."""
+MOST_LEVELS = 64
+"""Objects and lists inside one another in a schema: some thirty levels of properties."""
+MOST_PLACES = 5_000
+"""Places a schema has once each `$ref` is replaced by what it refers to, as readers of schemas do."""
+FEW_STEPS = 2_000
+"""Steps of a validation on the event loop, some ten milliseconds; one that takes more moves to a thread."""
+MOST_STEPS = 500_000
+"""Steps of a validation; one that takes more is given up, and that is the schema's fault."""
+REFERENCE_STEPS = 10
+"""Steps that following a reference counts for: it takes as long as ten simple checks."""
+_REFERENCES = ("$dynamicRef", "$recursiveRef", "$ref")
+_OVER_PARTS = (
+    "additionalItems", "additionalProperties", "contains", "items", "patternProperties", "prefixItems",
+    "propertyNames", "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
+"""Keywords that look at each part of a value, whatever they say of it."""
+_SUBSCHEMA = (
+    "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
+    "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
+)  # fmt: skip
+_SUBSCHEMA_LISTS = ("allOf", "anyOf", "items", "oneOf", "prefixItems")
+_SUBSCHEMA_MAPS = (
+    "$defs", "definitions", "dependencies", "dependentSchemas", "patternProperties", "properties",
+)  # fmt: skip
+_SAME_VALUE = ("allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if", "not", "oneOf", "then")  # fmt: skip
+"""Keywords whose schemas look at the value itself, not at a part of it."""
+
+
+class SchemaTooCostly(Exception):
+    """A validation took more steps than a schema may ask for, or cannot come to an end."""
+
+
+async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
+    """The first fault of these schemas, as `schema_fault` words it; a long one is read on a thread."""
+    for schema in schemas:
+        is_short = not _levels_exceed(schema, MOST_LEVELS) and len(json.dumps(schema)) < SHORT
+        fault = schema_fault(schema) if is_short else await asyncio.to_thread(schema_fault, schema)
+        if fault:
+            return fault
+    return None
 
 
 def schema_fault(schema: Mapping[str, Any]) -> str | None:
-    """What keeps this from being a schema; None for one that is."""
+    """What keeps this from being a schema that the kit reads; None for one that it does."""
+    if _levels_exceed(schema, MOST_LEVELS):
+        return f"it is nested more than {MOST_LEVELS} levels deep"
     text = json.dumps(schema)
+    if len(text) > MOST_CHARACTERS:
+        return f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read"
     return _known_fault(text) if len(text) < LONG else _schema_fault(text)
 
 
@@ -22,16 +76,113 @@ def _schema_fault(text: str) -> str | None:
     from jsonschema.validators import validator_for
 
     schema = json.loads(text)
+    if not isinstance(schema.get("$schema", ""), str):
+        return "its $schema is no text"
     kind: Any = validator_for(schema)
     try:
-        kind.check_schema(schema)
+        _Places(schema).count()
+        # Without a checker of formats: Python's `re` would be asked whether each pattern is one.
+        kind.check_schema(schema, format_checker=None)
     except SchemaError as error:
         return error.message
+    except SchemaTooCostly as error:
+        return str(error)
     return None
 
 
 _known_fault = lru_cache(maxsize=256)(_schema_fault)
 """A server describes the same tools at each connection, and to check a schema takes milliseconds."""
+
+
+def _levels_exceed(value: Any, most: int) -> bool:
+    level = [value]
+    for _ in range(most + 1):
+        below: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                below.extend(cast("Mapping[str, Any]", item).values())
+            elif isinstance(item, list):
+                below.extend(cast("list[Any]", item))
+        if not below:
+            return False
+        level = below
+    return True
+
+
+class _Places:
+    """Counts the places of a schema as whoever replaces each `$ref` by its target meets them.
+
+    A target inside itself is met once on each way down, so a tree's schema has few places. A chain of
+    definitions that each refer twice to the next has as many as two to the power of its length.
+    """
+
+    def __init__(self, root: Mapping[str, Any]):
+        self._root = root
+        self._places = 0
+
+    def count(self) -> int:
+        """Raises SchemaTooCostly for too many places, and for a schema that refers to itself without end."""
+        self._visit(self._root, {}, parts=0)
+        return self._places
+
+    def _visit(self, schema: Any, references: Mapping[str, int], *, parts: int) -> None:
+        """Counts a schema's places. `references`: those followed on the way here, with the `parts` of then.
+
+        `parts`: how many times the way here went from a value to a part of it.
+        """
+        if not isinstance(schema, Mapping):
+            return
+        self._places += 1
+        if self._places > MOST_PLACES:
+            raise SchemaTooCostly(
+                f"with each $ref replaced by what it refers to it has more than {MOST_PLACES:,} places"
+            )
+        keywords = cast("Mapping[str, Any]", schema)
+        self._follow(keywords.get("$ref"), references, parts=parts)
+        for keyword, subschema in _subschemas(keywords):
+            deeper = 0 if keyword in _SAME_VALUE else 1
+            self._visit(subschema, references, parts=parts + deeper)
+
+    def _follow(self, reference: Any, references: Mapping[str, int], *, parts: int) -> None:
+        if not isinstance(reference, str):
+            return
+        if reference in references:
+            if references[reference] == parts:
+                raise SchemaTooCostly(f"{reference} refers to itself without end")
+            return
+        self._visit(self._target(reference), {**references, reference: parts}, parts=parts)
+
+    def _target(self, reference: str) -> Any:
+        """What a pointer into this schema leads to; None for any other reference, and for one that leads nowhere."""
+        if reference != "#" and not reference.startswith("#/"):
+            return None
+        target: Any = self._root
+        for step in reference.split("/")[1:]:
+            name = step.replace("~1", "/").replace("~0", "~")
+            if isinstance(target, Mapping):
+                target = cast("Mapping[str, Any]", target).get(name)
+            elif isinstance(target, list) and name.isdecimal():
+                items = cast("list[Any]", target)
+                target = items[int(name)] if int(name) < len(items) else None
+            else:
+                return None
+        return target
+
+
+def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The schemas right below one, each with its keyword."""
+    for keyword in _SUBSCHEMA:
+        yield keyword, schema.get(keyword)
+    for keyword in _SUBSCHEMA_LISTS:
+        schemas = schema.get(keyword)
+        if isinstance(schemas, list):
+            for subschema in cast("list[Any]", schemas):
+                yield keyword, subschema
+    for keyword in _SUBSCHEMA_MAPS:
+        named = schema.get(keyword)
+        if isinstance(named, Mapping):
+            for subschema in cast("Mapping[str, Any]", named).values():
+                yield keyword, subschema
 
 
 def json_fault(value: Any) -> str | None:
@@ -43,11 +194,110 @@ def json_fault(value: Any) -> str | None:
     return None
 
 
-def first_misfit(schema: Mapping[str, Any], value: Any) -> str | None:
-    """The first place where a value breaks a schema, and how; None for a value that fits."""
+async def find_misfit(schema: Mapping[str, Any], value: Any) -> str | None:
+    """Does what `first_misfit` does, on a thread once it has taken more than a few milliseconds."""
+    try:
+        return first_misfit(schema, value, most_steps=FEW_STEPS)
+    except SchemaTooCostly:
+        return await asyncio.to_thread(first_misfit, schema, value)
+
+
+def first_misfit(
+    schema: Mapping[str, Any], value: Any, *, most_steps: int = MOST_STEPS
+) -> str | None:
+    """The first place where a value breaks a schema, and how; None for a value that fits.
+
+    Raises SchemaTooCostly once that takes more than `most_steps`.
+    """
+    from jsonschema.exceptions import UnknownType
     from jsonschema.validators import validator_for
     from referencing import Registry
+    from referencing.exceptions import Unresolvable
 
-    kind: Any = validator_for(schema)
-    fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
+    kind = _counting_kind(validator_for(schema))
+    spent = _spent.set(_Steps(most_steps))
+    try:
+        fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
+    except RecursionError as error:
+        raise SchemaTooCostly("it refers to itself without end") from error
+    except (Unresolvable, UnknownType) as error:
+        raise SchemaTooCostly(f"it cannot be read: {describe_error(error)[:200]}") from error
+    finally:
+        _spent.reset(spent)
     return f"{fault.json_path}: {fault.message}"[:500] if fault else None
+
+
+@dataclass(slots=True)
+class _Steps:
+    """What one validation may still cost."""
+
+    most: int
+    taken: int = 0
+
+    def take(self, steps: int) -> None:
+        self.taken += steps
+        if self.taken > self.most:
+            raise SchemaTooCostly(f"to hold a value against it takes more than {self.most:,} steps")
+
+
+_spent: ContextVar[_Steps] = ContextVar("steps of this validation")
+Check = Callable[[Any, Any, Any, Mapping[str, Any]], Any]
+"""How jsonschema checks one keyword: validator, the keyword's value, the instance, the schema around it."""
+
+
+@lru_cache(maxsize=16)
+def _counting_kind(kind: Any) -> Any:
+    """The same validator, each of whose keywords takes steps before it looks at a value."""
+    import jsonschema.validators
+
+    checks: dict[str, Check] = {**kind.VALIDATORS, "uniqueItems": _unique_items}
+    counted = {keyword: _counted(keyword, check) for keyword, check in checks.items()}
+    library: Any = jsonschema.validators
+    return library.extend(kind, counted)
+
+
+def _counted(keyword: str, check: Check) -> Check:
+    def counted(validator: Any, words: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
+        steps = 1 + _length(words)
+        if keyword in _REFERENCES:
+            steps += REFERENCE_STEPS
+        if keyword in _OVER_PARTS:
+            steps += _length(instance)
+        if keyword in ("const", "enum", "uniqueItems"):
+            steps *= _places_within(instance)
+        _spent.get().take(steps)
+        return check(validator, words, instance, schema)
+
+    return counted
+
+
+def _length(value: Any) -> int:
+    return len(cast("Sequence[Any]", value)) if isinstance(value, (list, dict)) else 0
+
+
+def _places_within(value: Any) -> int:
+    """How many values there are in a value, itself counted."""
+    places = 0
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        places += 1
+        if isinstance(item, dict):
+            waiting.extend(cast("dict[str, Any]", item).values())
+        elif isinstance(item, list):
+            waiting.extend(cast("list[Any]", item))
+    return places
+
+
+def _unique_items(
+    validator: Any, asked: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Exception]:
+    """Finds equal items in one pass; jsonschema's own check compares each object with each other one."""
+    from jsonschema.exceptions import ValidationError
+
+    if not asked or not isinstance(instance, list):
+        return
+    items = cast("list[Any]", instance)
+    texts = {json.dumps(item, sort_keys=True) for item in items}
+    if len(texts) < len(items):
+        yield ValidationError("its items are not all different")

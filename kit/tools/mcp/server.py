@@ -32,8 +32,11 @@ class McpServer(Value):
     timeout_ms: int = Field(default=30_000, gt=0)
     """Milliseconds a call of one of its tools may take, where neither deck.yaml nor a card says
     otherwise (docs/tools.md)."""
-    most_bytes: int = Field(default=64 * 1024 * 1024, gt=0)
-    """Bytes of one message from it; a longer one is cut off, and is a fault."""
+    most_bytes: int = Field(default=1_000_000, gt=0)
+    """Bytes of one message from it; a longer one is cut off, and is a fault.
+
+    A message is read on the event loop, which takes some 25 ms for each MB. A service of skills may send
+    `kit.tools.skills.MOST_BYTES` where its deck says nothing."""
 
     @model_validator(mode="after")
     def _is_one_of_two(self) -> Self:

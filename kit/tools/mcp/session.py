@@ -18,7 +18,7 @@ from kit.core.outcome import Reason
 from kit.core.secret import without_keys, without_secret_words
 from kit.core.value import Value
 from kit.tools.enricher import UNAVAILABLE
-from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit, find_schema_fault
 from kit.tools.mcp.lock import AcceptedTool, tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.transport import GRACE, Wire
@@ -40,6 +40,10 @@ REASONS: Mapping[Trouble, Reason] = {
 }
 """What each trouble with a server is in the outcome of a turn's tool."""
 MOST_PAGES = 100
+"""Pages of a list of tools."""
+MOST_TOOLS = 1_000
+MOST_CHARACTERS = 1_000_000
+"""Characters in which a server describes all its tools."""
 _CLOSING = 4 * GRACE
 
 
@@ -225,14 +229,22 @@ class McpSession:
         """Stands in for the SDK's own check, which holds the loop: a large result is held against a
         schema on a thread."""
         schema = next((tool.output_schema for tool in self._tools or () if tool.name == name), None)
-        if schema is not None and (
-            fault := await asyncio.to_thread(first_misfit, schema, result.structured_content)
-        ):
+        if schema is None:
+            return
+        try:
+            fault = await find_misfit(schema, result.structured_content)
+        except SchemaTooCostly as error:
+            raise Untrue(f"the schema of its result cannot be used: {error}") from error
+        if fault:
             raise Untrue(f"the result does not fit its own schema: {fault}")
 
     async def _compare(self, client: Client) -> tuple[AcceptedTool, ...]:
         tools = await offered_tools(client)
-        if self._tools is not None and (difference := tools_difference(self._tools, tools)):
+        if self._tools is None:
+            return tools
+        # A stranger may send thousands of lines that differ, and to compare them takes long.
+        difference = await asyncio.to_thread(tools_difference, self._tools, tools)
+        if difference:
             raise ToolsChanged(
                 f"its tools are not those that were accepted{self._fix}:\n{difference}"
             )
@@ -240,20 +252,30 @@ class McpSession:
 
 
 async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
-    """What a server says about its tools. Raises Untrue for a schema that is none."""
+    """What a server says about its tools. Raises Untrue for a schema that is none, ToolsChanged for too many tools."""
     tools: list[AcceptedTool] = []
+    characters = 0
     cursor: str | None = None
     for _ in range(MOST_PAGES):
         page = await client.list_tools(cursor=cursor)
         for tool in page.tools:
+            characters += len(tool.model_dump_json())
+            if len(tools) == MOST_TOOLS or characters > MOST_CHARACTERS:
+                raise Untrue(
+                    f"it offers more than {MOST_TOOLS:,} tools, or describes them in more than "
+                    f"{MOST_CHARACTERS:,} characters"
+                )
             words = (tool.name, tool.description or "", tool.input_schema, tool.output_schema)
             tools.append(
                 AcceptedTool.model_validate(
                     dict(zip(AcceptedTool.model_fields, words, strict=True))
                 )
             )
-            if fault := schema_fault(tool.input_schema) or schema_fault(tool.output_schema or {}):
-                raise Untrue(f"its tool {tool.name!r} has a schema that is none: {fault}")
+            fault = await find_schema_fault(tool.input_schema, tool.output_schema or {})
+            if fault:
+                raise Untrue(
+                    f"its tool {tool.name[:100]!r} has a schema that cannot be used: {fault}"
+                )
         cursor = page.next_cursor
         if cursor is None:
             return tuple(sorted(tools, key=lambda tool: tool.name))

@@ -16,7 +16,7 @@ from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.fault_result import with_faults
 from kit.tools.limits import ToolLimits
-from kit.tools.mcp.json_schema import first_misfit, json_fault
+from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit, json_fault
 from kit.tools.mcp.lock import (
     Acceptance,
     AcceptedTool,
@@ -113,10 +113,16 @@ def mcp_tool(tool_id: str, tool: AcceptedTool, server: Call) -> "BaseTool":
     from langchain_core.tools import StructuredTool
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        if fault := first_misfit(tool.input_schema, arguments) or json_fault(arguments):
-            result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=fault)
+        try:
+            fault = json_fault(arguments) or await find_misfit(tool.input_schema, arguments)
+        except SchemaTooCostly as error:
+            detail = f"the input schema of {tool_id}: {error}"
+            result = ToolResult(text=UNAVAILABLE, fault="contract_violation", detail=detail)
         else:
-            result = await server(tool.name, arguments)
+            if fault:
+                result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=fault)
+            else:
+                result = await server(tool.name, arguments)
         if planned_faults():
             result = with_faults(result, tool_context().agent)
         return result.text, result

@@ -10,17 +10,19 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 import anyio
 import httpx2
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
-from mcp_types import jsonrpc_message_adapter
+from mcp_types import JSONRPCResponse, jsonrpc_message_adapter
 
 GRACE = 1.0
 """Seconds a server has to end once its input is closed, and again once it is asked to by a signal."""
+MOST_ITEMS = 1_000
+"""Items of a list in a message's result, such as the parts of an answer: the SDK makes an object of each."""
 LAST_WORDS = 2_000
 """Bytes kept of what a server writes to its standard error."""
 Inward: TypeAlias = MemoryObjectSendStream[SessionMessage | Exception]
@@ -58,6 +60,49 @@ class Wire:
         return TooLarge(self.cut)
 
 
+class _WithinLimits:
+    """The messages of a server, up to one whose result has too many items: the connection ends there.
+
+    Stands between a transport and the SDK's client, as its `ReadStream`.
+    """
+
+    def __init__(self, messages: Any, wire: Wire):
+        self._messages = messages
+        self._wire = wire
+
+    async def receive(self) -> SessionMessage | Exception:
+        message: SessionMessage | Exception = await self._messages.receive()
+        if isinstance(message, Exception) or not isinstance(message.message, JSONRPCResponse):
+            return message
+        for name, value in message.message.result.items():
+            if isinstance(value, list) and len(cast("list[Any]", value)) > MOST_ITEMS:
+                self._wire.too_large(
+                    f"{name!r} of a result has {len(cast('list[Any]', value)):,} items; "
+                    f"at most {MOST_ITEMS:,} are read"
+                )
+                self._wire.end()
+                raise anyio.EndOfStream
+        return message
+
+    async def aclose(self) -> None:
+        await self._messages.aclose()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        try:
+            return await self.receive()
+        except anyio.EndOfStream:
+            raise StopAsyncIteration from None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        await self.aclose()
+
+
 @asynccontextmanager
 async def stdio_transport(
     command: Sequence[str], folder: Path, environment: Mapping[str, str], wire: Wire
@@ -84,7 +129,7 @@ async def stdio_transport(
         )
     ]
     try:
-        yield messages, answers
+        yield _WithinLimits(messages, wire), answers
     finally:
         try:
             with anyio.CancelScope(shield=True):
@@ -126,12 +171,22 @@ async def _read(process: asyncio.subprocess.Process, inward: Inward, wire: Wire)
     try:
         async with inward:
             while line := await _line(process.stdout, wire):
-                with suppress(ValueError, RecursionError):
-                    await inward.send(_message(line))
+                try:
+                    message = _message(line)
+                except (ValueError, RecursionError) as error:
+                    if _is_too_deep(line, error):
+                        raise wire.too_large("a message is nested too deep to be read") from error
+                    continue
+                await inward.send(message)
     except (TooLarge, OSError, anyio.BrokenResourceError, anyio.ClosedResourceError):
         pass
     finally:
         wire.end()
+
+
+def _is_too_deep(line: bytes, error: Exception) -> bool:
+    """Whether a line that could not be read begins as a message does, and is nested too deep to be read."""
+    return line.lstrip().startswith(b"{") and "recursion" in str(error).lower()
 
 
 def _message(line: bytes) -> SessionMessage:
@@ -187,11 +242,12 @@ async def http_transport(
     """Calls a server at a URL. A redirect to another origin is not followed."""
     async with (
         _http_client(headers, wire, None) as client,
-        streamable_http_client(
-            url, http_client=client, max_sse_event_size=wire.most_bytes
-        ) as streams,
+        streamable_http_client(url, http_client=client, max_sse_event_size=wire.most_bytes) as (
+            messages,
+            answers,
+        ),
     ):
-        yield streams
+        yield _WithinLimits(messages, wire), answers
 
 
 async def post(

@@ -1,0 +1,215 @@
+"""A schema or a result of a server costs its own call: neither is checked or read without end."""
+
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.core.errors import BindError
+from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
+from kit.tools.skill import SkillFault
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.skill_service import SkillService
+from tests.mcp_servers import SERVER, over_http, write_deck
+from tests.security.loop_gap import LONGEST_GAP, LoopGap
+from tests.test_mcp_faults import accepted, inside, kit_of, result
+from tests.test_skills import in_memory
+
+LONG = 60.0
+"""Seconds of CPU that no check below comes near; without its bound none of them ends within hours."""
+
+
+def chain(links: int) -> dict[str, Any]:
+    """A schema each of whose definitions refers twice to the next."""
+    definitions: dict[str, Any] = {f"l{links}": {"type": "object"}}
+    for link in range(links):
+        definitions[f"l{link}"] = {"allOf": [{"$ref": f"#/$defs/l{link + 1}"}] * 2}
+    return {"type": "object", "$ref": "#/$defs/l0", "$defs": definitions}
+
+
+def wide_chain(links: int) -> dict[str, Any]:
+    """The same over properties: whoever replaces each reference by its target writes 20 ** links places."""
+    definitions: dict[str, Any] = {f"l{links}": {"type": "object"}}
+    for link in range(links):
+        names = {f"p{number}": {"$ref": f"#/$defs/l{link + 1}"} for number in range(20)}
+        definitions[f"l{link}"] = {"properties": names}
+    return {"type": "object", "$ref": "#/$defs/l0", "$defs": definitions}
+
+
+def deep(levels: int) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object"}
+    for _ in range(levels):
+        schema = {"type": "object", "properties": {"a": schema}}
+    return schema
+
+
+DOUBLING: dict[str, Any] = {
+    "type": "object",
+    "allOf": [{"properties": {"x": {"$ref": "#"}}}, {"properties": {"x": {"$ref": "#"}}}],
+}
+"""A schema with few places that checks each level of a value twice as often as the one above."""
+SELF = {"type": "object", "$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/a"}]}}}
+WIDE = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(10_000)}}
+COSTLY: Mapping[str, tuple[Mapping[str, Any], str]] = {
+    "two references in a chain of 18 links": (chain(18), "more than 5,000 places"),
+    "a chain of properties": (wide_chain(8), "more than 5,000 places"),
+    "a reference to itself": (SELF, "refers to itself without end"),
+    "10,000 properties": (WIDE, "at most 200,000 are read"),
+    "80 levels": (deep(40), "more than 64 levels deep"),
+}
+"""Schema, and what is said of it."""
+
+
+def with_input(schema: Mapping[str, Any]) -> str:
+    """The server of the tests, with another schema of its tool's arguments."""
+    old = '"inputSchema": {"type": "object", "properties": FIELDS}'
+    assert old in SERVER
+    return SERVER.replace(old, f'"inputSchema": json.loads({json.dumps(schema)!r})')
+
+
+def nested(levels: int) -> dict[str, Any]:
+    value: dict[str, Any] = {}
+    for _ in range(levels):
+        value = {"x": value}
+    return value
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.parametrize("case", COSTLY)
+@pytest.mark.realtime
+async def test_a_server_with_a_schema_that_nobody_can_afford_is_not_accepted(
+    case: str, tmp_path: Path
+) -> None:
+    schema, words = COSTLY[case]
+    deck = write_deck(tmp_path, with_input(schema), most_bytes=8_000_000)
+    before = time.process_time()
+    async with LoopGap() as gap:
+        with pytest.raises(BindError, match=words):
+            await accepted(deck)
+    assert time.process_time() - before < LONG
+    print(f"{case}: loop silent {gap.longest:.3f} s")
+
+
+@pytest.mark.req("AS-32")
+@pytest.mark.parametrize("case", COSTLY)
+@pytest.mark.parametrize("which", ["input_schema", "output_schema"])
+async def test_a_skill_with_such_a_schema_is_a_fault_of_its_service(case: str, which: str) -> None:
+    schema, words = COSTLY[case]
+    service = SkillService()
+    honest = service.call
+
+    def lie(scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+        answer: Any = honest(scope, name, arguments, key)
+        return {**answer, which: schema} if name == "load_skill" else answer
+
+    service.call = lie
+    before = time.process_time()
+    async with in_memory(service) as client:
+        refused = await client.load("outlet_list")
+    assert isinstance(refused, SkillFault) and refused.reason == "schema_mismatch"
+    assert words in refused.detail and time.process_time() - before < LONG
+
+
+def test_a_schema_that_branches_with_its_value_is_given_up_after_its_steps() -> None:
+    assert schema_fault(DOUBLING) is None
+    assert first_misfit(DOUBLING, nested(8)) is None
+    before = time.process_time()
+    with pytest.raises(SchemaTooCostly, match="more than 500,000 steps"):
+        first_misfit(DOUBLING, nested(40))
+    assert time.process_time() - before < LONG
+
+
+def test_equal_items_are_found_in_one_pass() -> None:
+    unique = {"uniqueItems": True}
+    items = [{"id": number} for number in range(20_000)]
+    before = time.process_time()
+    assert first_misfit(unique, items) is None
+    assert first_misfit(unique, [*items, {"id": 7}]) == "$: its items are not all different"
+    assert first_misfit({"uniqueItems": False}, [1, 1]) is None
+    assert time.process_time() - before < LONG
+
+
+def test_a_schema_of_a_tree_is_none_of_these() -> None:
+    tree = {
+        "type": "object",
+        "properties": {"left": {"$ref": "#"}, "right": {"$ref": "#"}, "value": {"type": "integer"}},
+    }
+    assert schema_fault(tree) is None
+    misfit = first_misfit(tree, {"left": {"right": {"value": "seven"}}})
+    assert misfit == "$.left.right.value: 'seven' is not of type 'integer'"
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+async def test_a_result_that_takes_too_many_steps_to_check_is_a_fault_of_its_call(
+    tmp_path: Path,
+) -> None:
+    with_output = SERVER.replace(
+        '"inputSchema"', f'"outputSchema": json.loads({json.dumps(DOUBLING)!r}), "inputSchema"'
+    )
+    text = with_output.replace(
+        'on shelf 7."}]}',
+        f'on shelf 7."}}], "structuredContent": json.loads({json.dumps(nested(40))!r})}}',
+    )
+    folder = await accepted(write_deck(tmp_path, text, timeout_ms=120_000))
+    async with kit_of(folder) as kit, LoopGap() as gap:
+        end = await result(kit)
+    assert end.startswith("contract_violation: ") and "more than 500,000 steps" in end
+    print(f"loop silent {gap.longest:.3f} s")
+
+
+MANY_PARTS = "return {'content': [{'type': 'text', 'text': ''}] * 30_000}"
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+@pytest.mark.parametrize("where", ["process", "http"])
+async def test_a_result_of_many_parts_is_cut_off_before_an_object_is_made_of_each(
+    where: str, tmp_path: Path
+) -> None:
+    text = inside(MANY_PARTS)
+    with over_http(text) as (url, _):
+        at = {"url": url} if where == "http" else {}
+        folder = await accepted(write_deck(tmp_path, text, most_bytes=8_000_000, **at))
+        async with kit_of(folder) as kit:
+            async with LoopGap() as gap:
+                end = await result(kit)
+            assert "'content' of a result has 30,000 items; at most 1,000 are read" in end
+            assert end.startswith("contract_violation: ")
+    print(f"loop silent {gap.longest:.3f} s, of {LONGEST_GAP}")
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+async def test_a_message_has_a_million_bytes_where_the_deck_says_nothing(tmp_path: Path) -> None:
+    line = "return {'content': [{'type': 'text', 'text': 'x' * 1_000_000}]}"
+    folder = await accepted(write_deck(tmp_path, inside(line)))
+    async with kit_of(folder) as kit:
+        assert "more than 1,000,000 bytes was cut off" in await result(kit)
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+async def test_a_list_of_tools_that_is_nested_too_deep_is_called_that_at_once(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(BindError, match="a message is nested too deep to be read"):
+        await accepted(write_deck(tmp_path, with_input(deep(300))))
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.realtime
+@pytest.mark.parametrize("case", ["pages without end", "too many tools", "too many words"])
+async def test_a_list_of_tools_without_end_is_not_read_to_it(case: str, tmp_path: Path) -> None:
+    listing = {
+        "pages without end": "return {'tools': [], 'nextCursor': 'more'}",
+        "too many tools": "return {'tools': [dict(TOOLS[0], name='t%s' % n) for n in range(900)], 'nextCursor': 'more'}",
+        "too many words": "return {'tools': [dict(TOOLS[0], description='w' * 600_000)], 'nextCursor': 'more'}",
+    }[case]
+    text = SERVER.replace('return {"tools": TOOLS}', listing)
+    words = "more than 100 pages" if case == "pages without end" else "more than 1,000 tools"
+    with pytest.raises(BindError, match=words):
+        await accepted(write_deck(tmp_path, text))
