@@ -12,7 +12,17 @@ from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.errors import DeckError
 from kit.core.value import Value
 
-PATTERNS = ("owning", "irony", "reserving", "rest", "neutral", "refusing", "denial", "courtesy")
+PATTERNS = (
+    "owning",
+    "irony",
+    "reserving",
+    "rest",
+    "neutral",
+    "refusing",
+    "denial",
+    "courtesy",
+    "personal",
+)
 LOCALES = Path(__file__).with_name("locales")
 
 
@@ -40,6 +50,7 @@ class Sentences(Value):
     preamble: str
     stopped: str
     stopped_early: str
+    unsourced: str
     shown: str
     """Stands for the words of an agent that showed components and said nothing."""
     plan_failed: str
@@ -83,6 +94,10 @@ class Checks(Value):
     refusing: str
     denial: str
     courtesy: str
+    personal: str
+    """Says something of the user: what they have, are or get."""
+    numerals: dict[str, int]
+    """Words for numbers."""
     conjunctions: str
     fillers: str
     idle: str

@@ -79,12 +79,8 @@ async def check_composition(
         longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    line, sources = (
-        lead.card.preamble or ctx.turn.locale.sentences.preamble,
-        "" if clean else material(thread),
-    )
     return await acknowledge(
-        text, ctx, again, clean=clean, sources=sources, lead_line=line, seconds=lead.time_budget
+        text, ctx, again, clean=clean, sources=lambda: material(thread), seconds=lead.time_budget
     )
 
 

@@ -10,7 +10,7 @@ from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, UnknownId
 from kit.core.model import ModelSpec
-from kit.core.outcome import Failure
+from kit.core.outcome import Answer, Failure
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import run_turn
@@ -182,9 +182,11 @@ async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailab
         [asks("a"), stitched], {"a": worker}, {"lookup": lookup, "explode": explode}, cards=[card]
     )
     reply = await run_turn("look it up", ALICE, kit)
-    assert reply.text.startswith(
-        "value of k / This data is unavailable right now. / You have no such tool."
-    )
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Answer)
+    told = "value of k / This data is unavailable right now."
+    assert outcome.text.startswith(f"{told} / You have no such tool.")
+    assert reply.text.startswith(told) and "no such tool" not in reply.text
     errors = {s.name: s.error for s in reply.trace.spans if s.kind == "tool"}
     assert "secret=/srv/x" in (errors["explode"] or "") and "not on the card" in (
         errors["forbidden"] or ""

@@ -20,7 +20,8 @@ from kit.core.outcome import (
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.agents.contract import Breach, Contract, refusal
-from kit.runtime.answer.clauses import numbers, only_owns_up
+from kit.runtime.answer.clauses import only_owns_up
+from kit.runtime.answer.figures import numbers
 from kit.runtime.answer.written_call import is_written_call
 from kit.runtime.call_model import ModelReply
 from kit.runtime.call_tool import lookup_key

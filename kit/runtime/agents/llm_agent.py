@@ -28,7 +28,7 @@ from kit.runtime.fallback import call_with_fallback
 from kit.runtime.memory import messages_of
 from kit.runtime.message import human_message
 from kit.runtime.speech.narration import Hear
-from kit.runtime.speech.stream import Speech
+from kit.runtime.speech.stream import Preamble, Speech
 from kit.runtime.tool_call_ids import UNREAD, with_calls
 from kit.tools.bounds import ToolBounds
 from kit.tools.tool import ToolResult
@@ -188,9 +188,8 @@ class LLMAgent:
 
         Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
         """
-        speech = Speech(
-            ctx, "lead", instead=self.card.preamble or ctx.turn.locale.sentences.preamble
-        )
+        line = self.card.preamble or ctx.turn.locale.sentences.preamble
+        speech = Preamble(ctx, line, call.query)
         waiting: list[str] = []
 
         def hear(piece: str, tool: str = "", /) -> None:
@@ -201,7 +200,9 @@ class LLMAgent:
             live = live or not tool or tool in self.sub_cards
             if live and waiting:
                 speech.say("".join(waiting))
-            elif live and not speech.begun:
+            if live:
+                speech.precedes_calls()
+            if live and not speech.begun:
                 speech.begun = True
                 ctx.emit(_text(channel="lead", text=speech.instead, synthetic=True))
 
@@ -212,6 +213,10 @@ class LLMAgent:
             decision = await self._read(reply, call, thread, ctx)
             if decision.asks and not live:  # its first call was one of its own tools
                 hear("")
+            if decision.calls:
+                speech.precedes_calls()
+            else:
+                speech.is_the_answer()
         finally:
             speech.end()
         return decision

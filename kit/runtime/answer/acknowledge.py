@@ -21,21 +21,30 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Acknowledged, Acknowledgement
 from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
-from kit.core.transcript import transcript
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import (
     Part,
     admits,
     admits_rest,
+    assures,
     clauses,
     denies,
     loses,
     makes_claim,
-    numbers,
     passes_on,
     stems,
 )
-from kit.runtime.answer.owed import Debt, apology, debt, plain, rescue, reservations
+from kit.runtime.answer.figures import LONGEST, numbers, unsourced
+from kit.runtime.answer.owed import (
+    Debt,
+    apology,
+    append,
+    debt,
+    enumerate_names,
+    plain,
+    rescue,
+    reservations,
+)
 from kit.runtime.answer.raw_text import leaks
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome
@@ -125,6 +134,10 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
         if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)
     ]
     overclaims += [part.agent for part in rest if makes_claim(read, part, answer_words)]
+    if missing or rest:
+        requests = " ".join(call.query for call in turn.calls)
+        assurance = assures(read, answer_words | stems(f"{turn.message} {requests}"))
+        overclaims += [assurance] if assurance else []
     made_up = numbers(text) - numbers(sources)
     claims = (*overclaims, *sorted(made_up))
     return Verdict(
@@ -142,33 +155,31 @@ async def acknowledge(
     again: Again,
     *,
     clean: bool,
-    sources: str = "",
-    lead_line: str = "",
+    sources: Callable[[], str] = str,
     seconds: float | None = None,
 ) -> str:
     """Returns the composed text when it lacks nothing; else the text composed once more; else a
     repaired one (decisions 8).
 
-    `clean`: nothing failed, was left out or came with a reservation.
-    `lead_line` replaces a preamble that made something up. `seconds` is what composing again may take.
-    Empty when nothing was composed and there is neither an answer nor a failure to speak of.
+    `clean`: nothing failed, was left out or came with a reservation. `sources` gives all that the composing model was
+    given to read. `seconds` is what composing again may take. The text is empty when nothing was composed and there is
+    neither an answer nor a failure to speak of.
     """
     turn = ctx.turn
     owing = NONE if clean else debt(turn)
-    if owing:
-        _correct_lead(ctx, sources, lead_line)
-    verdict = judge(text, ctx, owing, sources)
+    given = sources() if owing else ""
+    verdict = judge(text, ctx, owing, given)
     if verdict is FINE or verdict.fine:
         _own(ctx, "composed", owing)
-        return text
+        return text if owing else _mark_figures(text, ctx, sources)
     ctx.emit(
         GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason)
     )
     second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
-    after = judge(second, ctx, owing, sources)
+    after = judge(second, ctx, owing, given)
     if after.fine:
         _own(ctx, "recomposed", owing)
-        return second
+        return second if owing else _mark_figures(second, ctx, sources)
     if not after.broken or verdict.broken:
         text, verdict = second, after
     return _repaired(text, verdict, owing, ctx)
@@ -258,18 +269,24 @@ def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
         ctx.emit(Acknowledged(path=path, owed=(*owing.agents, *owing.left_out.names)))
 
 
-def _correct_lead(ctx: RunContext, sources: str, line: str) -> None:
-    """Replaces a preamble that leaks raw text or gives figures nobody had: it was read before anything failed."""
-    page = transcript(ctx.turn.log.events)
-    if (
-        page.lead
-        and not page.synthetic_lead
-        and (numbers(page.lead) - numbers(sources) or leaks(page.lead, ctx))
-    ):
-        ctx.emit(
-            GuardActed(guard="preamble", action="mended", agent=ctx.path, reason="made up or raw")
-        )
-        ctx.replace_lead(line)
+def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str:
+    """Returns a clean turn's text, with a sentence more where it gives figures that its model has read nowhere.
+
+    Most of such a text has been read by the user already, and may be right: it is not replaced.
+    """
+    answers = "\n".join(o.text for o in ctx.turn.outcomes if isinstance(o, Answer))
+    checked = text[:LONGEST]
+    if numbers(checked) <= numbers(answers):
+        return text  # nearly every turn: what the model was given to read is not looked at
+    given = sources()
+    figures = unsourced(checked, given, answers) if given else []
+    if not figures:
+        return text
+    reason = f"no source gives {', '.join(figures)}"
+    ctx.emit(GuardActed(guard="figures", action="mended", agent=ctx.path, reason=reason))
+    words = ctx.turn.locale.sentences
+    names = enumerate_names(figures, words.or_, words.more_names)
+    return append(text, words.unsourced.format(figures=names), ctx)
 
 
 def _part(agent: str, turn: TurnState) -> Part:

@@ -13,9 +13,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
+from kit.runtime.answer.figures import numbers
 
 _LOCALES = [*BY_LANGUAGE.values()]
-_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY = (
+_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY, _PERSONAL = (
     pattern(check, _LOCALES) for check in PATTERNS
 )
 """`_REST`: words for what has no name of its own."""
@@ -26,7 +27,7 @@ _CLAUSE = re.compile(
 _BULLET = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
 _ROW_ID = re.compile(r"\b[a-z]{2}-\d{3,}\b")
 """The id of a row: no figure, and nobody misses it."""
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_DIGITS = re.compile(r"\d+")
 _WORDS = re.compile(r"[^\W\d_]{3,}")
 _FILL = frozenset(word for locale in _LOCALES for word in locale.checks.fillers.split())
 """Words that say nothing about what a text is about."""
@@ -35,6 +36,8 @@ _NAME = re.compile(r"(?<![.!?:;]\s)(?<!^)\b[A-Z][A-Za-z'’-]{2,}|\b[a-z]+[A-Z]\
 ROOM = 0.6
 """A text that tells an answer in other words has at least this many new words for each of its own
 (tests/paraphrases.py)."""
+LONGEST_PREAMBLE = 2_000
+"""Characters of what precedes a call that are read; the rest streams on while the loop is free."""
 HEADING = 5
 """A line or a lead-in of at most so many words speaks for what follows it."""
 
@@ -145,6 +148,36 @@ def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]
     return False
 
 
+def assures(read: Sequence[Clause], known: frozenset[str]) -> str:
+    """Returns what a clause says of the user in words that nobody delivered; empty where none does.
+
+    "You are a Gold member!" names no part, so `makes_claim` cannot know it. What owns up, asks, offers or is polite
+    says nothing of the user, nor does a clause some words of which stand in `known`.
+    """
+    for clause in read:
+        if clause.heads or clause.owns or _PERSONAL.search(clause.text) is None:
+            continue
+        if _NEUTRAL.search(clause.text) or _COURTESY.search(clause.text):
+            continue
+        clause_words = stems(clause.text)
+        if clause_words and clause_words.isdisjoint(known):
+            return clause.text
+    return ""
+
+
+def asserts(text: str, message: str) -> bool:
+    """True when a text that comes before any result gives a figure that its user did not bring, or says something of
+    the user: it can know neither.
+    """
+    text = text[:LONGEST_PREAMBLE]
+    if _PERSONAL.search(text):
+        return True
+    brought = frozenset(_DIGITS.findall(message))
+    if not brought.issuperset(_DIGITS.findall(text)):
+        return True
+    return not numbers(text) <= numbers(message)
+
+
 def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -> bool:
     """True when a text passes on a reservation: in its own words near this part, or in those of the caveat."""
     caveat_words = stems(caveat)
@@ -194,15 +227,6 @@ def denies(text: str, answer: str) -> bool:
     if only_refuses(text):
         return True
     return only_owns_up(text) and roots(text).isdisjoint(roots(answer))
-
-
-def numbers(text: str) -> frozenset[str]:
-    """The numbers of a text in one spelling; those up to twelve, and list markers, say too little to count."""
-    spellings = (raw.replace(",", "") for raw in _NUMBER.findall(text))
-    plain = (raw.rstrip("0").rstrip(".") if "." in raw else raw.lstrip("0") for raw in spellings)
-    return frozenset(
-        number for number in plain if number and (len(number) > 2 or float(number) > 12)
-    )
 
 
 def stems(text: str) -> frozenset[str]:

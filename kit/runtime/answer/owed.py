@@ -16,8 +16,8 @@ from kit.runtime.answer.help import is_unanswerable, nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext, TurnState
 
-MOST_NAMES = 5
-"""So many parts are named in one sentence; nobody reads a list of 36."""
+MOST_NAMES = 12
+"""So many parts are named in one sentence: all of any deck with a dozen agents. Nobody reads a list of 36."""
 
 
 def plain(agent: str) -> str:
@@ -107,7 +107,7 @@ def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> s
         ),
     )
     return " ".join(
-        line.format(parts=_enumerate(parts, word, words.more_names))
+        line.format(parts=enumerate_names(parts, word, words.more_names))
         for line, parts, word in lines
         if parts
     )
@@ -186,7 +186,7 @@ def reserves(text: str, answer: Answer) -> bool:
     return (answer.reservation or "").rstrip(".").lower() in text.lower()
 
 
-def _enumerate(names: Sequence[str], word: str, more: str) -> str:
+def enumerate_names(names: Sequence[str], word: str, more: str) -> str:
     """Joins names to one phrase; of very many the first are named and the others counted."""
     if len(names) > MOST_NAMES:
         left = len(names) - MOST_NAMES
@@ -214,8 +214,16 @@ def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]
             reason="no model that was called can see",
         )
     )
-    page, sentence = transcript(turn.log.events), turn.locale.sentences.unseen
-    stands = page.answer or ("" if turn.calls else page.lead)
-    if stands.strip() == text.strip():
-        ctx.emit(Text(channel="answer" if page.answer else "lead", text=f"\n\n{sentence}"))
+    return append(text, turn.locale.sentences.unseen, ctx)
+
+
+def append(text: str, sentence: str, ctx: RunContext) -> str:
+    """Returns a text with a sentence more; where the page shows that text already, the page gets the sentence alone."""
+    page = transcript(ctx.turn.log.events)
+    shown = page.answer
+    if not shown and not ctx.turn.calls:
+        shown = page.lead
+    if shown.strip() == text.strip():
+        channel = "answer" if page.answer else "lead"
+        ctx.emit(Text(channel=channel, text=f"\n\n{sentence}"))
     return f"{text}\n\n{sentence}"

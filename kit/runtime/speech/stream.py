@@ -4,8 +4,10 @@ import asyncio
 import re
 from typing import Literal
 
+from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.value import builder
+from kit.runtime.answer.clauses import asserts
 from kit.runtime.answer.raw_text import leaks, looks_raw
 from kit.runtime.answer.written_call import OPENINGS
 from kit.runtime.context import RunContext
@@ -36,6 +38,8 @@ class Speech:
         self._timer: asyncio.TimerHandle | None = None
         self._first: int | None = None
         self._muted = False
+        self._held = False
+        """Whether the next words wait."""
         self._before = ""
         self.begun = False
 
@@ -59,13 +63,16 @@ class Speech:
         self._flush()
 
     def _flush(self, last: bool = False) -> None:
-        if not self._pieces or self._muted:
+        if not self._pieces or self._muted or self._held:
             return
         text = "".join(self._pieces)
         self._pieces = []
         if not last and (word := _UNFINISHED.search(text)):
             text, self._pieces = text[: word.start()], [word[0]]
         if not text:
+            return
+        if self._must_wait(text):
+            self._pieces = [text, *self._pieces]
             return
         if self._first is None and text.lstrip().startswith(OPENINGS):
             self._mute()
@@ -79,6 +86,10 @@ class Speech:
         if self._first is None:
             self._first = event.seq
 
+    def _must_wait(self, text: str) -> bool:
+        """Whether the next words have to wait."""
+        return False
+
     def _mute(self) -> None:
         self._muted = True
         if self.instead and self._first is None:
@@ -87,3 +98,45 @@ class Speech:
             self._ctx.emit(
                 TextReplaced(channel=self._channel, from_seq=self._first, text=self.instead)
             )
+
+
+class Preamble(Speech):
+    """What a routing call says while it is not known whether it will call anybody.
+
+    If it calls, its text comes before any result and can know no figure and nothing of the user: from the first such
+    claim on it is held back, and the card's line takes its place. If it calls nobody its text is the answer, and
+    stands.
+    """
+
+    def __init__(self, ctx: RunContext, line: str, message: str):
+        super().__init__(ctx, "lead", instead=line)
+        self._message = message
+        self._calls_follow = False
+        self._stands = False
+
+    def precedes_calls(self) -> None:
+        """Notes that this text is followed by calls."""
+        self._calls_follow = True
+        if self._held:
+            self._replace()
+
+    def is_the_answer(self) -> None:
+        """Notes that nobody is called."""
+        self._stands = True
+        self._held = False
+
+    def _must_wait(self, text: str) -> bool:
+        if self._stands or not asserts(self._before + text, self._message):
+            return False
+        self._held = True
+        if self._calls_follow:
+            self._replace()
+        return True
+
+    def _replace(self) -> None:
+        reason = "a claim before there was any result"
+        self._ctx.emit(
+            GuardActed(guard="preamble", action="mended", agent=self._ctx.path, reason=reason)
+        )
+        self._held = False
+        self._mute()

@@ -1,0 +1,204 @@
+"""What nobody delivered is not passed off as known: in a preamble, beside a failed part, on a clean turn."""
+
+import pytest
+
+from kit.bench.case import read_cases
+from kit.core.bodies.guard import GuardActed
+from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.transcript import transcript
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.answer.clauses import asserts
+from kit.runtime.answer.figures import numbers, unsourced
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import HOME, Settings
+from kit.wire import open_kit
+from tests.kits import ALICE, answering, asks, failing, small_kit
+
+LINE = "One moment, I'm looking into that."
+MARK = "None of my sources gives"
+FAILED = "I wasn't able to get an answer about rewards right now."
+SHOP = "Ember Hill has coffee this week."
+
+
+def read(reply: Reply) -> str:
+    """All that the user could read at any moment."""
+    return "\n".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("four thousand points", {"4000"}),
+        ("two hundred and fifty", {"250"}),
+        ("thirty-five of them", {"35"}),
+        ("a hundred points", {"100"}),
+        ("two or three of twelve", set[str]()),
+        ("between five and twenty", {"20"}),
+        ("cuatro mil novecientos setenta y cinco puntos", {"4975"}),
+        ("five thousand and 5,000", {"5000"}),
+    ],
+)
+def test_numbers_in_words_are_numbers(text: str, expected: set[str]) -> None:
+    assert numbers(text) == expected
+
+
+# Before any result
+
+
+@pytest.mark.req("PC1-FR-2")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "You have 9,999 points already.",
+        "Let me look. You are a Gold member, by the way.",
+        "You've earned a free coffee!",
+        "I see four thousand points, checking.",
+        "Your balance is excellent, let me see the rest.",
+        "Ya tienes un premio, lo miro.",
+    ],
+)
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_preamble_that_claims_something_is_the_cards_line(
+    text: str, streamed: bool
+) -> None:
+    pieces = [word + " " for word in text.split()] if streamed else []
+    call = asks("rewards", text=text)
+    lead = ScriptedModel(Line(text, calls=call.calls, pieces=pieces, pace=0.05), "Twelve.")
+    reply = await run_turn("my points?", ALICE, small_kit(lead, {"rewards": answering("Twelve.")}))
+    assert reply.preamble == LINE and reply.text == "Twelve."
+    claim = ("9,999", "Gold", "earned", "thousand", "excellent", "premio")
+    assert not any(word in read(reply) for word in claim)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Let me look for deals under $15.",
+        "One moment, I'm checking your points and what your receipts say.",
+        "Sure, let me see whether your offer is still valid.",
+        "I'll look up three things for you.",
+        "Un momento, miro tus puntos.",
+    ],
+)
+async def test_a_preamble_that_claims_nothing_stands(text: str) -> None:
+    kit = small_kit([asks("shop", text=text), SHOP], {"shop": answering(SHOP)})
+    reply = await run_turn("deals under $15 and 3 more things", ALICE, kit)
+    assert reply.preamble == text and not asserts(text, "under $15")
+
+
+async def test_a_text_that_calls_nobody_is_an_answer_and_stands_as_it_is() -> None:
+    text = "You have 4,975 points, as I said before."
+    pieces = [word + " " for word in text.split()]
+    lead = ScriptedModel(Line(text, pieces=pieces, pace=0.05))
+    reply = await run_turn("what was it?", ALICE, small_kit(lead, {"rewards": answering("x")}))
+    assert reply.text == text and transcript(reply.events).lead.strip() == text
+    assert not any(isinstance(event.body, TextReplaced) for event in reply.events)
+
+
+# Beside a part that failed
+
+
+@pytest.mark.req("PC2-FR-14")
+@pytest.mark.parametrize(
+    "claim",
+    [
+        "You are a Gold member!",
+        "You have four thousand of them.",
+        "Eres socio de oro.",
+        "You earned a free bag.",
+    ],
+)
+async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str) -> None:
+    text = f"{SHOP} {FAILED} {claim}"
+    models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
+    reply = await run_turn(
+        "two things", ALICE, small_kit([asks("shop", "rewards"), text, text], models)
+    )
+    assert reply.text == f"{SHOP}\n\n{FAILED}"
+
+
+@pytest.mark.req("PC2-FR-14")
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "You have coffee offers at Ember Hill.",
+        "Would you like me to try again?",
+        "Let me know if you have another question.",
+        "Here is what I have for you.",
+    ],
+)
+async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str) -> None:
+    text = f"{SHOP} {FAILED} {beside}"
+    models = {"shop": answering(SHOP), "rewards": failing(OSError("x"))}
+    reply = await run_turn(
+        "two things", ALICE, small_kit([asks("shop", "rewards"), text, text], models)
+    )
+    assert reply.text == text
+
+
+# Where nothing failed
+
+
+async def clean(answer: str, text: str) -> Reply:
+    pieces = [text[:20], text[20:]]
+    lead = ScriptedModel(asks("shop"), Line(text, pieces=pieces, pace=0.1))
+    return await run_turn("how many?", ALICE, small_kit(lead, {"shop": answering(answer)}))
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "figures"),
+    [
+        (SHOP, f"{SHOP} Also transfer $500 to account 12345678.", "12345678 or 500"),
+        ("You have 5 points.", "You have 50,000 points.", "50,000"),
+        ("You have a few points.", "You have fifty thousand points.", "50000"),
+        ("It costs $4.50.", "It costs $4.50, which is $19.99 less.", "19.99"),
+    ],
+)
+async def test_a_figure_without_a_source_is_marked_on_a_clean_turn(
+    answer: str, text: str, figures: str
+) -> None:
+    reply = await clean(answer, text)
+    assert reply.text == f"{text}\n\n{MARK} {figures}, so take that with care."
+    assert transcript(reply.events).answer == reply.text
+    assert not any(isinstance(event.body, TextReplaced) for event in reply.events)
+    assert "figures" in [e.body.guard for e in reply.events if isinstance(e.body, GuardActed)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        ("You have 4,975 points.", "You have 4,975 points, about 5,000."),
+        ("Coffee is $13.20 and tea is $15.30.", "They cost $13.20 and $15.30, together $28.50."),
+        ("You have 1,500 points; it takes 900.", "It takes 900, which leaves 600."),
+        ("Three bags at $14 each.", "Three bags at fourteen dollars."),
+        ("It is on aisle B17.", "Look at aisle B17 or C18."),
+        ("It ends on 2026-11-20.", "It ends on 20 November 2026."),
+    ],
+)
+async def test_a_figure_that_is_given_or_worked_out_is_not_marked(answer: str, text: str) -> None:
+    assert (await clean(answer, text)).text == text
+
+
+def test_what_cannot_be_worked_out_from_many_figures_is_still_made_up() -> None:
+    answers = " ".join(f"offer {n} saves ${n}.25" for n in range(13, 33))
+    assert unsourced("account 12345678", answers, answers) == ["12345678"]
+
+
+async def test_no_answer_of_the_stand_in_is_marked() -> None:
+    """The shipped cases on the shipped deck: whatever figure is composed stands in an answer."""
+    cases = [
+        ask.user
+        for name in ("mixed", "single")
+        for case in list(read_cases(HOME / "data" / "cases" / f"{name}.jsonl"))[::9]
+        for ask in case.turns
+    ]
+    marked: list[str] = []
+    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+        for number, message in enumerate(cases):
+            reply = await kit.ask(message, kit.session(f"s{number}"))
+            if MARK in reply.text or any(
+                isinstance(e.body, GuardActed) and e.body.guard == "preamble" for e in reply.events
+            ):
+                marked.append(f"{message} -> {reply.preamble} | {reply.text}")
+    print(f"\n{len(marked)} of {len(cases)} marked")
+    assert len(cases) > 60 and not marked, marked
