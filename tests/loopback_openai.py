@@ -60,6 +60,8 @@ class Refuse:
     message: str
     retry_after: float | None = None
     """Seconds that the client is asked to wait; None asks for a thousandth."""
+    code: str | None = None
+    """The endpoint's own name for the fault."""
 
 
 @dataclass(frozen=True)
@@ -196,7 +198,7 @@ class _Handler(BaseHTTPRequestHandler):
             match state.next_reply(self.path, bearer, request):
                 case Say() as say:
                     self._say(say, request)
-                case Refuse(status, message, retry_after):
+                case Refuse(status, message, retry_after, code):
                     pause = (
                         {"retry-after-ms": "1"}
                         if retry_after is None
@@ -204,7 +206,7 @@ class _Handler(BaseHTTPRequestHandler):
                     )
                     self._send(
                         json.dumps(
-                            {"error": {"message": message, "type": "simulated", "code": None}}
+                            {"error": {"message": message, "type": "simulated", "code": code}}
                         ),
                         status,
                         **pause,

@@ -163,8 +163,9 @@ def test_every_way_to_lose_a_call_has_its_class(
             grid_of(tmp_path, server.url, budget_ms, models=["own"], baseline={}), tmp_path / "out"
         )
     (failure,) = read_failures(tmp_path / "out")
-    assert (failure["error_class"], failure["case"], run.failed) == (name, "c00", 1)
-    assert "c00" not in of_own(read_results(tmp_path / "out"))
+    assert (failure["error_class"], run.failed) == (name, 1)
+    scored = of_own(read_results(tmp_path / "out"))
+    assert failure["case"] not in scored and len(scored) == CASES - 1
 
 
 def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) -> None:
@@ -185,9 +186,11 @@ def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) ->
     )
 
 
-def test_a_limit_that_is_reached_before_the_baseline_ends_with_a_report(tmp_path: Path) -> None:
+def test_a_limit_that_is_reached_by_the_first_case_leaves_it_on_every_way_and_ends_with_a_report(
+    tmp_path: Path,
+) -> None:
     with loopback() as server:
-        server.plays(HELLO)
+        server.plays(HELLO, HELLO)
         limits: dict[str, Any] = {"concurrency": 1, "dollars": 1e-6}
         spec = grid_of(tmp_path, server.url, models=["offline", "own"], limits=limits)
         specs = {**spec.grid.specs, "yours": {**spec.grid.specs["own"]}}
@@ -201,7 +204,7 @@ def test_a_limit_that_is_reached_before_the_baseline_ends_with_a_report(tmp_path
         )
         run, text = played(spec, tmp_path / "out")
     assert (
-        run.done == 1
+        run.done == 2
         and "the limit of 1e-06 dollars is reached" in text
         and "## Against model yours" in text
     )
@@ -266,7 +269,7 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
     calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
     sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
     assert result.stderr.startswith(
-        f"{sentence}; no cell is begun past $5.00; at most 1 are at work then.\n"
+        f"{sentence}; no case is begun past $5.00, and at most 2 cells more are played then.\n"
     )
     assert result.returncode == 1 and result.stdout.startswith(
         "# small: measured and offline stand-in; 5 of 24 cells failed"

@@ -168,7 +168,8 @@ def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path) -> No
         server.key = "another"
         run, text = played(judged(tmp_path, server.url), tmp_path / "out")
     assert run.failed == len(server.requests) == STREAK
-    assert f"model 'critic' failed {STREAK} times for the same reason (auth)" in text
+    assert f"judge 'kind' failed {STREAK} times for the same reason (auth)" in text
+    assert "model 'critic' at" in text, "the line of the failed cells says where"
 
 
 def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from kit.core.bodies.call import ModelEnded
 from kit.core.card import Policy
 from kit.core.errors import STOP
 from kit.core.model import ModelSpec
+from kit.core.outcome import Failure
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
@@ -60,6 +61,25 @@ FAULTS = {
     "429 for longer than anybody waits": Fault(
         (Refuse(429, "too many", 60),), "too many; .* it asks for 60 s", 429
     ),
+    "429 without credit": Fault(
+        (Refuse(429, "You exceeded your current quota", code="insufficient_quota"),),
+        "the account has no credit left",
+        429,
+    ),
+    "400 for a long request": Fault(
+        (Refuse(400, "too many tokens", code="context_length_exceeded"),),
+        "the request is longer than the model reads",
+        400,
+    ),
+    "400 for stream_options": Fault(
+        (Refuse(400, "Unrecognized request argument supplied: stream_options"),),
+        "set `stream: false` in the model's entry",
+        400,
+    ),
+    "an error inside the stream": Fault(
+        (Raw('data: {"error": {"message": "worker crashed", "code": 500}}\n\n', SSE),),
+        "worker crashed; the endpoint ended its stream with this error",
+    ),
     "500": Fault(
         (Refuse(500, "boom"), Refuse(500, "boom")), "boom; the server failed: try again later", 500
     ),
@@ -96,6 +116,15 @@ async def ask(server: Loopback, place: str, **fields: Any) -> Reply:
     return await run_turn(
         "what do beans cost?", ALICE, SmallKit(bind(deck, models), SqliteStore(":memory:"))
     )
+
+
+@pytest.mark.req("K-4")
+async def test_a_rate_limit_has_a_reason_of_its_own() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 60))
+        reply = await ask(server, "sub-agent")
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "rate_limited"
 
 
 @pytest.mark.req("K-4")
@@ -298,5 +327,5 @@ def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path) -> Non
     rows = [
         json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
     ]
-    assert [row.get("truncated", False) for row in rows] == [True, False]
+    assert sorted(row.get("truncated", False) for row in rows) == [False, True]
     assert [request["temperature"] for request in server.requests] == [0, 0]

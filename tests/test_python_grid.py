@@ -15,9 +15,13 @@ from streamlit.testing.v1 import AppTest
 
 from kit import ExperimentKits, Line, OfflineModel, ScriptedModel, Settings, compare
 from kit.bench.case import Case
+from kit.bench.grid.failures import STREAK
+from kit.bench.grid.results import Results
+from kit.bench.grid.run import TRACES
 from kit.bench.identity import code_identity, model_identity
 from kit.bench.scoring.judge import Rubric, Verdict
 from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.run_case import turn_of
 from kit.compose.deck import Deck
 from kit.core.errors import BindError, DataError
 from kit.core.model import ModelSpec
@@ -27,8 +31,9 @@ from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team
+from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
-from tests.loopback_openai import loopback
+from tests.loopback_openai import Say, loopback
 
 pytestmark = pytest.mark.realtime
 CASES = (
@@ -384,3 +389,79 @@ def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
         and "3 of 6 cells failed (auth 3)" in text
     )
     assert 'data-way="zeta"' in text and "only way here" not in text
+
+
+# judges that fail
+
+
+def misspelt(_: Case, observation: Observation) -> float | None:
+    seen: Any = observation
+    return float(len(seen.txt))
+
+
+def of_words(_: Case, observation: Observation) -> float | None:
+    return float(len(observation.text.split()))
+
+
+@pytest.mark.req("K-5")
+@pytest.mark.parametrize(
+    ("judge", "words"),
+    [
+        (misspelt, r"'Observation' object has no attribute 'txt' \(test_python_grid.py:\d+, in"),
+        (of_words, r"gave \d+.0; a score is a number from 0 to 1, or None"),
+    ],
+)
+def test_a_judge_of_ones_own_is_tried_on_canned_turns_before_any_model_is_called(
+    kits: ExperimentKits, judge: Any, words: str
+) -> None:
+    seen = ScriptedModel(lambda _: Line("hi"), name="counted")
+    with pytest.raises(
+        DataError, match=rf"judge '{judge.__name__}': .*{words}.*no model was called"
+    ):
+        compare([seen], CASES, judges=[judge], limits={"concurrency": 1}, kits=kits)
+    assert seen.seen == []
+
+
+def brittle(_: Case, observation: Observation) -> float | None:
+    return 1.0 / (0 if observation.text == "Hello." else 1)
+
+
+def mended(_: Case, observation: Observation) -> float | None:
+    return float(observation.text == "Hello.")
+
+
+@pytest.mark.req("K-5")
+def test_turns_whose_judge_failed_are_paid_for_once_and_scored_when_it_is_mended(
+    kits: ExperimentKits,
+) -> None:
+    settings = kits.settings.with_(variables={"ZETA_API_KEY": "sk-of-nobody-at-all"})
+    real = ExperimentKits.of(settings, virtual=False)
+    hello = [{"id": f"c{n}", "user": "hello", "expected_sub_agents": []} for n in range(9)]
+    usual: dict[str, Any] = {
+        "settings": {"plain": {"guards": {"fastpath": False}}},
+        "limits": {"concurrency": 1},
+        "name": "judged",
+        "kits": real,
+    }
+    with loopback() as server:
+        server.answer = lambda _: Say(["Hello."])
+        zeta = ModelSpec(
+            key="zeta", provider="openai", base_url=server.url, api_key_env="ZETA_API_KEY"
+        )
+        broken = compare([zeta], hello, judges={"greets": brittle}, **usual)
+        paid = len(server.requests)
+        result = compare([zeta], hello, judges={"greets": mended}, **usual)
+        greets = list(result.frame.greets)
+        asked = len(server.requests)
+        another = compare([zeta], hello, judges={"other": short}, **usual)
+        assert len(server.requests) == asked, "another judge reads the same turns"
+    assert paid == broken.run.failed == STREAK, "the run ends when a judge fails again and again"
+    assert "judge 'greets' failed 5 times for the same reason (judge)" in broken.text
+    assert "kit 5" not in broken.text and "failed (judge 5)" in broken.text
+    assert asked == len(hello) and result.run.complete
+    assert result.run.scored_again == STREAK and greets == [1.0] * len(hello)
+    assert another.run.scored_again == len(hello)
+    row = next(iter(Results(another.run.folder)))
+    store = SqliteStore(another.run.folder / TRACES)
+    assert store.turn(turn_of(row)) is not None, "the trace of a turn is found under its new judge"
+    store.close()

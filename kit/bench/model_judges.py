@@ -13,6 +13,7 @@ from kit.bench.grid.cell import Cell, judge_track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.stand_ins.transient_store import TransientStore
+from kit.bench.own_judges import Loss, judge_in_words
 from kit.bench.routing import BENCH_USER
 from kit.bench.scoring.agreement import RULES, agreement_line, labelled_replies, measure_judge
 from kit.bench.scoring.judge import Rubric, Verdict, question, read_rubric, verdict_in
@@ -24,7 +25,7 @@ from kit.core.context import Session
 from kit.core.display.count import many
 from kit.core.errors import DataError
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Answer, ErrorClass, Outcome, Usage, total
+from kit.core.outcome import AgentCall, Answer, Outcome, Usage, total
 from kit.experiment_kits import ExperimentKits
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
@@ -47,8 +48,8 @@ class Judgement:
     scores: Mapping[str, float] = field(default_factory=dict[str, float])
     """Judge -> what its verdict counts for."""
     usage: Usage = field(default_factory=Usage)
-    loss: tuple[ErrorClass, str, str] | None = None
-    """What lost a verdict, the developer's line about it, and the model that was asked."""
+    loss: Loss | None = None
+    """What lost a verdict."""
 
     @property
     def fields(self) -> dict[str, Any]:
@@ -95,9 +96,8 @@ class Judges:
                     "judge",
                     f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
                 )
-                return Judgement(
-                    usage=total(usages), loss=(error_class, f"judge {name!r}: {line}", judge.model)
-                )
+                who = judge_in_words(name)
+                return Judgement(usage=total(usages), loss=Loss(error_class, f"{who}: {line}", who))
             verdicts[name] = verdict
             scores[name] = (
                 verdict.score

@@ -12,6 +12,7 @@ Axis = Literal["invocation", "data"]
 Reason = Literal[
     "timeout",
     "exception",
+    "rate_limited",
     "unknown_agent",
     "not_allowed",
     "budget",
@@ -269,6 +270,7 @@ NO_TEXT = "(no text)"
 _BECAUSE: dict[Reason, str] = {
     "timeout": "it took too long to answer",
     "budget": "it ran out of the room it was given",
+    "rate_limited": "too much is asked at the moment",
     "refusal": "it declined to answer",
     "unanswerable": "it has nothing on that",
     "low_confidence": "it was not sure enough of its answer",

@@ -23,6 +23,17 @@ _REMEDIES = {
     422: "the endpoint refuses the request: compare `name`, `api`, `routing`, `params` with its documentation",
     429: "ask less at once, or wait{pause}",
 }
+_TOO_LONG = (
+    "the request is longer than the model reads: shorten prompts, tool results and history, "
+    "or choose a model with a longer context window"
+)
+_REFUSED_BECAUSE = {
+    "context_length_exceeded": _TOO_LONG,
+    "maximum context length": _TOO_LONG,
+    "stream_options": "the endpoint does not know `stream_options`: set `stream: false` in the model's entry",
+}
+"""What an endpoint names in a request that it refuses with 400 -> what to do."""
+_NO_ANSWER_OF_THE_API = "this is no answer of the API: check the URL, and set `stream: false` if the endpoint cannot stream"
 _CLASSES: dict[int, ErrorClass] = {
     401: "auth",
     402: "auth",
@@ -45,6 +56,8 @@ def class_of(error: BaseException) -> ErrorClass:
     """Returns what lost a call of a real model; what is none of the others is an answer that no
     server of the API gives."""
     status, name = status_of(error), type(error).__name__
+    if is_out_of_credit(error):
+        return "auth"
     if status is not None and status < 500:
         return _CLASSES.get(status, "kit")
     if isinstance(error, asyncio.CancelledError | TimeoutError):
@@ -72,11 +85,31 @@ def pause_asked(error: BaseException) -> float:
         return 1.0
 
 
+def is_out_of_credit(error: BaseException) -> bool:
+    """Whether the account has nothing left: a 429 like a rate limit, but waiting does not help.
+
+    A replayed error has no code any more, so OpenAI's sentence is known as well.
+    """
+    if status_of(error) != 429:
+        return False
+    said = f"{_code_of(error)} {message_of(error)}"
+    return "insufficient_quota" in said or "exceeded your current quota" in said
+
+
 def message_of(error: BaseException) -> str:
     """What the endpoint said, as OpenAI's and Anthropic's clients keep it; empty where it is not known."""
     match getattr(error, "body", None):
         case {"message": str(words)} | {"error": {"message": str(words)}}:
             return words
+        case _:
+            return ""
+
+
+def _code_of(error: BaseException) -> str:
+    """The endpoint's own name for the fault, such as `context_length_exceeded`; empty where it gave none."""
+    match getattr(error, "body", None):
+        case {"code": str(code)} | {"error": {"code": str(code)}}:
+            return code
         case _:
             return ""
 
@@ -90,25 +123,40 @@ def _words(error: BaseException) -> str:
 
 
 def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
-    if (
-        isinstance(error, asyncio.CancelledError | TimeoutError)
-        or "Timeout" in type(error).__name__
-    ):
+    if status is None:
+        return _remedy_without_status(error)
+    if is_out_of_credit(error):
+        return _REMEDIES[402]
+    if status == 400:
+        said = f"{_code_of(error)} {message_of(error)}"
+        for mark, remedy in _REFUSED_BECAUSE.items():
+            if mark in said:
+                return remedy
+    if status in _REMEDIES:
+        asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+        pause = f": it asks for {asked} s" if asked else ""
+        return _REMEDIES[status].format(key=_key(spec), pause=pause)
+    if status >= 500:
+        return "the server failed: try again later, or name a `fallback`"
+    return _NO_ANSWER_OF_THE_API
+
+
+def _remedy_without_status(error: BaseException) -> str:
+    """What to do about an error that no HTTP status came with."""
+    name = type(error).__name__
+    if isinstance(error, asyncio.CancelledError | TimeoutError) or "Timeout" in name:
         return (
             "raise the budgets of the deck for a slow model, or check that the server is not stuck"
         )
-    if status in _REMEDIES:
-        asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-        return _REMEDIES[status].format(
-            key=_key(spec), pause=f": it asks for {asked} s" if asked else ""
-        )
-    if status and status >= 500:
-        return "the server failed: try again later, or name a `fallback`"
-    if "Protocol" in type(error).__name__ or "ReadError" in type(error).__name__:
+    if "Protocol" in name or "ReadError" in name:
         return "the connection broke in the middle of the reply: look at the server's log"
-    if "Connection" in type(error).__name__ or isinstance(error, OSError):
+    if "Connection" in name or isinstance(error, OSError):
         return "nothing answers there: start the server, or correct the URL"
-    return "this is no answer of the API: check the URL, and set `stream: false` if the endpoint cannot stream"
+    if message_of(error):
+        return (
+            "the endpoint ended its stream with this error: ask again, or look at the server's log"
+        )
+    return _NO_ANSWER_OF_THE_API
 
 
 def _key(spec: ModelSpec) -> str:

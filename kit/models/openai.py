@@ -86,11 +86,16 @@ class LoopClient(httpx.AsyncClient):
             keeper = _client()
             _clients[loop] = (await anext(keeper), keeper)
         response = await _clients[loop][0].send(request, **options)
-        if response.is_error and _pause_asked(response.headers) >= seconds_left():
-            response.headers["x-should-retry"] = (
-                "false"  # the client obeys it; the pause would outlast whoever waits
-            )
+        if response.is_error and await _is_vain_to_repeat(response):
+            response.headers["x-should-retry"] = "false"  # the client obeys it
         return response
+
+
+async def _is_vain_to_repeat(response: httpx.Response) -> bool:
+    """Whether the pause would outlast whoever waits, or the account has nothing left."""
+    if _pause_asked(response.headers) >= seconds_left():
+        return True
+    return response.status_code == 429 and b"insufficient_quota" in await response.aread()
 
 
 def _pause_asked(headers: httpx.Headers) -> float:

@@ -9,6 +9,7 @@ from kit.core.bodies.speech import Component, ResponseId
 from kit.core.errors import describe_error
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
+from kit.models.diagnosis import status_of
 from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.agents.together import together
@@ -149,7 +150,8 @@ async def run_to_outcome(
     except OverBudget as error:
         return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
-        return _failure(call, "exception", describe_error(error))
+        reason: Reason = "rate_limited" if status_of(error) == 429 else "exception"
+        return _failure(call, reason, describe_error(error))
 
 
 def _start_event(

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, product
 
 from kit.bench.grid.grid_file import GridSpec, digest
@@ -48,6 +48,10 @@ class Cell:
     fault: str
     case: int
     repeat: int
+    turn: str = ""
+    """The name of its turns, whoever scores them; empty where they are not kept."""
+    stored: str = ""
+    """Its turns, where an earlier run has played them already (PlayedCell)."""
 
 
 def track(spec: GridSpec, cell: Cell) -> str:
@@ -132,6 +136,16 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
                 yield Cell(key, model, prompt, setting, pattern, fault, place, repeat)
+
+
+def turn_keys(spec: GridSpec) -> dict[str, str]:
+    """Key of a cell -> the name of its turns: what a key would be if nobody scored them.
+
+    A cell whose judge has changed is another cell, of the same turns.
+    """
+    nobody = spec.grid.model_copy(update={"scorers": (), "judges": {}})
+    unscored = cells(replace(spec, grid=nobody))
+    return {cell.key: turn.key for cell, turn in zip(cells(spec), unscored, strict=True)}
 
 
 def _identity(spec: GridSpec, pattern: str) -> str:

@@ -9,8 +9,9 @@ from typing import Any
 from kit.bench.grid.cell import Cell
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.play_order import GO_ON, Sample, sample_of
 from kit.bench.grid.player import Opener
-from kit.bench.grid.workers import BATCH, GoOn, Keep, play_here
+from kit.bench.grid.workers import BATCH, HaltNow, Keep, play_here
 from kit.core.errors import DataError, KitError
 from kit.core.extra import require
 
@@ -23,16 +24,18 @@ _AGAIN = "run the grid again: it goes on from the finished cells"
 
 
 def play_on_cluster(
-    address: str, spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn
+    address: str, spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, halt: HaltNow
 ) -> None:
     """Plays all cells on the workers of `dask://host:port`. A worker that dies loses its tasks;
     others play them.
 
-    `opener` is called on the workers. No further task is begun once `go_on` says no; those in
-    flight are kept. Raises SettingsError where Dask is not installed, DataError where the cluster
+    `opener` is called on the workers. No cell that `halt` forbids by then goes out in a further
+    task; tasks in flight are kept. Raises SettingsError where Dask is not installed, DataError where the cluster
     does not answer, has no workers, or is lost.
     """
-    size = 4 * BATCH if spec.timeless else spec.concurrency
+    # A worker plays a task in one piece: the larger it is, the longer its loop is silent, and a
+    # scheduler that hears nothing for long gives a worker up.
+    size = BATCH if spec.timeless else spec.concurrency
     batches = [cells[start : start + size] for start in range(0, len(cells), size)]
     with _client(address) as (client, as_completed):
         try:
@@ -46,19 +49,30 @@ def play_on_cluster(
             _the_same, spec, pure=False
         )  # made again where the worker that holds it dies
 
-        def begin(batch: Sequence[Cell]) -> Any:
-            return client.submit(_play, grid, batch, opener, pure=False)
-
         waiting = iter(batches)
-        first = [begin(batch) for batch in islice(waiting, AHEAD * sum(threads.values()))]
+        begun: set[Sample] = set()
+
+        def begin_next() -> Any:
+            """The next task that has a cell to play; None when there is none."""
+            for batch in waiting:
+                now = halt()
+                allowed = [cell for cell in batch if not now.forbids(cell, begun)]
+                if allowed:
+                    begun.update(map(sample_of, allowed))
+                    return client.submit(_play, grid, allowed, opener, pure=False)
+            return None
+
+        at_first = AHEAD * sum(threads.values())
+        first = list(islice(iter(begin_next, None), at_first))
         done = as_completed(first, loop=client.loop)
         for task in done:
             finished, sentence = task.result()
             keep(finished)
             if sentence:
                 raise DataError(sentence)
-            if go_on() and (batch := next(waiting, None)) is not None:
-                done.add(begin(batch))
+            following = begin_next()
+            if following is not None:
+                done.add(following)
 
 
 @contextmanager
@@ -94,7 +108,7 @@ def _play(spec: GridSpec, cells: Sequence[Cell], opener: Opener) -> tuple[list[F
     """On a worker: the finished cells, and the sentence of the error that ended them, if one did."""
     finished: list[FinishedCell] = []
     try:
-        play_here(spec, cells, opener, finished.extend, lambda: True)
+        play_here(spec, cells, opener, finished.extend, lambda: GO_ON)
     except KitError as error:
         return finished, str(error)
     return finished, ""

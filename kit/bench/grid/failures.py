@@ -1,7 +1,7 @@
 """Cells that infrastructure lost (decisions 35): what lost them, how many, and whether ways can still be compared."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,10 @@ FAILURES = "failures.jsonl"
 MOST = 0.02
 """The share of a way's cells that may fail before it gets no verdict."""
 STREAK = 5
-"""A run ends after so many failures of one model by its key or by an address where nothing is."""
-HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found"))
+"""A model, or a judge, is asked no further after so many failures of these classes in a row."""
+HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found", "judge"))
+UNREACHED: frozenset[ErrorClass] = frozenset(("network",))
+"""Hopeless only of an endpoint that has answered nothing in this run: one that has may be back in a minute."""
 Row = Mapping[str, Any]
 CellEnds = dict[tuple[Any, Any], bool]
 """Case and repeat -> whether the cell failed."""
@@ -39,6 +41,31 @@ class CellCount(Value):
 
     def __str__(self) -> str:
         return f"{self.failed:,} of {self.total:,} cells failed"
+
+
+class Streaks:
+    """Counts failures in a row of each model and each judge that a run asks, by their names in words."""
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, ErrorClass]] = Counter()
+        self._answered: set[str] = set()
+
+    def answered(self, names: Collection[str]) -> None:
+        """Notes who has answered: the model of a scored cell, and every judge."""
+        self._answered.update(names)
+        for who, error_class in list(self._counts):
+            if who in names:
+                del self._counts[who, error_class]
+
+    def failed(self, who: str, error_class: ErrorClass) -> None:
+        """Notes a failed cell, and who is to blame for it."""
+        if error_class in HOPELESS or (error_class in UNREACHED and who not in self._answered):
+            self._counts[who, error_class] += 1
+
+    @property
+    def hopeless(self) -> dict[str, ErrorClass]:
+        """Who is asked no further, and why."""
+        return {who: error_class for (who, error_class), n in self._counts.items() if n >= STREAK}
 
 
 def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str] | None:

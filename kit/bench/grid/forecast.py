@@ -111,8 +111,11 @@ def announce(spec: GridSpec) -> str:
     if dollars is None:
         money = "no limit of dollars is set (limits.dollars)"
     else:
+        # those at work, and what is left of the last case: it is finished on every way
+        most_after = spec.concurrency + len(ways) * len(spec.faults) - 1
         money = (
-            f"no cell is begun past ${dollars:,.2f}; at most {spec.concurrency} are at work then"
+            f"no case is begun past ${dollars:,.2f}, and at most {many(most_after, 'cell')} "
+            f"more are played then"
         )
         unpaid = ("offline", "simulated")
         free = [

@@ -15,6 +15,7 @@ CREATE TABLE IF NOT EXISTS cells (
 ) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS failures (key TEXT PRIMARY KEY, run INTEGER NOT NULL, line TEXT NOT NULL,
   cost REAL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS turns (key TEXT PRIMARY KEY, played TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS runs (run INTEGER PRIMARY KEY, provenance TEXT NOT NULL);
 """
 
@@ -38,8 +39,14 @@ class FinishedCell(NamedTuple):
     """Dollars; None where no price is known."""
     error_class: ErrorClass | None = None
     """What lost it: such a cell is no sample, and is played again by the next run (decisions 35)."""
-    judge: str = ""
-    """The model of the judge that lost it; empty where its own did."""
+    blamed: str = ""
+    """Who lost it, in words; empty where its own model did."""
+    turn: str = ""
+    """The name of its turns, whoever scores them (`turn_keys`); empty where they are not kept."""
+    played: str = ""
+    """Its turns as PlayedCell writes them, where they were played just now and may be scored again."""
+    scored_again: bool = False
+    """Its turns were there already: no model was called for them."""
 
 
 class Ledger:
@@ -77,8 +84,8 @@ class Ledger:
         return {key for (key,) in self._read("SELECT key FROM cells")}
 
     def forget(self) -> None:
-        """Takes out every cell: they are played again."""
-        for table in ("cells", "failures"):
+        """Takes out every cell and its turns: they are played again."""
+        for table in ("cells", "failures", "turns"):
             self._write(f"DELETE FROM {table} WHERE true = ?", [(1,)])
 
     def keep(self, cells: Collection[FinishedCell]) -> None:
@@ -94,6 +101,13 @@ class Ledger:
             self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored)
         if failed:
             self._write(_KEEP_FAILURE, failed)
+        played = [(cell.turn, cell.played) for cell in cells if cell.turn and cell.played]
+        if played:
+            self._write("INSERT OR REPLACE INTO turns VALUES (?, ?)", played)
+
+    def turns(self) -> Mapping[str, str]:
+        """Name of a cell's turns -> the turns, as they were played."""
+        return dict(self._read("SELECT key, played FROM turns"))
 
     def lines(self, column: str, keys: Sequence[str]) -> Iterator[str]:
         """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those

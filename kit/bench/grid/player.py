@@ -15,20 +15,23 @@ from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_counts, hop_times, hops_of
 from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.play_order import Halt, Sample, sample_of
+from kit.bench.grid.played_cell import PlayedCell, PlayedTurn
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
+from kit.bench.own_judges import Loss, own_scores, try_judges
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
+from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.errors import KitError
 from kit.core.fault import Fault
-from kit.core.outcome import ErrorClass, Usage, total
+from kit.core.outcome import Usage, total
 from kit.core.record import TurnRecord
-from kit.models.diagnosis import class_of, status_of
 from kit.runtime.handle import Reply
 from kit.runtime.team import Models
 from kit.runtime.turn import run_turn
@@ -66,9 +69,9 @@ class Player:
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
         self._patterns = spec.patterns
-        judges = {name: spec.scorers[name] for name in spec.grid.scorers}
-        self._scorers = {name: judge for name, judge in judges.items() if callable(judge)}
-        self._own_judges = {name: judge for name, judge in judges.items() if not callable(judge)}
+        self._rules = {name: SCORERS[name] for name in spec.grid.scorers if name in SCORERS}
+        own = spec.own.judges
+        self._own_judges = {name: own[name] for name in spec.grid.scorers if name in own}
         self._judges = Judges(spec, {})
         self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
 
@@ -76,13 +79,13 @@ class Player:
         self,
         cells: Iterable[Cell],
         keep: Callable[[FinishedCell], object],
-        go_on: Callable[[], bool] | None = None,
+        halt: Callable[[], Halt] | None = None,
     ) -> None:
         """Plays cells, as many at a time as the grid says; `keep` gets each as it is done, in no
         order.
 
-        Every way is bound before the first cell is played. No further cell is begun once `go_on`
-        says no. What one cell raises ends all of them.
+        Every way is bound before the first cell is played. No cell is begun that `halt` forbids by
+        then. What one cell raises ends all of them.
         """
         cells = list(cells)
         for cell in {
@@ -93,12 +96,16 @@ class Player:
                 faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults),
             )
         await self._bind_judges()
+        if cells:
+            await try_judges(self._own_judges, self._spec.cases[cells[0].case])
         queue = iter(cells)
+        begun: set[Sample] = set()
 
         async def hand() -> None:
             for cell in queue:
-                if go_on is not None and not go_on():
-                    return
+                if halt is not None and halt().forbids(cell, begun):
+                    continue
+                begun.add(sample_of(cell))
                 keep(await self.cell(cell))
 
         hands = [asyncio.ensure_future(hand()) for _ in range(self._concurrency)]
@@ -124,20 +131,21 @@ class Player:
         except KitError:
             raise
         except Exception as error:
-            case = self._spec.cases[cell.case]
-            error_class = (
-                "kit" if status_of(error) is None else class_of(error)
-            )  # a judge's endpoint may fail, too
-            return self._failed(
-                cell,
-                case,
-                error_class,
-                "".join(traceback.format_exception_only(error)).strip(),
-                None,
-            )
+            line = "".join(traceback.format_exception_only(error)).strip()
+            return self._failed(cell, self._spec.cases[cell.case], Loss("kit", line, ""), None)
 
     async def _cell(self, cell: Cell) -> FinishedCell:
-        faults, case = self._spec.faults[cell.fault], self._spec.cases[cell.case]
+        case = self._spec.cases[cell.case]
+        played = PlayedCell.from_json(cell.stored) if cell.stored else None
+        if played is None:
+            played = await self._play_turns(cell, case)
+        if isinstance(played, FinishedCell):
+            return played
+        return await self._score_turns(cell, case, played)
+
+    async def _play_turns(self, cell: Cell, case: Case) -> PlayedCell | FinishedCell:
+        """The turns of a cell as they were played; the failed cell where infrastructure lost one."""
+        faults = self._spec.faults[cell.fault]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
@@ -173,9 +181,8 @@ class Player:
         if self._kinds[cell.model] == "measured" and (
             error := error_of([reply for _, reply in turns], faults=bool(case.faults))
         ):
-            return self._failed(cell, case, *error, dollars)
-        void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
-        timing: dict[str, Any] = {"cell": cell.key, "wall_ms": round(1e3 * wall_seconds, 3)}
+            return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
+        timing: dict[str, Any] = {"wall_ms": round(1e3 * wall_seconds, 3)}
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
@@ -183,37 +190,45 @@ class Player:
                 _times(*turn)
                 for turn in zip(records, (hops_of(reply.events) for _, reply in turns), strict=True)
             ]
-        return await self._judged_cell(cell, case, void, turns, records, timing, dollars)
+        return PlayedCell(
+            cell=cell.key,
+            turns=tuple(
+                PlayedTurn(observation, self._fields(case, observation, reply, record))
+                for (observation, reply), record in zip(turns, records, strict=True)
+            ),
+            void=", ".join(map(str, faults)) if landed.isdisjoint(faults) else "",
+            dollars=dollars,
+            timing=timing,
+        )
 
-    async def _judged_cell(
-        self,
-        cell: Cell,
-        case: Case,
-        void: str,
-        turns: Sequence[tuple[Observation, Reply]],
-        records: Sequence[TurnRecord],
-        timing: Mapping[str, Any],
-        dollars: float | None,
-    ) -> FinishedCell:
+    async def _score_turns(self, cell: Cell, case: Case, played: PlayedCell) -> FinishedCell:
         """The end of a cell that is a sample, if every judge has a verdict on it."""
-        judgements, judging = [NOTHING] * len(turns), NOTHING.usage
-        if self._spec.grid.judges and not void:
+        scored_again = bool(cell.stored)
+        # what its turns cost was booked when they were played, if that was under the same key
+        dollars = None if scored_again and played.cell == cell.key else played.dollars
+        text = played.to_json() if cell.turn and not scored_again else ""
+        judgements, judging = [NOTHING] * len(played.turns), NOTHING.usage
+        if self._spec.grid.judges and not played.void:
             judgements = await self._judges.judge(
-                cell, case, [observation for observation, _ in turns]
+                cell, case, [turn.observation for turn in played.turns]
             )
             judging = total(one.usage for one in judgements)
             if (loss := judgements[-1].loss) is not None:
-                return self._failed(cell, case, *loss[:2], dollars, judging, loss[2])
-        scores = [await self._scores(case, observation) for observation, _ in turns]
-        lines = [
-            self._line(cell, case, void, *turn)
-            for turn in zip(turns, records, scores, judgements, strict=True)
-        ]
+                return self._failed(cell, case, loss, dollars, played.dollars, judging, text)
+        lines: list[str] = []
+        for turn, judgement in zip(played.turns, judgements, strict=True):
+            scores = await self._scores(case, turn.observation)
+            if isinstance(scores, Loss):
+                return self._failed(cell, case, scores, dollars, played.dollars, judging, text)
+            lines.append(self._line(cell, case, played, turn, scores, judgement))
         return FinishedCell(
             cell.key,
             "".join(lines),
-            json.dumps(timing) + "\n",
+            json.dumps({"cell": cell.key, **played.timing}) + "\n",
             _sum((dollars, self._cost(judging))),
+            turn=cell.turn,
+            played=text,
+            scored_again=scored_again,
         )
 
     def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
@@ -233,24 +248,36 @@ class Player:
         self,
         cell: Cell,
         case: Case,
-        error_class: ErrorClass,
-        error: str,
+        loss: Loss,
         dollars: float | None,
+        dollars_of_turns: float | None = None,
         judging: Usage = NOTHING.usage,
-        judge: str = "",
+        played: str = "",
     ) -> FinishedCell:
-        """The end of a cell that is no sample; what it cost stays spent."""
+        """The end of a cell that is no sample; what it cost stays spent, and `played` stays stored.
+
+        `dollars` were spent just now, `dollars_of_turns` whenever they were played.
+        """
         turns = sum(not ask.skip for ask in case.turns)
         row = {
             **self._names(cell, case),
             "domain": case.domain,
             "turns": turns,
-            "error_class": error_class,
-            "error": error,
+            "error_class": loss.error_class,
+            "error": loss.line,
         }
-        line = json.dumps({**row, "cost": dollars, **bill(judging), "cell": cell.key}) + "\n"
+        line = (
+            json.dumps({**row, "cost": dollars_of_turns, **bill(judging), "cell": cell.key}) + "\n"
+        )
         return FinishedCell(
-            cell.key, line, "", _sum((dollars, self._cost(judging))), error_class, judge
+            cell.key,
+            line,
+            "",
+            _sum((dollars, self._cost(judging))),
+            loss.error_class,
+            loss.blamed,
+            turn=cell.turn,
+            played=played,
         )
 
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
@@ -310,46 +337,58 @@ class Player:
         )
         return cast(TurnRecord, record)
 
-    async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None]:
-        scores = {name: scorer(case, observation) for name, scorer in self._scorers.items()}
-        for name, judge in self._own_judges.items():
-            verdict = await judge.judge(case, observation)
-            scores[name] = None if verdict is None else verdict.score
+    async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None] | Loss:
+        """What rules and own judges say of a turn, in the order of the grid's scorers."""
+        scores = {name: rule(case, observation) for name, rule in self._rules.items()}
+        if self._own_judges:
+            verdicts = await own_scores(self._own_judges, case, observation)
+            if isinstance(verdicts, Loss):
+                return verdicts
+            scores |= verdicts
         return scores
 
-    def _line(
-        self,
-        cell: Cell,
-        case: Case,
-        void: str,
-        turn: tuple[Observation, Reply],
-        record: TurnRecord,
-        scores: Mapping[str, float | None],
-        judgement: Judgement,
-    ) -> str:
-        observation, reply = turn
+    def _fields(
+        self, case: Case, observation: Observation, reply: Reply, record: TurnRecord
+    ) -> dict[str, Any]:
+        """What a turn's line says beside its names and its scores."""
         hops = hops_of(reply.events)
-        row = {
-            **self._names(cell, case),
+        expected = case.turns[observation.turn].expected
+        return {
             "turn": observation.turn,
             "domain": case.domain,
-            "parts": len(case.turns[observation.turn].expected),
+            "parts": len(expected),
             "status": observation.status,
             **({"truncated": True} if reply.truncated else {}),
             "called": sorted(observation.called),
             "failed": sorted(record.failed),
-            "failsafe": fate(case.turns[observation.turn].expected, observation.called, reply),
+            "failsafe": fate(expected, observation.called, reply),
             "model_calls": record.model_calls,
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
             **(hop_counts(hops) if hops else {}),
             **(_times(record, hops) if self._virtual else {}),
-            **({"void": f"{void} never happened"} if void else {}),
-            "scores": dict.fromkeys(scores) if void else {**scores, **judgement.scores},
-            **judgement.fields,
-            "cell": cell.key,
         }
+
+    def _line(
+        self,
+        cell: Cell,
+        case: Case,
+        played: PlayedCell,
+        turn: PlayedTurn,
+        scores: Mapping[str, float | None],
+        judgement: Judgement,
+    ) -> str:
+        row = {**self._names(cell, case), **turn.fields}
+        if played.void:
+            row["void"] = f"{played.void} never happened"
+            row["scores"] = dict.fromkeys(scores)
+        else:
+            row["scores"] = {**scores, **judgement.scores}
+        row |= judgement.fields
+        row["cell"] = cell.key
+        if played.cell != cell.key:
+            row["played_as"] = played.cell
         return json.dumps(row) + "\n"
 
 

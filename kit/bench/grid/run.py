@@ -11,13 +11,15 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from kit.bench.grid.cell import Cell, cells
-from kit.bench.grid.failures import FAILURES, HOPELESS, STREAK
+from kit.bench.grid.cell import Cell, cells, turn_keys
+from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
+from kit.bench.grid.play_order import Halt, in_play_order
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.workers import play
+from kit.bench.own_judges import judge_in_words
 from kit.core.errors import DataError
 
 RESULTS, TIMINGS, PROVENANCE, LEDGER = (
@@ -46,6 +48,8 @@ class Run:
     """Spent on all cells of the grid, failed ones too, as far as prices are known."""
     failed: int = 0
     """Cells that infrastructure lost; the next run plays them again."""
+    scored_again: int = 0
+    """Those of `done` whose turns were stored by an earlier run: no model of a way was called."""
     stopped: str = ""
     """Why no further cell was begun, in words; empty where all were."""
 
@@ -71,10 +75,11 @@ def run_grid(
     The bytes of results.jsonl depend on the grid alone, provided its models are simulated or the
     stand-in: not on when, in how many processes, how many at a time or in how many runs its cells
     were played. It is written when the run ends, whole or at a limit, from all finished cells. No
-    further cell is begun once `go_on` says no. With `traces`, every turn it plays is kept in
-    traces.db, a store like the app's. `on`, the address of a Dask cluster, plays them there.
-    Blocks; call it in a thread where a loop runs. Raises DataError when the ledger or a file cannot
-    be written, and whatever opening a kit raises.
+    further cell is begun once `go_on` says no, and none of a model that cannot be asked. Once the
+    dollars are spent, no further case is begun; those at work are finished on every way. With
+    `traces`, every turn it plays is kept in traces.db, a store like the app's. `on`, the address of
+    a Dask cluster, plays them there. Blocks; call it in a thread where a loop runs. Raises DataError
+    when the ledger or a file cannot be written, and whatever opening a kit raises.
     """
     with closing(Ledger(folder / LEDGER)) as ledger:
         all_cells = list(cells(spec))
@@ -84,11 +89,13 @@ def run_grid(
         ):
             ledger.forget()  # what was played counts only with the recording of it
         finished = ledger.keys()
-        todo = [cell for cell in all_cells if cell.key not in finished]
+        todo = in_play_order(spec, (cell for cell in all_cells if cell.key not in finished))
+        if keeps_turns(spec):
+            todo = _with_turns(spec, todo, ledger.turns())
         before = len(all_cells) - len(todo)
         cost = ledger.cost(cell.key for cell in all_cells)
         names = {cell.key: cell.model for cell in all_cells}
-        tally = _Tally(ledger, names, before, cost, spec.grid.limits.dollars, progress)
+        tally = _Tally(spec, ledger, names, before, cost, progress)
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
@@ -103,13 +110,36 @@ def run_grid(
                 todo,
                 opener,
                 tally.keep,
-                lambda: tally.go_on() and (go_on is None or go_on()),
+                lambda: tally.halt() if go_on is None or go_on() else Halt(everything=True),
             )
         write(folder, spec, all_cells, ledger)
         failed = len(ledger.failures().keys() & {cell.key for cell in all_cells})
+        missing = len(all_cells) - before - tally.count - failed
         return Run(
-            folder, len(all_cells), before, tally.count, tally.dollars, failed, tally.stopped
+            folder,
+            len(all_cells),
+            before,
+            tally.count,
+            tally.dollars,
+            failed,
+            tally.scored_again,
+            tally.reasons() if missing else "",
         )
+
+
+def keeps_turns(spec: GridSpec) -> bool:
+    """Whether the turns of a grid are kept, to be scored again by a judge that was mended or is new."""
+    return bool(spec.grid.judges or spec.own.judges) or "measured" in spec.kinds.values()
+
+
+def _with_turns(spec: GridSpec, todo: Iterable[Cell], turns: Mapping[str, str]) -> list[Cell]:
+    """The cells with the names of their turns, and with the turns that are stored."""
+    names = turn_keys(spec)
+    named: list[Cell] = []
+    for cell in todo:
+        name = names[cell.key]
+        named.append(replace(cell, turn=name, stored=turns.get(name, "")))
+    return named
 
 
 def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
@@ -123,46 +153,70 @@ def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
 
 
 class _Tally:
-    """Keeps cells as they end, counts them and what they cost, and says when another one would be in vain."""
+    """Keeps cells as they end, counts them and what they cost, and says what would be in vain or too dear."""
 
     def __init__(
         self,
+        spec: GridSpec,
         ledger: Ledger,
         models: Mapping[str, str],
         before: int,
         dollars: float,
-        limit: float | None,
         progress: Progress | None,
     ):
-        self._ledger, self._models, self._before, self._limit, self._progress = (
-            ledger,
-            models,
-            before,
-            limit,
-            progress,
-        )
-        self._hopeless: Counter[tuple[str, str]] = Counter()
-        self.count, self._failed, self.dollars, self.stopped = 0, 0, dollars, ""
+        self._ledger = ledger
+        self._models = models
+        self._judges = set(map(judge_in_words, (*spec.grid.judges, *spec.own.judges)))
+        self._before = before
+        self._limit = spec.grid.limits.dollars
+        self._progress = progress
+        self._streaks = Streaks()
+        self._failed = 0
+        self.count = 0
+        self.scored_again = 0
+        self.dollars = dollars
 
     def keep(self, batch: Collection[FinishedCell]) -> None:
         self._ledger.keep(batch)
-        failed = [cell for cell in batch if cell.error_class is not None]
-        self._failed += len(failed)
-        self.count += len(batch) - len(failed)
-        self.dollars += sum([cell.cost or 0.0 for cell in batch])
-        for cell in failed:
-            if cell.error_class in HOPELESS:
-                self._hopeless[cell.judge or self._models[cell.key], cell.error_class] += 1
+        for cell in batch:
+            self.dollars += cell.cost or 0.0
+            model = self._models[cell.key]
+            if cell.error_class is None:
+                self.count += 1
+                self.scored_again += cell.scored_again
+                self._streaks.answered({_named(model), *self._judges})
+            else:
+                self._failed += 1
+                self._streaks.failed(cell.blamed or _named(model), cell.error_class)
         if self._progress is not None:
             self._progress(self._before + self.count + self._failed, len(self._models))
 
-    def go_on(self) -> bool:
+    def halt(self) -> Halt:
+        """What must not begin any more."""
+        hopeless = self._streaks.hopeless
+        models: set[str] = set()
+        if hopeless:
+            models = {model for model in self._models.values() if _named(model) in hopeless}
+        return Halt(
+            # a judge is asked about the cells of every way
+            everything=not self._judges.isdisjoint(hopeless),
+            new_samples=self._limit is not None and self.dollars >= self._limit,
+            models=frozenset(models),
+        )
+
+    def reasons(self) -> str:
+        """Why cells were not begun, in words; empty where nothing kept them from it."""
+        reasons = [
+            f"{who} failed {STREAK} times for the same reason ({error_class})"
+            for who, error_class in self._streaks.hopeless.items()
+        ]
         if self._limit is not None and self.dollars >= self._limit:
-            self.stopped = f"the limit of {self._limit:g} dollars is reached"
-        for (model, name), count in self._hopeless.items():
-            if count >= STREAK:
-                self.stopped = f"model {model!r} failed {count} times for the same reason ({name})"
-        return not self.stopped
+            reasons.append(f"the limit of {self._limit:g} dollars is reached")
+        return "; ".join(reasons)
+
+
+def _named(model: str) -> str:
+    return f"model {model!r}"
 
 
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:

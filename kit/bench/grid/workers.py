@@ -5,12 +5,14 @@ import multiprocessing
 import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from itertools import chain
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from kit.bench.grid.cell import Cell
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.play_order import GO_ON, Halt, by_sample
 from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.core.model import RateLimits
@@ -22,8 +24,8 @@ WORTH = 5000
 BATCH = 32
 Keep = Callable[[Sequence[FinishedCell]], object]
 """Takes finished cells; what it raises ends the run."""
-GoOn = Callable[[], bool]
-"""Says whether another cell may begin."""
+HaltNow = Callable[[], Halt]
+"""Says what must not begin any more."""
 
 
 def play(
@@ -31,22 +33,22 @@ def play(
     cells: Sequence[Cell],
     opener: Opener,
     keep: Keep,
-    go_on: GoOn,
+    halt: HaltNow,
     workers: int | None,
 ) -> None:
     """Plays all cells; `workers` None is one a core where time is virtual and there is enough to
     do, else none but this process.
 
-    No further cell is begun once `go_on` says no; those in flight are kept.
+    No cell is begun that `halt` forbids by then; those in flight are kept.
     """
     if workers is None:
         workers = cores() if spec.virtual and len(cells) >= WORTH else 1
     if workers > 1 and not any(
         model.limits != NO_LIMITS for model in spec.every_model.values()
     ):  # one gate is in one process
-        _with_workers(spec, cells, opener, keep, go_on, workers)
+        _with_workers(spec, cells, opener, keep, halt, workers)
     else:
-        play_here(spec, cells, opener, keep, go_on)
+        play_here(spec, cells, opener, keep, halt)
 
 
 def cores() -> int:
@@ -55,7 +57,7 @@ def cores() -> int:
 
 
 def play_here(
-    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn
+    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, halt: HaltNow
 ) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
@@ -71,7 +73,7 @@ def play_here(
     async def main() -> None:
         player = Player(spec, opener)
         try:
-            await player.play(cells, one, go_on)
+            await player.play(cells, one, halt)
         finally:
             await player.close()
 
@@ -83,31 +85,32 @@ def play_here(
 
 
 def _with_workers(
-    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, go_on: GoOn, workers: int
+    spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, halt: HaltNow, workers: int
 ) -> None:
     context = multiprocessing.get_context("spawn")
-    stop = context.Event()
     ends: dict[Connection, Any] = {}
+    samples = by_sample(cells)
     try:
         for worker in range(workers):
-            mine, theirs = context.Pipe(duplex=False)
-            share = sorted(cells, key=lambda cell: cell.key)[worker::workers]
-            process = context.Process(
-                target=_work, args=(spec, share, opener, theirs, stop), daemon=True
-            )
+            mine, theirs = context.Pipe()
+            # whole samples, so that each process can finish on every way what it has begun
+            share = list(chain.from_iterable(samples[worker::workers]))
+            process = context.Process(target=_work, args=(spec, share, opener, theirs), daemon=True)
             process.start()
             theirs.close()
             ends[mine] = process
-        _gather(ends, keep, go_on, stop)
+        _gather(ends, keep, halt)
     finally:
-        stop.set()
         for end, process in ends.items():
+            with suppress(OSError):
+                end.send(Halt(everything=True))
             end.close()  # a worker that still has something to say hears that nobody listens, and ends
             process.join()
 
 
-def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> None:
+def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
     running = set(ends)
+    told = halt()
     while running:
         for end in wait(list(running)):
             assert isinstance(end, Connection)
@@ -121,21 +124,35 @@ def _gather(ends: dict[Connection, Any], keep: Keep, go_on: GoOn, stop: Any) -> 
                 running.discard(end)
             elif isinstance(message, list):
                 keep(message)
-                if not go_on():
-                    stop.set()
             else:
                 raise message
+        current = halt()
+        if current != told:
+            told = current
+            for end in running:
+                with suppress(OSError):  # it has just ended
+                    end.send(told)
 
 
-def _work(
-    spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection, stop: Any
-) -> None:
+class _ToldByParent:
+    """The halt that the process which gathers the cells has sent last."""
+
+    def __init__(self, end: Connection):
+        self._end = end
+        self._halt = GO_ON
+
+    def __call__(self) -> Halt:
+        while self._end.poll():
+            self._halt = self._end.recv()
+        return self._halt
+
+
+def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection) -> None:
     """One process: sends batches of finished cells, then None, or the error a person can mend."""
-    with suppress(BrokenPipeError, KeyboardInterrupt):
+    # a parent that is gone closes its end: EOFError where this side reads, BrokenPipeError where it writes
+    with suppress(EOFError, OSError, KeyboardInterrupt):
         try:
-            play_here(
-                spec, cells, opener, lambda batch: end.send(list(batch)), lambda: not stop.is_set()
-            )
+            play_here(spec, cells, opener, lambda batch: end.send(list(batch)), _ToldByParent(end))
             end.send(None)
         except KitError as error:
             end.send(DataError(str(error)))

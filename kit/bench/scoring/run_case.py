@@ -83,6 +83,11 @@ def turn_id(session: str, place: int) -> str:
     return f"{session}{place:08x}"
 
 
+def turn_of(row: Mapping[str, Any]) -> str:
+    """The id that a row's turn has in traces: the key that it was played under, where a later judge scored it."""
+    return turn_id(row.get("played_as", row["cell"]), row["turn"])
+
+
 def truth_of(name: str, ask: Ask, tools: Mapping[str, str]) -> Truth:
     """What is right for one turn; `tools` maps card ids to the tool that each needs."""
     parts = (

@@ -11,7 +11,7 @@ import streamlit as st
 from kit.bench.grid.comparison import LOWER
 from kit.bench.grid.results import AXES, MEASURES
 from kit.bench.grid.run import TRACES
-from kit.bench.scoring.run_case import turn_id
+from kit.bench.scoring.run_case import turn_of
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
@@ -57,7 +57,7 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
             f"{many(len(own), 'scored turn')}, the worst first. Choose one to see its trace."
         )
         turn = address.read("cell")
-        if turn in {turn_id(row["cell"], row["turn"]) for row in rows}:  # not one of another run
+        if turn in {turn_of(row) for row in rows}:  # not one of another run
             _trace(folder, turn)
 
 
@@ -85,7 +85,7 @@ def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
 def _open(key: str, rows: Sequence[Row]) -> None:
     if cells := st.session_state[key].selection.cells:
         row = rows[cells[0][0]]
-        st.query_params["cell"] = turn_id(row["cell"], row["turn"])
+        st.query_params["cell"] = turn_of(row)
 
 
 def _trace(folder: Path, turn_id: str) -> None:

@@ -48,6 +48,7 @@ _REGRET: dict[TurnStatus, str] = {
 REASONS: dict[Reason, str] = {
     "timeout": "took too long",
     "exception": "had a problem on its side",
+    "rate_limited": "was asked too much at once",
     "unknown_agent": "does not exist here",
     "not_allowed": "may not be used here",
     "budget": "ran out of the room it was given",

@@ -1,0 +1,127 @@
+"""Judges that a caller brings to compare(): tried on canned turns first, and named where they fail."""
+
+import sysconfig
+import traceback
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from kit.bench.case import Case
+from kit.bench.scoring.judge import Judge, LLMJudge
+from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.scorers import Scorer
+from kit.core.errors import DataError, describe_error
+from kit.core.outcome import ErrorClass
+from kit.home import HOME
+from kit.models.diagnosis import class_of, status_of
+
+_NOT_OWN = (HOME / "kit", Path(sysconfig.get_paths()["stdlib"]))
+"""Folders of code that no caller wrote."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A verdict that was not given: by what class of fault, the developer's line, and who is to blame."""
+
+    error_class: ErrorClass
+    line: str
+    blamed: str
+
+
+def judge_in_words(name: str) -> str:
+    """Names a judge in a sentence."""
+    return f"judge {name!r}"
+
+
+async def own_scores(
+    judges: Mapping[str, Scorer | Judge], case: Case, observation: Observation
+) -> dict[str, float | None] | Loss:
+    """Asks one judge after the other; the first that fails loses the verdict, for nothing else is at fault."""
+    scores: dict[str, float | None] = {}
+    for name, judge in judges.items():
+        try:
+            scores[name] = await _score(judge, case, observation)
+        except Exception as error:  # somebody else's code: it may raise anything
+            # a judge that asks a model of its own fails with that model's endpoint, too
+            error_class = "judge" if status_of(error) is None else class_of(error)
+            who = judge_in_words(name)
+            return Loss(error_class, f"{who}: {describe_error(error)}{_place(error)}", who)
+    return scores
+
+
+async def try_judges(judges: Mapping[str, Scorer | Judge], case: Case) -> None:
+    """Shows three canned turns to every judge, before the first turn is played and paid for.
+
+    Raises DataError, with judge, error and line, for one that cannot score them. Judges whose code
+    is the kit's own are not tried: each trial would be a paid call.
+    """
+    for name, judge in judges.items():
+        if isinstance(judge, LLMJudge):
+            continue
+        for kind, observation in canned_turns(case).items():
+            verdict = await own_scores({name: judge}, case, observation)
+            if isinstance(verdict, Loss):
+                raise DataError(
+                    f"{verdict.line}, on a canned turn {kind}; no model was called, mend the judge first"
+                )
+
+
+def canned_turns(case: Case) -> dict[str, Observation]:
+    """Three turns as a grid can see them, over the first scored message of a case: kind -> turn."""
+    place = case.scored[0]
+    ask = case.turns[place]
+    queries = {agent: ask.queries.get(agent, ask.user) for agent in ask.expected}
+    answered = Observation(
+        turn=place,
+        text="Here is what I found.",
+        invoked=ask.expected,
+        intent_count=len(ask.expected),
+        reported_intents=len(ask.expected),
+        queries=queries,
+        answers=dict.fromkeys(ask.expected, "Here is what I found."),
+    )
+    failed = Observation(
+        turn=place,
+        status="failed",
+        text="I could not look that up just now.",
+        invoked=ask.expected,
+        intent_count=len(ask.expected),
+        reported_intents=len(ask.expected),
+        queries=queries,
+        failed=ask.expected,
+    )
+    asked_nobody = Observation(turn=place, text="What can I do for you?")
+    return {
+        "that was answered": answered,
+        "that failed": failed,
+        "that asked nobody": asked_nobody,
+    }
+
+
+async def _score(judge: Scorer | Judge, case: Case, observation: Observation) -> float | None:
+    if callable(judge):
+        value = judge(case, observation)
+    else:
+        verdict = await judge.judge(case, observation)
+        value = None if verdict is None else verdict.score
+    if value is None:
+        return None
+    score = float(value)
+    if not 0 <= score <= 1:
+        raise ValueError(f"gave {value!r}; a score is a number from 0 to 1, or None")
+    return score
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
+    if not own:
+        return ""
+    last = own[-1]
+    return f" ({Path(last.filename).name}:{last.lineno}, in {last.name})"
+
+
+def _is_own(file: str) -> bool:
+    if "site-packages" in file:
+        return False
+    return not any(Path(file).is_relative_to(folder) for folder in _NOT_OWN)
