@@ -33,7 +33,10 @@ _REFUSED_BECAUSE = {
     "stream_options": "the endpoint does not know `stream_options`: set `stream: false` in the model's entry",
 }
 """What an endpoint names in a request that it refuses with 400 -> what to do."""
-_NO_ANSWER_OF_THE_API = "this is no answer of the API: check the URL, and set `stream: false` if the endpoint cannot stream"
+_NO_ANSWER_OF_THE_API = (
+    "this is no answer of the API: check the URL, "
+    "and set `stream: false` if the endpoint cannot stream"
+)
 _CLASSES: dict[int, ErrorClass] = {
     401: "auth",
     402: "auth",
