@@ -13,11 +13,11 @@ from kit.bench.grid.cell import Cell, judge_track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.stand_ins.transient_store import TransientStore
-from kit.bench.own_judges import Loss, judge_in_words
 from kit.bench.routing import BENCH_USER
 from kit.bench.scoring.agreement import RULES, agreement_line, labelled_replies, measure_judge
 from kit.bench.scoring.judge import Rubric, Verdict, question, read_rubric, verdict_in
 from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.own_judges import Loss, judge_in_words
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard

@@ -6,10 +6,9 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import Any
 
-from kit.bench.grid.cell import Cell
+from kit.bench.grid.cell import GO_ON, Cell, Sample, sample_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
-from kit.bench.grid.play_order import GO_ON, Sample, sample_of
 from kit.bench.grid.player import Opener
 from kit.bench.grid.workers import BATCH, HaltNow, Keep, play_here
 from kit.core.errors import DataError, KitError

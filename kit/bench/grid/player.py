@@ -10,20 +10,19 @@ from dataclasses import replace
 from typing import Any, Protocol, cast
 
 from kit.bench.case import Case
-from kit.bench.grid.cell import Cell, track
+from kit.bench.grid.cell import Cell, Halt, Sample, sample_of, track
 from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_counts, hop_times, hops_of
 from kit.bench.grid.ledger import FinishedCell
-from kit.bench.grid.play_order import Halt, Sample, sample_of
-from kit.bench.grid.played_cell import PlayedCell, PlayedTurn
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
-from kit.bench.own_judges import Loss, own_scores, try_judges
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
 from kit.bench.scoring.observation import Observation
+from kit.bench.scoring.own_judges import Loss, own_scores, try_judges
+from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS
 from kit.compose.deck import Deck

@@ -11,15 +11,14 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from kit.bench.grid.cell import Cell, cells, turn_keys
+from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
-from kit.bench.grid.play_order import Halt, in_play_order
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.workers import play
-from kit.bench.own_judges import judge_in_words
+from kit.bench.scoring.own_judges import judge_in_words
 from kit.core.errors import DataError
 
 RESULTS, TIMINGS, PROVENANCE, LEDGER = (

@@ -9,10 +9,9 @@ from itertools import chain
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from kit.bench.grid.cell import Cell
+from kit.bench.grid.cell import GO_ON, Cell, Halt, by_sample
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell
-from kit.bench.grid.play_order import GO_ON, Halt, by_sample
 from kit.bench.grid.player import Opener, Player
 from kit.core.errors import DataError, KitError
 from kit.core.model import RateLimits
