@@ -10,6 +10,7 @@ from kit.core.errors import DeckError
 from kit.core.outcome import CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
+from kit.runtime.acts.act import DECLINED, UNCERTAIN
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -141,9 +142,8 @@ def test_a_language_is_one_file_and_a_missing_key_is_a_fault_that_names_it(tmp_p
 
 
 def test_reservations_are_said_in_the_language_and_known_by_their_english() -> None:
-    assert {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED} == set(
-        ENGLISH.reservations.model_dump().values()
-    )
+    told = {PARTLY, WITHOUT, CUT, CAVEAT, UNSURE, UNCHECKED, UNJUDGED, DECLINED, UNCERTAIN}
+    assert told == set(ENGLISH.reservations.model_dump().values())
     assert (
         locale_of("es_AR").reservation(f"{CAVEAT} Prices of today.")
         == f"{SPANISH.reservations.some_sources} Prices of today."

@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError
 
 from kit.compose.yaml_loader import UNREADABLE, load_yaml
 from kit.core.errors import DeckError
+from kit.core.language.words import words
 from kit.core.value import Value
 
 PATTERNS = (
@@ -48,6 +49,8 @@ class Sentences(Value):
     too_long: str
     unseen: str
     preamble: str
+    may_i: str
+    may_i_with: str
     stopped: str
     stopped_early: str
     unsourced: str
@@ -72,6 +75,8 @@ class Reservations(Value):
     unsure: str
     unchecked: str
     unjudged: str
+    declined: str
+    broken_off: str
 
 
 class OwnStatuses(Value):
@@ -141,6 +146,14 @@ class Locale(Value):
     checks: Checks
     references: References
 
+    def line(self, own: str | None) -> str:
+        """Returns the line of a card that comes before any result, where it is of this language; else the fixed one."""
+        if not own:
+            return self.sentences.preamble
+        if self is ENGLISH or not _sounds_english(own):
+            return own
+        return self.sentences.preamble
+
     def reservation(self, text: str) -> str:
         """Returns a reservation with the kit's own sentences in this language; other sentences stay as they are."""
         for name in Reservations.model_fields:
@@ -148,6 +161,10 @@ class Locale(Value):
                 getattr(ENGLISH.reservations, name), getattr(self.reservations, name)
             )
         return text
+
+
+def _sounds_english(text: str) -> bool:
+    return not frozenset(words(text)).isdisjoint(ENGLISH.checks.fillers.split())
 
 
 def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:

@@ -1,6 +1,6 @@
 """What a dispatch is given and what it returns: values, never exceptions."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -282,13 +282,17 @@ _BECAUSE: dict[Reason, str] = {
 }
 
 
-def tell(outcome: Outcome, *, with_components: bool = False) -> str:
+def tell(
+    outcome: Outcome, *, with_components: bool = False, reword: Callable[[str], str] = str
+) -> str:
     """Words an outcome for a model: the answer, or one plain sentence without code, id or error text.
 
-    `with_components` adds a compact reference to each that the person sees beside it.
+    `with_components` adds a compact reference to each that the person sees beside it. `reword` words a reservation in
+    the language of the session, because models repeat it.
     """
     if isinstance(outcome, Answer):
-        note, text = outcome.reservation, outcome.text or NO_TEXT
+        note = reword(outcome.reservation) if outcome.reservation else None
+        text = outcome.text or NO_TEXT
         if with_components and outcome.components:
             lines = dict.fromkeys(
                 component.reference for component in outcome.components[:REFERENCES]

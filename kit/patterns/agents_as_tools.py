@@ -52,7 +52,7 @@ async def compose_rounds(
         fan = await fan_out(decision.asks, ctx)
         if is_unanswerable(ctx.turn):
             # the preamble may repeat words that nobody here knows anything about
-            ctx.replace_lead(lead.card.preamble or ctx.turn.locale.sentences.preamble)
+            ctx.replace_lead(ctx.turn.locale.line(lead.card.preamble))
             return outcome_of(rescued(ctx), call)
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)

@@ -1,7 +1,11 @@
-"""Messages that ask for nothing: greetings, thanks, goodbyes, agreement. A strict allow-list."""
+"""Messages that ask for nothing, in English and Spanish: greetings, thanks, goodbyes, agreement.
+
+A strict allow-list.
+"""
 
 import re
 
+from kit.core.language.retry import retries
 from kit.core.language.words import word_set, words
 
 
@@ -21,13 +25,16 @@ _FILLER = _either(
     a bunch
     (?:right |for )?now
     (?:to|for) me
-    very|really|again|today|tonight|then|there|all|everyone|everything|indeed|please|too"""
+    very|really|again|today|tonight|then|there|all|everyone|everything|indeed|please|too
+    por todo|por la ayuda|por tu ayuda|por favor|muy|otra vez|hoy"""
 )
 _GREETING = _either(
     r"""(?:hi|hello|hey)(?: there)?
     howdy|hiya|yo|greetings
     good (?:morning|afternoon|evening|day)
-    nice to meet you"""
+    nice to meet you
+    (?:hola|buenas)(?: a todos| qué tal| que tal)?
+    (?:buen|buenos|buenas) (?:día|días|dias|tardes|noches)"""
 )
 _WELL = _either(
     r"""how are you(?: doing)?
@@ -35,7 +42,9 @@ _WELL = _either(
     how do you do
     how are things
     what's up
-    hope you(?:'re| are) well"""
+    hope you(?:'re| are) well
+    (?:qué|que) tal(?: (?:estás|estas|todo|va))?
+    (?:cómo|como) (?:estás|estas|está|va)(?: todo)?"""
 )
 _HELP = _either(
     r"""your (?:kind )?(?:help|time|assistance|service|support|information|info)
@@ -52,7 +61,8 @@ _THANKS = (
     thankyou|thanx|thx|ty|cheers
     much appreciated""",
         rf"(?:i |we )?(?:really |truly |do |so )*appreciate (?:it|{_HELP})",
-        r"""you(?:'ve| have) been (?:very |so |really |a great )?(?:helpful|help)
+        r"""(?:muchas|mil) gracias|gracias|te lo agradezco|muy amable
+    you(?:'ve| have) been (?:very |so |really |a great )?(?:helpful|help)
     you(?:'re| are) (?:very |so |really )?(?:helpful|great|awesome|amazing|the best|welcome)""",
     )
     + rf"(?: for {_HELP})?"
@@ -65,7 +75,8 @@ _BYE = _either(
     take care
     good night
     have a (?:good|great|nice|wonderful|lovely) (?:one|day|night|evening|weekend|time)
-    (?:you too|same to you)"""
+    (?:you too|same to you)
+    adiós|chao|hasta (?:luego|mañana|pronto|la próxima)|nos vemos|buenas noches"""
 )
 _NO_MORE = _either(
     r"""(?:no|nope|nah)(?: thanks| thank you)?
@@ -76,7 +87,8 @@ _NO_MORE = _either(
     nothing(?: else| more)?
     (?:no |nope )?(?:i'm|i am|we're|we are) (?:all )?(?:good|done|set|fine|okay|ok)
     i (?:don't|do not|dont) need (?:anything|nothing|any(?: more| other| further)?)(?: else| more| help| other)*
-    i have (?:all|everything) i need(?:ed)?"""
+    i have (?:all|everything) i need(?:ed)?
+    (?:no|ya) (?:gracias|más|nada más)|nada más|eso es todo|por ahora no|ahora no"""
 )
 _PLEASING = _either(
     r"""good|great|perfect|nice|cool|awesome|fine|right|correct|wonderful|excellent|amazing|helpful|okay|ok|interesting
@@ -84,8 +96,9 @@ _PLEASING = _either(
 )
 _AFFIRM = _either(
     r"""yes|yeah|yep|yup|yea|yeap|sure|correct|right|exactly|ok|okay|k|alright|definitely|absolutely|certainly|understood
-    sure thing|of course|all right|please do|go ahead|do it|why not|i see|got it|makes sense|good to know
-    no problem|no worries""",
+    sure thing|of course|all right|please do|go ahead|do it|why not(?!\W*\?)|i see|got it|makes sense|good to know
+    no problem|no worries
+    sí|claro|vale|de acuerdo|por supuesto|entendido|está bien|muy bien|desde luego|adelante""",
     rf"(?:that )?sounds (?:like a plan|{_PLEASING})",
     rf"(?:that|this|it)(?:'s|'ll be|'d be| is| was| would be| will be| works| looks| seems)(?: {_PLEASING}| so)*",
 )
@@ -95,7 +108,8 @@ _PRAISE = _either(
     well done
     (?:i )?love it
     i like (?:it|that)
-    wow|haha|lol|oh|ah|hmm|well"""
+    wow|haha|lol|oh|ah|hmm|well
+    genial|perfecto|estupendo|excelente|fantástico|qué bien|bien"""
 )
 
 
@@ -118,6 +132,7 @@ SMALL_TALK = _whole(
     _GREETING, _WELL, _THANKS, _BYE, _NO_MORE, _AFFIRM, _PRAISE, "and|but|just|for|sir|friend"
 )
 """Matches a whole message made of nothing but pleasantries."""
+_ONLY_FILLER = _whole()
 CLOSERS = word_set(
     """that that's that'll thats this it it's is was will should would be been do does did all
     everything anything nothing i i'm i'll i've you you've you're your we for now today tonight
@@ -176,6 +191,8 @@ def small_talk(request: str, last_reply: str = "") -> bool:
     message_words = words(text)
     if not message_words:
         return False
+    if _ONLY_FILLER.fullmatch(text) and retries(text):
+        return False  # "again, please"
     if SMALL_TALK.fullmatch(text):
         return not (asks(last_reply) and AFFIRMATIVE.fullmatch(text))
     return (

@@ -10,6 +10,7 @@ from kit.core.language.words import STOP, words
 from kit.models.json_prose import prose
 from kit.models.offline import english
 from kit.models.offline.json_words import in_words
+from kit.models.offline.phrases import ENGLISH, Phrases
 from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken
 
@@ -39,13 +40,6 @@ _LOOKS = frozenset(
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
 
 
-_SMALL_TALK = (
-    (small_talk.WELL_BEING, "I'm doing well, thank you! What can I help you with?"),
-    (small_talk.THANKS, "You're welcome! Let me know if there is anything else."),
-    (small_talk.GOODBYE, "Goodbye, and have a nice day!"),
-    (small_talk.GREETING, "Hello! What can I help you with?"),
-)
-_AGREED = "Glad to hear it. Let me know if there is anything else."
 _ENDS = ".!?…:;,\"”')"
 _BREAKS = STOP | english.VERBS | {"near", "nearby"}
 
@@ -74,7 +68,7 @@ def sentences(text: str) -> list[str]:
     return [piece.strip() for piece in _SENTENCE.split(text) if piece and piece.strip()]
 
 
-def compose(request: str, results: Sequence[Result]) -> str:
+def compose(request: str, results: Sequence[Result], phrases: Phrases = ENGLISH) -> str:
     """One answer from the results of sub-agents, in order, each fact once; what failed is named at the end."""
     parts: list[str] = []
     failures: list[str] = []
@@ -85,7 +79,7 @@ def compose(request: str, results: Sequence[Result]) -> str:
     named = all(result.of_agent for result in results if result.tool)
     several = named and sum(not own_up(result) for result in results) > 1
     for result in results:
-        failure = own_up(result)
+        failure = own_up(result, phrases)
         if failure:
             failures.append(failure)
             continue
@@ -95,12 +89,9 @@ def compose(request: str, results: Sequence[Result]) -> str:
             body = itemised(body)
             parts.append(f"**{result.label.capitalize()}:** {body}" if several else body)
         if note and note.rstrip(".").lower() not in body.lower():
-            parts.append(f"One reservation about {result.label}: {note.rstrip('.')}.")
+            parts.append(phrases.reserved.format(part=result.label, note=note.rstrip(".")))
     unique = list(dict.fromkeys(failures))
-    return (
-        "\n\n".join([*parts, *([" ".join(unique)] if unique else [])])
-        or "I have nothing to report on that yet."
-    )
+    return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or phrases.nothing
 
 
 def itemised(text: str) -> str:
@@ -118,15 +109,17 @@ def itemised(text: str) -> str:
     return "\n".join(lines).strip()
 
 
-def own_up(result: Result) -> str:
+def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
     """The plain sentence owed for a part that was not answered; empty when it was."""
     if skip := _NOT_ASKED.match(result.text):
-        return f"I left out {skip['part']} for now; ask me again and I'll take it next."
+        return phrases.left_out.format(part=skip["part"])
     if missing := _NO_ANSWER.match(result.text):
-        because = f": {missing['why']}" if missing["why"] else " right now"
-        return f"I wasn't able to get an answer about {missing['part']}{because}."
-    about = f" about {result.label}" if result.of_agent else ""
-    return f"I wasn't able to get an answer{about} right now." if result.failed else ""
+        if missing["why"]:
+            return phrases.no_answer_because.format(part=missing["part"], why=missing["why"])
+        return phrases.no_answer.format(part=missing["part"])
+    if not result.failed:
+        return ""
+    return phrases.no_answer.format(part=result.label) if result.of_agent else phrases.failed
 
 
 def answer(request: str, results: Sequence[Result]) -> str:
@@ -265,17 +258,25 @@ def subject(text: str, most: int = 5) -> str:
     return " ".join(phrase).removesuffix(" of")
 
 
-def chat(request: str) -> str:
+def chat(request: str, phrases: Phrases = ENGLISH) -> str:
     """A short friendly line for small talk."""
-    return next((text for pattern, text in _SMALL_TALK if pattern.search(request)), _AGREED)
+    if small_talk.WELL_BEING.search(request):
+        return phrases.well
+    if small_talk.THANKS.search(request):
+        return phrases.welcome
+    if small_talk.GOODBYE.search(request):
+        return phrases.goodbye
+    if small_talk.GREETING.search(request):
+        return phrases.hello
+    return phrases.agreed
 
 
-def outside(names: Sequence[str]) -> str:
+def outside(names: Sequence[str], phrases: Phrases = ENGLISH) -> str:
     """Says plainly that nothing here answers the request."""
     if not names:
-        return "I'm sorry, that is outside what I can help with here."
-    listing = ", ".join(names[:5]) + (" and more" if len(names) > 5 else "")
-    return f"I'm sorry, that is outside what I can help with. You can ask about: {listing}."
+        return phrases.outside
+    listing = ", ".join(names[:5]) + (phrases.more_topics if len(names) > 5 else "")
+    return phrases.outside_with_topics.format(topics=listing)
 
 
 def from_context(request: str, context: str, own: str = "") -> str:

@@ -18,6 +18,7 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.json_schema import fillable, properties_of, resolve
+from kit.models.offline.phrases import ENGLISH, phrases_of
 from kit.models.offline.plan.executor import executor_turn, plays_executor
 from kit.models.offline.plan.planner import planner_turn, plays_planner
 from kit.models.offline.routing import (
@@ -122,7 +123,9 @@ def _compose(talk: Conversation, routing: bool, tools: Sequence[Tool]) -> str:
             [result.text for result in talk.results if not result.failed],
         )
     if routing or any(result.tool.startswith("ask_") for result in talk.results):
-        return composition.compose(talk.request, (*talk.results, *talk.left_out))
+        return composition.compose(
+            talk.request, (*talk.results, *talk.left_out), phrases_of(talk.system)
+        )
     found_none = talk.results and all(
         composition.UNMATCHED.match(result.text) for result in talk.results
     )
@@ -155,7 +158,7 @@ def _unaided(talk: Conversation) -> str:
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, ())
     if small_talk(talk.request, talk.last_reply):
-        return composition.chat(talk.request)
+        return composition.chat(talk.request, phrases_of(talk.system))
     if not talk.request:
         return _puzzled(talk)
     if _CONDENSE.match(talk.request):
@@ -178,24 +181,25 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not talk.before and english.WORDLESS.match(talk.request):
         decision = Unfit()
     if isinstance(decision, SmallTalk) and not must:
-        return Reply(composition.chat(talk.request))
+        return Reply(composition.chat(talk.request, phrases_of(talk.system)))
     if not isinstance(decision, Routes):
         default = next((i for i, tool in enumerate(tools) if tool.name == talk.no_fit), None)
         if default is None and must:
             default = int(index(documents).score(talk.request).argmax())
         if default is None or (isinstance(decision, SmallTalk) and not must):
-            return Reply(composition.outside([tool.label for tool in tools]))
+            return Reply(
+                composition.outside([tool.label for tool in tools], phrases_of(talk.system))
+            )
         decision = Routes((Part(default, talk.request, 0.0),), 1)
     calls = [
         (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play))
         for part in decision.parts
     ]
     unsure = all(part.score == 0.0 for part in decision.parts)
-    return _make_calls(
-        talk,
-        composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure),
-        calls,
-    )
+    if phrases_of(talk.system) is not ENGLISH:
+        return _make_calls(talk, "", calls)  # the line of the card or of the language is said
+    preamble = composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure)
+    return _make_calls(talk, preamble, calls)
 
 
 def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
@@ -231,7 +235,11 @@ def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     open_calls = [call for call in whole.calls if call["name"] not in talk.calls.values()]
     if open_calls:
         return Reply("" if talk.calls else whole.text, (open_calls[0],))
-    return Reply(composition.compose(talk.request, talk.all_results)) if talk.calls else whole
+    return (
+        Reply(composition.compose(talk.request, talk.all_results, phrases_of(talk.system)))
+        if talk.calls
+        else whole
+    )
 
 
 def _answer_in_swarm(
@@ -327,7 +335,11 @@ def _name_entities(talk: Conversation, last: int = 4) -> str | None:
 
 def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     if not must and (not talk.request or small_talk(talk.request, talk.last_reply)):
-        return Reply(composition.chat(talk.request) if talk.request else _puzzled(talk))
+        return Reply(
+            composition.chat(talk.request, phrases_of(talk.system))
+            if talk.request
+            else _puzzled(talk)
+        )
     general = english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
     wordless = not talk.before and english.WORDLESS.match(talk.request)
     if talk.may_pass and not must and (general or wordless or english.TASK.search(talk.request)):

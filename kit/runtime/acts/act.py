@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
+from kit.compose.locale import Sentences
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.errors import StoreError
 from kit.runtime.acts.pause import Paused
@@ -39,7 +40,9 @@ async def act(
         return _result_of(before)
     if limits.confirm:
         if key not in acts.answers:
-            question = question_of(limits, tool, {**_defaults(target), **args})
+            question = question_of(
+                limits, tool, {**_defaults(target), **args}, ctx.turn.locale.sentences
+            )
             acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
             ctx.emit(acts.questions[key])
             raise Paused
@@ -72,7 +75,9 @@ def idempotency_key(turn_id: str, call: ToolCall) -> str:
     return hashlib.sha256(f"{turn_id} {lookup_key(call)}".encode()).hexdigest()[:32]
 
 
-def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
+def question_of(
+    limits: ToolLimits, tool: str, args: Mapping[str, Any], sentences: Sentences
+) -> str:
     """Words what the user is asked: the sentence of the tool with its arguments filled in, else one that names them."""
     if isinstance(limits.confirm, str):
         try:
@@ -83,7 +88,10 @@ def question_of(limits: ToolLimits, tool: str, args: Mapping[str, Any]) -> str:
         f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
         for name, value in args.items()
     )
-    return f"May I run {tool.replace('_', ' ')}{f' with {listing}' if listing else ''}?"
+    name = tool.replace("_", " ")
+    if not listing:
+        return sentences.may_i.format(tool=name)
+    return sentences.may_i_with.format(tool=name, arguments=listing)
 
 
 def _defaults(tool: BaseTool) -> dict[str, Any]:

@@ -188,7 +188,7 @@ class LLMAgent:
 
         Not `live`, the text waits until a sub-agent is called, and a text beside which none is called is not shown.
         """
-        line = self.card.preamble or ctx.turn.locale.sentences.preamble
+        line = ctx.turn.locale.line(self.card.preamble)
         speech = Preamble(ctx, line, call.query)
         waiting: list[str] = []
 
@@ -251,7 +251,10 @@ class LLMAgent:
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
         texts = {
-            outcome.call_id: (tell(outcome, with_components=True), isinstance(outcome, Failure))
+            outcome.call_id: (
+                tell(outcome, with_components=True, reword=ctx.turn.locale.reservation),
+                isinstance(outcome, Failure),
+            )
             for outcome in fan.outcomes
         }
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}

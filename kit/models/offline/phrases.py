@@ -1,0 +1,66 @@
+"""The sentences that the stand-in words itself, in English and Spanish: a prompt names the language of its session."""
+
+import re
+from dataclasses import dataclass
+
+_LOCALE = re.compile(r"^Locale: es\b", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """What the stand-in says in one language. Braces stand for what is put in."""
+
+    no_answer: str
+    no_answer_because: str
+    """`{why}` is in English: models are told in English why there is no answer."""
+    failed: str
+    left_out: str
+    reserved: str
+    nothing: str
+    well: str
+    welcome: str
+    goodbye: str
+    hello: str
+    agreed: str
+    outside: str
+    outside_with_topics: str
+    more_topics: str
+
+
+ENGLISH = Phrases(
+    no_answer="I wasn't able to get an answer about {part} right now.",
+    no_answer_because="I wasn't able to get an answer about {part}: {why}.",
+    failed="I wasn't able to get an answer right now.",
+    left_out="I left out {part} for now; ask me again and I'll take it next.",
+    reserved="One reservation about {part}: {note}.",
+    nothing="I have nothing to report on that yet.",
+    well="I'm doing well, thank you! What can I help you with?",
+    welcome="You're welcome! Let me know if there is anything else.",
+    goodbye="Goodbye, and have a nice day!",
+    hello="Hello! What can I help you with?",
+    agreed="Glad to hear it. Let me know if there is anything else.",
+    outside="I'm sorry, that is outside what I can help with here.",
+    outside_with_topics="I'm sorry, that is outside what I can help with. You can ask about: {topics}.",
+    more_topics=" and more",
+)
+SPANISH = Phrases(
+    no_answer="Ahora mismo no he podido obtener una respuesta sobre {part}.",
+    no_answer_because="Ahora mismo no he podido obtener una respuesta sobre {part}.",
+    failed="Ahora mismo no he podido obtener una respuesta.",
+    left_out="De momento he dejado fuera {part}; vuelve a preguntármelo y lo miro enseguida.",
+    reserved="Una reserva sobre {part}: {note}.",
+    nothing="Todavía no tengo nada que decirte sobre eso.",
+    well="¡Muy bien, gracias! ¿En qué puedo ayudarte?",
+    welcome="¡De nada! Avísame si necesitas algo más.",
+    goodbye="¡Adiós, que tengas un buen día!",
+    hello="¡Hola! ¿En qué puedo ayudarte?",
+    agreed="Me alegro. Avísame si necesitas algo más.",
+    outside="Lo siento, aquí no puedo ayudarte con eso.",
+    outside_with_topics="Lo siento, no puedo ayudarte con eso. Puedes preguntar sobre: {topics}.",
+    more_topics=" y más",
+)
+
+
+def phrases_of(prompt: str) -> Phrases:
+    """Returns the sentences in the language that a prompt names; English ones where it names none or another."""
+    return SPANISH if _LOCALE.search(prompt) else ENGLISH
