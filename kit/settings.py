@@ -77,6 +77,9 @@ class Settings(Value):
     skill_service_url: Annotated[str, Field(pattern=r"^https?://")] | None = None
     """SKILL_SERVICE_URL: the skill service of plans, called with SKILL_SERVICE_KEY or the key of a
     request; unset, the deck's."""
+    langsmith: bool = False
+    """KIT_LANGSMITH: 1 lets LangSmith hear of the model calls of turns where LANGSMITH_TRACING asks for
+    that; unset, it hears of none, whatever else the environment says."""
     otlp_endpoint: str | None = None
     """OTEL_EXPORTER_OTLP_ENDPOINT: where spans go; unset, nowhere."""
     otlp_service: str = "subagent-kit"
@@ -160,6 +163,7 @@ _VARIABLES: Mapping[str, str] = {
     "opik_workspace": "OPIK_WORKSPACE",
     "opik_project": "OPIK_PROJECT_NAME",
     "skill_service_url": "SKILL_SERVICE_URL",
+    "langsmith": "KIT_LANGSMITH",
     "otlp_endpoint": "OTEL_EXPORTER_OTLP_ENDPOINT",
     "otlp_service": "OTEL_SERVICE_NAME",
     "tenant": "KIT_TENANT",

@@ -232,8 +232,14 @@ def choose_models(settings: Settings, deck: Deck) -> str | None:
 
 def access_of(settings: Settings) -> ModelAccess:
     """What of the settings building a model needs."""
-    key, home = settings.openai_api_key, settings.openai_base_url
-    return ModelAccess(key, home, settings.pace, settings.secrets, settings.variables)
+    return ModelAccess(
+        api_key=settings.openai_api_key,
+        base_url=settings.openai_base_url,
+        pace=settings.pace,
+        secrets=settings.secrets,
+        variables=settings.variables,
+        langsmith=settings.langsmith,
+    )
 
 
 def stages_of(

@@ -28,5 +28,8 @@ def _app(arguments: Namespace) -> NoReturn:
         str(HOME / "app.py"),
         "--server.port",
         str(arguments.port),
+        # Also where a folder's own .streamlit says nothing of it: Streamlit reports to its makers by default.
+        "--browser.gatherUsageStats",
+        "false",
     ]
     os.execv(sys.executable, command)

@@ -44,10 +44,11 @@ def _doctor(arguments: Namespace) -> int:
     findings = [
         finding
         for key in keys
-        for finding in asyncio.run(_examine(deck.models[key], deck, settings))
+        for finding in asyncio.run(_examine_alone(deck.models[key], deck, settings))
     ]
     if arguments.model is None:
         findings += [_store(settings), _sandbox()]
+        _print_reports(settings)
         if unused := [key for key in named if key not in keys]:
             print(
                 f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
@@ -74,6 +75,13 @@ def _named(deck: "Deck") -> Iterator[str]:
         if fallback := fallback_of(card, deck.models):
             yield fallback
     yield from filter(None, (deck.settings.helper_model, deck.settings.compose_model))
+
+
+async def _examine_alone(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "list[Finding]":
+    from kit.models.langsmith import langsmith_hears
+
+    with langsmith_hears(False):
+        return await _examine(spec, deck, settings)
 
 
 async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "list[Finding]":
@@ -138,6 +146,31 @@ def _sandbox() -> "Finding":
     except SandboxUnavailable as error:
         name, state = str(error), "skipped"
     return _print(Finding(what="scripts", state=state, words=name, needed=False))
+
+
+def _print_reports(settings: "Settings") -> None:
+    """Prints which library could report to somebody, beside what the settings name, and whether it does."""
+    from kit.models.langsmith import asks_for_langsmith
+
+    print("reports to others")
+    variable = asks_for_langsmith(settings.variables)
+    if variable and settings.langsmith:
+        langsmith = f"on: {variable} and KIT_LANGSMITH are set; it hears every model call of a turn"
+    elif variable:
+        langsmith = f"off, though {variable} is set; KIT_LANGSMITH=1 lets it hear"
+    else:
+        langsmith = "off"
+    lines = {"LangSmith": langsmith, "Streamlit": "off (usage statistics, in `kit app`)"}
+    switches = {"Opik analytics": "OPIK_ANALYTICS_ENABLE", "Opik Sentry": "OPIK_SENTRY_ENABLE"}
+    for name, switch in switches.items():
+        is_on = settings.variables.get(switch, "false").lower() not in ("false", "0", "no", "")
+        lines[name] = f"on: {switch} is set" if is_on else "off"
+    if settings.has_opik:
+        lines["Opik"] = "on: the settings name a server; it gets every turn"
+    if settings.otlp_endpoint:
+        lines["OpenTelemetry"] = f"on: spans go to {settings.otlp_endpoint}"
+    for name, words in lines.items():
+        print(f"  {name:16} {words}")
 
 
 def _print(finding: "Finding") -> "Finding":

@@ -31,6 +31,8 @@ class ModelAccess:
     """What else of the settings no event may hold."""
     variables: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
     """The environment: keys that specs name in `api_key_env`."""
+    langsmith: bool = False
+    """LangSmith may hear of model calls where the environment asks for its tracing."""
 
     def own_endpoint(self, spec: ModelSpec) -> tuple[str | None, str | None]:
         """Where requests go under the key that a spec names in `api_key_env`, and the key:

@@ -67,6 +67,8 @@ class Team:
     """What must be closed with the team: connections to agents that are elsewhere."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     """Keys of its models and of the settings: no event holds one."""
+    langsmith: bool = False
+    """LangSmith may hear of model calls where the environment asks for its tracing."""
     admission: asyncio.Semaphore | None = None
     """Lets so many turns in as the deck allows at once."""
     dangers: tuple[DangerFinder, ...] = field(default=(), repr=False)
@@ -155,6 +157,7 @@ def bind(
         deck.settings.orchestrator,
         binder.jobs(),
         secrets=binder.secrets,
+        langsmith=(access or ModelAccess()).langsmith,
         admission=admission,
         dangers=tuple(DangerFinder(deck.dangers[locale]) for locale in deck.settings.danger),
     )

@@ -18,9 +18,10 @@ from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, check_count, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
-from kit.core.secret import without_secrets
+from kit.core.secret import without_secret_words, without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
+from kit.models.langsmith import langsmith_hears
 from kit.runtime.acts.pause import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with
@@ -174,6 +175,10 @@ class _Runner:
         )
 
     async def run(self) -> None:
+        with langsmith_hears(self.kit.team.langsmith):
+            await self._run()
+
+    async def _run(self) -> None:
         self.begun = True
         status: Status
         error: str | None = None
@@ -351,11 +356,14 @@ class _Runner:
         events = [*self.log.events, last]
         row = record_of(record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
-        if secrets := self.log.secrets:
-            row, lines = (
-                without_secrets(row, secrets),
-                [without_secrets(line, secrets) for line in lines],
-            )
+        outcomes = list(self.state.outcomes)
+        secrets = self.log.secrets
+        if secrets:
+            row = without_secrets(row, secrets)
+            lines = [without_secrets(line, secrets) for line in lines]
+            outcomes = [without_secrets(outcome, secrets) for outcome in outcomes]
+            routing = without_secrets(routing, secrets)
+            preamble = without_secret_words(preamble, secrets)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         new = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(
@@ -373,7 +381,7 @@ class _Runner:
             status=status,
             text=row.text,
             preamble=preamble,
-            outcomes=tuple(self.state.outcomes),
+            outcomes=tuple(outcomes),
             routing=routing,
             usage=usage,
             events=tuple(self.log.events),

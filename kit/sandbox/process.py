@@ -7,9 +7,11 @@ import selectors
 import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from math import ceil
 from pathlib import Path
+from threading import Lock
 from typing import Literal
 
 from pydantic import Field
@@ -18,6 +20,10 @@ from kit.core.value import Value
 from kit.sandbox.boundary import PYTHON, Boundary
 from kit.sandbox.seccomp import filter_program
 
+AT_ONCE = min(16, 2 * (os.cpu_count() or 1) + 2)
+"""Scripts that run at the same time in a process, whatever number of kits asks for them; the others wait their turn."""
+_READERS = ThreadPoolExecutor(AT_ONCE, thread_name_prefix="script")
+"""Waits for scripts on threads of its own: asyncio's default ones are few, and others need them."""
 CHILD = Path(__file__).with_name("child.py")
 ERROR_SIZE = 4_000
 """Characters that are kept of what a script said of its failure."""
@@ -55,17 +61,48 @@ class ScriptResult(Value):
 async def run_script(
     script: str, data: bytes, boundary: Boundary, limits: ScriptLimits
 ) -> ScriptResult:
-    """Runs a script, whose `input_file` holds the data. When this is cancelled the script is killed."""
-    process = _start(script, data, boundary, limits)
+    """Runs a script, whose `input_file` holds the data. When this is cancelled the script is killed.
+
+    Where as many scripts run as a process may run at once, this one begins, and its time too, when one of them ends.
+    """
+    run = _Run(script, data, boundary, limits)
     try:
-        return await asyncio.to_thread(_collect, process, limits)
+        return await asyncio.get_running_loop().run_in_executor(_READERS, run.to_end)
     finally:
-        _kill(process)
+        run.stop()
 
 
 def run_to_end(script: str, data: bytes, boundary: Boundary, limits: ScriptLimits) -> ScriptResult:
     """The same, for callers without an event loop."""
-    return _collect(_start(script, data, boundary, limits), limits)
+    return _Run(script, data, boundary, limits).to_end()
+
+
+class _Run:
+    """One script, from its start on a thread to its end; `stop` may be called from another thread at any time."""
+
+    def __init__(self, script: str, data: bytes, boundary: Boundary, limits: ScriptLimits):
+        self._script = script
+        self._data = data
+        self._boundary = boundary
+        self._limits = limits
+        self._process: subprocess.Popen[bytes] | None = None
+        self._stopped = False
+        self._lock = Lock()
+
+    def to_end(self) -> ScriptResult:
+        with self._lock:  # a script that is stopped before it was begun is not begun
+            if self._stopped:
+                return ScriptResult(stdout="", exit=None, truncated=True, reason="timeout")
+            process = _start(self._script, self._data, self._boundary, self._limits)
+            self._process = process
+        return _collect(process, self._limits)
+
+    def stop(self) -> None:
+        """Kills the script if it runs, and keeps it from being begun if it does not yet."""
+        with self._lock:
+            self._stopped = True
+            if self._process is not None:
+                _kill(self._process)
 
 
 def _start(

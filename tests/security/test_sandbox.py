@@ -17,7 +17,7 @@ import pytest
 from kit.core.errors import KitError
 from kit.sandbox.boundary import PYTHON, Boundary, SandboxUnavailable, bubblewrap, landlock
 from kit.sandbox.probe import check_boundary, find_boundary
-from kit.sandbox.process import CHILD, ScriptLimits, ScriptResult, run_script, run_to_end
+from kit.sandbox.process import AT_ONCE, CHILD, ScriptLimits, ScriptResult, run_script, run_to_end
 from kit.sandbox.seccomp import ALLOW, ARCHITECTURES, CALLS, KILL, REFUSE, filter_program
 from tests.security.escapes import ESCAPES, FILES, OF_SOME_HOSTS, script
 
@@ -260,8 +260,9 @@ def test_a_bomb_of_processes_makes_none(boundary: Boundary) -> None:
 async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> None:
     others = children()
     task = asyncio.create_task(run_script("while True: pass", b"", boundary, ScriptLimits()))
-    await asyncio.sleep(0.3)
-    assert children() - others
+    async with asyncio.timeout(20):
+        while not children() - others:
+            await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -269,6 +270,33 @@ async def test_a_cancelled_script_is_ended(boundary: Boundary, victim: int) -> N
         while children() - others:
             await asyncio.sleep(0.01)
     assert victim in children()
+
+
+@pytest.mark.realtime
+async def test_scripts_take_no_thread_of_others_and_no_more_places_than_a_process_has(
+    boundary: Boundary,
+) -> None:
+    others = children()
+    limits = ScriptLimits(seconds=600)
+    forever = "import time\ntime.sleep(600)"
+    tasks = [
+        asyncio.create_task(run_script(forever, b"", boundary, limits)) for _ in range(AT_ONCE + 40)
+    ]
+    async with asyncio.timeout(60):
+        while len(children() - others) < AT_ONCE:
+            await asyncio.sleep(0.01)
+        assert await asyncio.to_thread(sum, (1, 2)) == 3
+    await asyncio.sleep(0.3)
+    assert len(children() - others) == AT_ONCE, "the others wait, each without a process"
+    for task in tasks:
+        task.cancel()
+    ends = await asyncio.gather(*tasks, return_exceptions=True)
+    assert all(isinstance(end, asyncio.CancelledError) for end in ends)
+    async with asyncio.timeout(20):
+        while children() - others:
+            await asyncio.sleep(0.01)
+    result = await run_script("print(6 * 7)", b"", boundary, ScriptLimits(seconds=60))
+    assert result.stdout == "42\n", "the places are free again"
 
 
 HOST = """

@@ -86,6 +86,30 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
 
 
 @pytest.mark.req("S-3")
+@pytest.mark.parametrize("by", ["text", "failure"])
+async def test_a_reply_holds_no_key_that_an_agent_said_in_pieces(tmp_path: Path, by: str) -> None:
+    words = f"The key {KEY} works."
+    pieces = tuple(words[at : at + 3] for at in range(0, len(words), 3))
+
+    def shop(_: list[BaseMessage]) -> Line:
+        if by == "failure":
+            raise RuntimeError(f"no such key: {KEY}")
+        return Line(words, pieces=pieces)
+
+    models = {
+        "*": ScriptedModel(shop),
+        "orchestrator": ScriptedModel(lambda _: asks("shop", query="beans"), stitched),
+    }
+    async with open_kit(settings(tmp_path), models=models) as kit:
+        reply = await kit.ask("find beans", Session(id="s", principal=WHO))
+    [outcome] = reply.outcomes
+    told = outcome.text if outcome.kind == "answer" else outcome.detail
+    assert "[secret]" in told
+    assert KEY not in repr(reply) and KEY not in outcome.model_dump_json()
+    assert KEY not in reply._repr_html_()
+
+
+@pytest.mark.req("S-3")
 def test_no_repr_shows_a_key(tmp_path: Path) -> None:
     assert KEY not in repr(settings(tmp_path)) and KEY not in str(
         settings(tmp_path, opik_api_key=KEY)

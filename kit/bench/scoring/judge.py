@@ -17,6 +17,7 @@ from kit.core.errors import DataError
 from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.home import HOME
+from kit.models.langsmith import langsmith_hears
 
 RUBRICS = HOME / "cards" / "rubrics"
 _FORM = 'Answer with one line of JSON and nothing else: {"score": <number from 0 to 1>, "why": "<one short sentence>"}'
@@ -90,9 +91,9 @@ class LLMJudge:
     model: Runnable[Any, BaseMessage]
 
     async def judge(self, case: Case, observation: Observation) -> Verdict | None:
-        return verdict_in(
-            str((await self.model.ainvoke(question(self.rubric, case, observation))).text)
-        )
+        with langsmith_hears(False):
+            reply = await self.model.ainvoke(question(self.rubric, case, observation))
+        return verdict_in(str(reply.text))
 
 
 def question(rubric: Rubric, case: Case, observation: Observation) -> list[BaseMessage]:
