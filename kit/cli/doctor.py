@@ -78,7 +78,7 @@ def _named(deck: "Deck") -> Iterator[str]:
 
 
 async def _examine_alone(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "list[Finding]":
-    from kit.models.langsmith import langsmith_hears
+    from kit.models.direct_call import langsmith_hears
 
     with langsmith_hears(False):
         return await _examine(spec, deck, settings)
@@ -150,7 +150,7 @@ def _sandbox() -> "Finding":
 
 def _print_reports(settings: "Settings") -> None:
     """Prints which library could report to somebody, beside what the settings name, and whether it does."""
-    from kit.models.langsmith import asks_for_langsmith
+    from kit.models.direct_call import asks_for_langsmith
 
     print("reports to others")
     variable = asks_for_langsmith(settings.variables)

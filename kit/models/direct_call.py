@@ -15,7 +15,8 @@ runs its calls another way, a binding with a config, and any Runnable that is no
 """
 
 import os
-from collections.abc import AsyncGenerator, Awaitable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from operator import attrgetter
 from typing import Any, cast
@@ -29,6 +30,7 @@ from langchain_core.outputs import ChatGeneration
 from langchain_core.runnables import Runnable, RunnableBinding, RunnableConfig
 from langchain_core.runnables.config import var_child_runnable_config
 from langchain_core.tracers.context import _configure_hooks, tracing_v2_callback_var  # type: ignore[reportPrivateUsage]
+from langsmith.run_helpers import tracing_context  # type: ignore[reportUnknownVariableType]
 from langsmith.utils import tracing_is_enabled  # type: ignore[reportUnknownVariableType]
 
 _RUNNERS = (
@@ -65,6 +67,35 @@ _OPTIONS_OF_WRAPPER = frozenset(
 )
 """Options that the wrapper reads, or refuses, and never hands to the model."""
 _GATEWAY = "lc_gateway_metadata"
+LANGSMITH_VARIABLES = (
+    "LANGSMITH_TRACING",
+    "LANGSMITH_TRACING_V2",
+    "LANGCHAIN_TRACING",
+    "LANGCHAIN_TRACING_V2",
+)
+"""The environment variables that ask LangChain to send its runs to LangSmith."""
+
+
+def asks_for_langsmith(environment: Mapping[str, str]) -> str | None:
+    """The variable of an environment that asks for tracing; None where none does."""
+    for name in LANGSMITH_VARIABLES:
+        if environment.get(name) == "true":
+            return name
+    return None
+
+
+@contextmanager
+def langsmith_hears(allowed: bool) -> Generator[None]:
+    """Inside, LangSmith hears of no model and no tool call, whatever the environment asks for, unless it is allowed.
+
+    A context variable of LangSmith's own holds this, so other code of the process keeps its tracing. So does
+    whoever asks in code, with LangChain's `tracing_v2_enabled()`.
+    """
+    if allowed:
+        yield
+        return
+    with tracing_context(enabled=False):
+        yield
 
 
 def stream_reply(

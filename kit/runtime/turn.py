@@ -21,7 +21,7 @@ from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secret_words, without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
-from kit.models.langsmith import langsmith_hears
+from kit.models.direct_call import langsmith_hears
 from kit.runtime.acts.pause import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.help import help_with

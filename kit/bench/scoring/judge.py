@@ -17,7 +17,7 @@ from kit.core.errors import DataError
 from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.home import HOME
-from kit.models.langsmith import langsmith_hears
+from kit.models.direct_call import langsmith_hears
 
 RUBRICS = HOME / "cards" / "rubrics"
 _FORM = 'Answer with one line of JSON and nothing else: {"score": <number from 0 to 1>, "why": "<one short sentence>"}'
