@@ -38,9 +38,9 @@ def _doctor(arguments: Namespace) -> int:
 
     settings = Settings.read()
     deck = load_deck(settings.deck, (), environment=settings.environment)
-    chosen = arguments.model or choose_models(settings, deck)
-    named = sorted(set(_named(deck)))
-    keys = named if chosen is None else [chosen]
+    choice = arguments.model or choose_models(settings, deck)
+    deck_keys = sorted(set(_model_keys(deck)))
+    keys = deck_keys if choice is None else [choice]
     findings = [
         finding
         for key in keys
@@ -49,14 +49,14 @@ def _doctor(arguments: Namespace) -> int:
     if arguments.model is None:
         findings += [_store(settings), _sandbox()]
         _print_reports(settings)
-        if unused := [key for key in named if key not in keys]:
+        if unused := [key for key in deck_keys if key not in keys]:
             print(
                 f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
             )
         others = [
             spec
             for key, spec in deck.models.items()
-            if key not in (*named, *keys) and spec.provider not in NO_LLM
+            if key not in (*deck_keys, *keys) and spec.provider not in NO_LLM
         ]
         if others:
             print(
@@ -66,7 +66,7 @@ def _doctor(arguments: Namespace) -> int:
     return int(any(finding.state == "failed" and finding.needed for finding in findings))
 
 
-def _named(deck: "Deck") -> Iterator[str]:
+def _model_keys(deck: "Deck") -> Iterator[str]:
     """The models that a deck names for its agents and their second models."""
     from kit.core.model import fallback_of
 

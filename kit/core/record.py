@@ -1,6 +1,7 @@
 """What the store keeps of a turn beside its events: the conversation as text, the rollup row, feedback."""
 
-from typing import Any, Literal
+import json
+from typing import Any, Literal, cast
 
 from pydantic import Field
 
@@ -136,6 +137,20 @@ class Note(Value):
     value: str
     at: float
     """Wall clock of its writing, seconds since the epoch."""
+
+    def fields(self, *names: str) -> dict[str, Any] | None:
+        """The JSON object that a note of the kit's own holds; None where it is none, or lacks one of these names.
+
+        Whoever can write to the store's file can put anything into it.
+        """
+        try:
+            value: Any = json.loads(self.value)
+        except (ValueError, RecursionError):
+            return None
+        if not isinstance(value, dict):
+            return None
+        fields = cast("dict[str, Any]", value)
+        return fields if all(name in fields for name in names) else None
 
 
 class ShownComponent(Value):

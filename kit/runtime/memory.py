@@ -107,7 +107,9 @@ class Memory(SessionMemory):
         self._tidying: asyncio.Task[None] | None = None
         self._new: dict[str, Note] = {}
         note = self._notes.get("summary")
-        self._summary: dict[str, Any] = json.loads(note.value) if note is not None else {}
+        self._summary: dict[str, Any] = {}
+        if note is not None:
+            self._summary = note.fields("text", "through") or {}
 
     def history(self, reader: str) -> Sequence[Message]:
         """Narration as one reader may see it, oldest first: what the user saw, or an agent's own turns."""
@@ -377,7 +379,9 @@ class Memory(SessionMemory):
         """Names the provider's response on the newest line, where its chain holds exactly the turns
         told here (decisions 13)."""
         note = self._notes[f"chain:{reader}"]
-        end = json.loads(note.value)
+        end = note.fields("turn", "after", "id")
+        if end is None:
+            return lines
         order = list(dict.fromkeys(line.turn_id for line in lines))
         continues = order[-1:] == [end["turn"]] and ["", *order][-2] == end["after"]
         if not continues or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:

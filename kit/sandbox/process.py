@@ -86,12 +86,12 @@ class _Run:
         self._boundary = boundary
         self._limits = limits
         self._process: subprocess.Popen[bytes] | None = None
-        self._stopped = False
+        self._is_stopped = False
         self._lock = Lock()
 
     def to_end(self) -> ScriptResult:
         with self._lock:  # a script that is stopped before it was begun is not begun
-            if self._stopped:
+            if self._is_stopped:
                 return ScriptResult(stdout="", exit=None, truncated=True, reason="timeout")
             process = _start(self._script, self._data, self._boundary, self._limits)
             self._process = process
@@ -100,7 +100,7 @@ class _Run:
     def stop(self) -> None:
         """Kills the script if it runs, and keeps it from being begun if it does not yet."""
         with self._lock:
-            self._stopped = True
+            self._is_stopped = True
             if self._process is not None:
                 _kill(self._process)
 

@@ -117,6 +117,10 @@ class Store(Protocol):
         """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
         ...
 
+    def mark_interrupted(self) -> int:
+        """Gives turns whose process died the status `interrupted`; returns how many."""
+        ...
+
     def turn(self, turn_id: str) -> TurnRecord | None: ...
 
     def turns(

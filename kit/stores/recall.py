@@ -1,6 +1,5 @@
 """What a session held before one of its turns, for whoever asks that turn again."""
 
-import json
 import uuid
 from collections.abc import Iterable
 
@@ -47,9 +46,12 @@ def recall_before(
     order = list(dict.fromkeys(line.turn_id for line in told[""]))
     summary = store.note(own, "summary")
     notes = {"summary": summary} if summary is not None and summary.at < turn.started_at else {}
-    for note in notes.values():
-        through = order.index(json.loads(note.value)["through"])
+    last = summary.fields("through") if summary is not None and notes else None
+    if last is not None and last["through"] in order:
+        through = order.index(last["through"])
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
+    else:
+        notes = {}  # there is no summary of then, or nobody can read it
     ends = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
     routed = next(
         (one for one in ends if one.invoked or one.status in ("failed", "deadline", "cancelled")),

@@ -16,7 +16,7 @@ from pydantic_core import PydanticSerializationError
 
 from kit.core.errors import describe_error
 from kit.core.event import Event
-from kit.core.record import UNANSWERED, Measures, ShownComponent, TurnRecord
+from kit.core.record import UNANSWERED, Measures, Note, ShownComponent, TurnRecord
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
@@ -27,6 +27,7 @@ _plain_values = cast("Callable[[Any], tuple[Any, ...]]", itemgetter(*_PLAIN))
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _BARE = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
+_names = TypeAdapter(tuple[str, ...])
 _fields = attrgetter("values_by_field")
 _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 """Leaves to pydantic what orjson would spell differently."""
@@ -198,10 +199,26 @@ def _dump_leniently(value: Any) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-def readable(read: Callable[[Any], T], row: Any, turn_id: str) -> T | None:
+def names_in(text: str) -> tuple[str, ...]:
+    """The names of a JSON list. Raises ValueError for what is none."""
+    return _names.validate_json(text)
+
+
+def notes_in(text: str) -> dict[str, Note]:
+    """The notes of a session by their names. Raises ValueError or TypeError for what is none."""
+    return {name: note_of(row) for name, row in json.loads(text).items()}
+
+
+def note_of(row: Sequence[Any]) -> Note:
+    """A note's value and time. Raises ValueError or TypeError for what is none."""
+    value, at = row
+    return Note(value=value, at=at)
+
+
+def readable(read: Callable[[Any], T], row: Any, row_id: str, kind: str = "turn") -> T | None:
     """What a row holds; None, and a line in the log, for one that somebody else wrote: no list breaks of it."""
     try:
         return read(row)
     except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
-        log.error("turn %s in the store cannot be read: %s", turn_id, describe_error(error))
+        log.error("%s %s in the store cannot be read: %s", kind, row_id, describe_error(error))
         return None

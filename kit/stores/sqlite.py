@@ -36,6 +36,9 @@ from kit.stores.rows import (
     SHOWN,
     events_of,
     log_of,
+    names_in,
+    note_of,
+    notes_in,
     plain,
     readable,
     record_of,
@@ -111,15 +114,13 @@ class SqliteStore(Database):
                 locale=locale,
                 location=location,
             )
-            notes_by_name = {
-                name: Note(value=value, at=at) for name, (value, at) in json.loads(notes).items()
-            }
+            # What cannot be read is left out: the session goes on without it.
             return SessionRecall(
                 session=session,
-                in_play=tuple(json.loads(last or "[]")),
-                routed=tuple(json.loads(routed)) if routed else None,
-                unanswered=tuple(json.loads(unanswered)),
-                notes=notes_by_name,
+                in_play=readable(names_in, last or "[]", key, "session") or (),
+                routed=readable(names_in, routed, key, "session") if routed else None,
+                unanswered=readable(names_in, unanswered, key, "session") or (),
+                notes=readable(notes_in, notes, key, "session") or {},
             )
         return None
 
@@ -235,11 +236,10 @@ class SqliteStore(Database):
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
-        for value, at in self.read(
+        rows = self.read(
             "SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name
-        ):
-            return Note(value=value, at=at)
-        return None
+        )
+        return readable(note_of, rows[0], session_id, "session") if rows else None
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""

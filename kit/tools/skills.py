@@ -287,8 +287,8 @@ def _secrets(
     service: McpServer, environment: Mapping[str, str], headers: Mapping[str, str]
 ) -> Sequence[str]:
     """What no result and no fault has: the longest first, as one may be a part of another."""
-    told = {name: environment[name] for name in service.variables if name in environment}
-    return sorted(secret_values(told, headers), key=len, reverse=True)
+    values = {name: environment[name] for name in service.variables if name in environment}
+    return sorted(secret_values(values, headers), key=len, reverse=True)
 
 
 def _with_key(headers: Mapping[str, str], key: str) -> Mapping[str, str]:

@@ -1,5 +1,7 @@
 """The host: one loop in a thread, turns that outlive whoever asked."""
 
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -104,14 +106,34 @@ def test_closing_stops_running_turns_and_stores_them(tmp_path: Path) -> None:
     second.close()
 
 
-def test_a_turn_that_runs_elsewhere_is_interrupted_here(host: Host, tmp_path: Path) -> None:
+def test_a_turn_that_runs_elsewhere_is_shown_as_that(host: Host, tmp_path: Path) -> None:
     elsewhere = SqliteStore(tmp_path / "kit.db")  # alive, so the store leaves its turn alone
     turn = accepted("t1")
     elsewhere.begin_turn(turn)
-    assert [view.status for view in host.views(own(host))] == ["interrupted"]
+    (view,) = host.views(own(host))
+    assert (view.headline, view.status, view.running) == ("Runs elsewhere", "running", False)
+    assert "Another server is working on this" in view.regret
     elsewhere.end_turn(turn.model_copy(update={"status": "ok", "text": "Hello."}), [], [])
     assert [(view.status, view.answer) for view in host.views(own(host))] == [("ok", "Hello.")]
     elsewhere.close()
+
+
+def test_a_turn_whose_process_dies_meanwhile_is_interrupted(host: Host, tmp_path: Path) -> None:
+    begin = f"""
+import sys
+from kit.core.record import TurnRecord
+from kit.stores.sqlite import SqliteStore
+turn = TurnRecord.model_validate_json({accepted("t1").model_dump_json()!r})
+SqliteStore({str(tmp_path / "kit.db")!r}).begin_turn(turn)
+print("begun", flush=True)
+sys.stdin.read()
+"""
+    command = [sys.executable, "-c", begin]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None and process.stdout.readline() == b"begun\n"
+        assert [view.headline for view in host.views(own(host))] == ["Runs elsewhere"]
+        process.kill()
+    assert [view.status for view in host.views(own(host))] == ["interrupted"]
 
 
 @pytest.mark.req("K-21")
@@ -125,11 +147,12 @@ def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: 
     while not elsewhere.events("t1") and time.monotonic() < until:
         time.sleep(0.05)
     (view,) = host.views(own(host))
-    assert (view.status, view.answer) == ("interrupted", "Three beans and")
-    assert [(step.agent, step.state) for step in view.steps] == [("shop", "stopped")]
+    assert (view.headline, view.answer) == ("Runs elsewhere", "Three beans and")
+    assert [(step.agent, step.state) for step in view.steps] == [("shop", "running")]
     elsewhere.close()
     dead = stored_view(accepted("t1").model_copy(update={"status": "interrupted"}), log)
-    assert (dead.steps, dead.answer) == (view.steps, view.answer)
+    assert (dead.status, dead.answer) == ("interrupted", "Three beans and")
+    assert [(step.agent, step.state) for step in dead.steps] == [("shop", "stopped")]
 
 
 @pytest.mark.req("K-24")

@@ -19,6 +19,7 @@ from kit.core.record import Message
 from kit.runtime import turn as turn_module
 from kit.runtime.turn import run_turn
 from kit.stores.database import PATIENCE
+from kit.stores.recall import recall_before
 from kit.stores.sqlite import SqliteStore
 from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.sample_turn import a_turn, finish
@@ -245,6 +246,35 @@ def test_junk_in_one_row_breaks_no_list(
         column != "log"
     )
     assert "t1 in the store cannot be read" in caplog.text
+
+
+@pytest.mark.req("S-4")
+@pytest.mark.parametrize(
+    ("change", "junk"),
+    [
+        ("UPDATE turns SET invoked = ?", "[[["),
+        ("UPDATE turns SET invoked = ?", "7"),
+        ("UPDATE turns SET invoked = ?", '[{"a": 1}]'),
+        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "[[["),
+        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "[]"),
+        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "{}"),
+        ("INSERT INTO notes VALUES ('s1', 'summary', 'x', ?)", "no time"),
+        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", 7),
+    ],
+)
+async def test_junk_in_one_row_breaks_no_later_turn_of_its_session(
+    store: SqliteStore, change: str, junk: str | int
+) -> None:
+    session = ALICE.model_copy(update={"id": "s1"})
+    await run_turn("hello there", session, kit_over(store))
+    with sqlite3.connect(store.path) as db:
+        db.execute(change, (junk,))
+    db.close()
+    reply = await run_turn("and now", session, kit_over(store))
+    assert (reply.status, reply.text) == ("ok", "Hello.")
+    second = store.turn(reply.turn_id)
+    assert second is not None
+    recall_before(store, second, (), 10)
 
 
 def shown_turn(name: str, at: float, payloads: list[dict[str, Any]]) -> list[Event]:

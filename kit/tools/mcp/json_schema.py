@@ -179,9 +179,9 @@ def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             for subschema in cast("list[Any]", schemas):
                 yield keyword, subschema
     for keyword in _SUBSCHEMA_MAPS:
-        named = schema.get(keyword)
-        if isinstance(named, Mapping):
-            for subschema in cast("Mapping[str, Any]", named).values():
+        by_name = schema.get(keyword)
+        if isinstance(by_name, Mapping):
+            for subschema in cast("Mapping[str, Any]", by_name).values():
                 yield keyword, subschema
 
 
@@ -215,7 +215,7 @@ def first_misfit(
     from referencing.exceptions import Unresolvable
 
     kind = _counting_kind(validator_for(schema))
-    spent = _spent.set(_Steps(most_steps))
+    token = _current_steps.set(_Steps(most_steps))
     try:
         fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
     except RecursionError as error:
@@ -223,7 +223,7 @@ def first_misfit(
     except (Unresolvable, UnknownType) as error:
         raise SchemaTooCostly(f"it cannot be read: {describe_error(error)[:200]}") from error
     finally:
-        _spent.reset(spent)
+        _current_steps.reset(token)
     return f"{fault.json_path}: {fault.message}"[:500] if fault else None
 
 
@@ -232,15 +232,15 @@ class _Steps:
     """What one validation may still cost."""
 
     most: int
-    taken: int = 0
+    count: int = 0
 
     def take(self, steps: int) -> None:
-        self.taken += steps
-        if self.taken > self.most:
+        self.count += steps
+        if self.count > self.most:
             raise SchemaTooCostly(f"to hold a value against it takes more than {self.most:,} steps")
 
 
-_spent: ContextVar[_Steps] = ContextVar("steps of this validation")
+_current_steps: ContextVar[_Steps] = ContextVar("steps of this validation")
 Check = Callable[[Any, Any, Any, Mapping[str, Any]], Any]
 """How jsonschema checks one keyword: validator, the keyword's value, the instance, the schema around it."""
 
@@ -251,13 +251,13 @@ def _counting_kind(kind: Any) -> Any:
     import jsonschema.validators
 
     checks: dict[str, Check] = {**kind.VALIDATORS, "uniqueItems": _unique_items}
-    counted = {keyword: _counted(keyword, check) for keyword, check in checks.items()}
+    checks_in_steps = {keyword: _in_steps(keyword, check) for keyword, check in checks.items()}
     library: Any = jsonschema.validators
-    return library.extend(kind, counted)
+    return library.extend(kind, checks_in_steps)
 
 
-def _counted(keyword: str, check: Check) -> Check:
-    def counted(validator: Any, words: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
+def _in_steps(keyword: str, check: Check) -> Check:
+    def check_in_steps(validator: Any, words: Any, instance: Any, schema: Mapping[str, Any]) -> Any:
         steps = 1 + _length(words)
         if keyword in _REFERENCES:
             steps += REFERENCE_STEPS
@@ -265,10 +265,10 @@ def _counted(keyword: str, check: Check) -> Check:
             steps += _length(instance)
         if keyword in ("const", "enum", "uniqueItems"):
             steps *= _places_within(instance)
-        _spent.get().take(steps)
+        _current_steps.get().take(steps)
         return check(validator, words, instance, schema)
 
-    return counted
+    return check_in_steps
 
 
 def _length(value: Any) -> int:
@@ -290,12 +290,12 @@ def _places_within(value: Any) -> int:
 
 
 def _unique_items(
-    validator: Any, asked: Any, instance: Any, schema: Mapping[str, Any]
+    validator: Any, wish: Any, instance: Any, schema: Mapping[str, Any]
 ) -> Iterator[Exception]:
     """Finds equal items in one pass; jsonschema's own check compares each object with each other one."""
     from jsonschema.exceptions import ValidationError
 
-    if not asked or not isinstance(instance, list):
+    if not wish or not isinstance(instance, list):
         return
     items = cast("list[Any]", instance)
     texts = {json.dumps(item, sort_keys=True) for item in items}

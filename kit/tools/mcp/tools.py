@@ -80,9 +80,9 @@ def _factory(
         async with AsyncExitStack() as stack:
             calls: Mapping[str, Call] = dict.fromkeys(servers, _call_nobody)
             if setup.live:
-                told = setup.server_environment
+                variables = setup.server_environment
                 sessions = {
-                    name: session_with(name, server, folder, told, lock[name])
+                    name: session_with(name, server, folder, variables, lock[name])
                     for name, server in servers.items()
                 }
                 for session in sessions.values():
@@ -155,7 +155,7 @@ def session_with(
     if url:
         connect = partial(http_transport, url, headers)
     else:
-        told = {
+        variables = {
             key: value
             for key, value in environment.items()
             if key in (*ALWAYS, *server.environment)
@@ -165,7 +165,7 @@ def session_with(
             if server.command[0] == "python"
             else server.command
         )
-        connect = partial(stdio_transport, command, folder, told)
+        connect = partial(stdio_transport, command, folder, variables)
     tools, fix = (
         acceptance.tools if acceptance else None,
         f"; if you trust them: {accepting(folder)}",

@@ -114,7 +114,7 @@ class Canvas:
             open_plan(st.empty(), view)
             if not again:  # the newest turn's is in the panel
                 open_trace(st.empty(), view.turn_id)
-            if again and view.status not in ("ok", "paused"):
+            if again and view.status not in ("ok", "paused", "running"):
                 question = Question(
                     text=strip_marks(view.question) if self._pictures else view.question,
                     pictures=self._pictures,

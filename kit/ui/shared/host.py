@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import Principal, Session
-from kit.core.errors import ResumeError, StoreError
+from kit.core.errors import ResumeError, StoreBusy, StoreError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
@@ -194,7 +194,7 @@ class Host:
     def views(self, session: Session, limit: int = 10) -> list[TurnView]:
         """Returns the newest turns of a session, oldest first: stored ones, and this process' own as they stand now.
 
-        A turn that nobody finished and this process does not run is `interrupted`.
+        A turn that another living process runs is shown as that: nobody here can stop it, or go on with it.
         """
         own, turns = self._turns(session, limit)
         views = [live.view() for live in own.values()] + [
@@ -250,12 +250,23 @@ class Host:
         ):  # it may have gone on since
             view = stored_view(turn, self.kit.store.events(turn.id))
         if view.running:
-            return interrupt(view)
+            if self._died(turn):
+                return interrupt(view)
+            return view.model_copy(update={"elsewhere": True})
         with self._lock:
             self._restored_views[turn.id] = view
             for oldest in list(self._restored_views)[: -max(MOST_FINISHED, most)]:
                 del self._restored_views[oldest]
         return view
+
+    def _died(self, turn: TurnRecord) -> bool:
+        """Whether the process that ran a turn is gone; the store then calls the turn interrupted."""
+        try:
+            self.kit.store.mark_interrupted()
+        except StoreBusy:
+            return False  # the next look will tell
+        now = self.kit.store.turn(turn.id)
+        return now is not None and now.status == "interrupted"
 
     def _run(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         asyncio.set_event_loop(self._loop)

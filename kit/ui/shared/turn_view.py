@@ -171,6 +171,8 @@ class TurnView(Value):
     session_id: str = ""
     question: str = ""
     status: TurnStatus = "running"
+    elsewhere: bool = False
+    """Another process runs it, and will store its end."""
     started_at: float = 0.0
     """Wall clock, seconds since the epoch."""
     seconds: float | None = None
@@ -219,7 +221,8 @@ class TurnView(Value):
 
     @property
     def running(self) -> bool:
-        return self.status == "running"
+        """Whether this process runs it."""
+        return self.status == "running" and not self.elsewhere
 
     @property
     def parts(self) -> tuple[Step, ...]:
@@ -280,6 +283,8 @@ class TurnView(Value):
 
     @property
     def headline(self) -> str:
+        if self.elsewhere:
+            return "Runs elsewhere"
         parts = len(self.parts) + self.left_out_count + self.lost.count
         if self.lost.count and self.answered + self.lost.count == parts:
             return f"{self.answered} of {parts} asked for"  # what came of the others nobody counted
@@ -288,6 +293,8 @@ class TurnView(Value):
     @property
     def regret(self) -> str:
         """The sentence in place of an answer, when a turn ended without one."""
+        if self.elsewhere and not self.answer:
+            return "Another server is working on this. Its answer will stand here once the page is loaded again."
         return "" if self.answer or self.lead else _REGRET.get(self.status, "")
 
     @property

@@ -121,7 +121,7 @@ def _reply(reply: Envelope) -> str:
 def _acknowledgement(view: TurnView) -> str:
     acknowledgements = view.bodies(Acknowledged)
     if not acknowledgements:
-        if view.running:
+        if view.status == "running":
             return "<p>Not known yet.</p>"
         if view.status == "ok":
             return "<p>Nothing was owed: every part was answered.</p>"
