@@ -3,11 +3,18 @@
 import asyncio
 import gc
 import inspect
+import sys
 import tracemalloc
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kit.runtime.clock import run_virtual
+from kit.stores.database import Database
+
+TESTS = str(Path(__file__).parent)
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 
@@ -37,3 +44,24 @@ def pytest_runtest_teardown() -> None:
         pytest.fail(
             "the test left tracemalloc on: every later test of this process would take six times as long"
         )
+
+
+@pytest.fixture(autouse=True)
+def stores_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Closes every store that the code of a test opened: from Python 3.13 on, a connection that is
+    left to the garbage collector is a warning.
+
+    A store that the kit opened is the kit's to close, and stays a warning.
+    """
+    opened: list[Database] = []
+    open_database = Database.__init__
+
+    def open_and_note(store: Database, *args: Any, **options: Any) -> None:
+        open_database(store, *args, **options)
+        if sys._getframe(1).f_code.co_filename.startswith(TESTS):
+            opened.append(store)
+
+    monkeypatch.setattr(Database, "__init__", open_and_note)
+    yield
+    for store in opened:
+        store.close()

