@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed matrix bench bench-peers sweeps small-model all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed pythons matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,7 +49,7 @@ report: setup ## run every notebook and write it as a page, with an index, into 
 	@$(py) notebooks/make_report.py $(ARGS)
 
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
-	@$(MAKE) lint type unit run-notebooks browser installed
+	@.ci/stages lint type unit run-notebooks browser installed
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
@@ -71,6 +71,9 @@ browser: setup
 installed: setup ## the wheel in an environment of its own, from `subagent-kit new` to a verdict
 	@$(stage) installed 180 $(py) -m pytest -q tests/installed
 
+pythons: setup ## the unit tests under every other Python that the package names and this machine has
+	@.ci/pythons "$(py)" 3.12 3.13
+
 matrix: setup ## which requirement is proven by which test
 	@$(stage) matrix 30 $(py) -m tests.matrix
 
@@ -85,8 +88,10 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@$(py) -m uv pip install --quiet --python .kit/peers/bin/python -r $<
 	@touch $@
 
-sweeps: setup ## the long sweeps of which the tests take a sample: chaos, intervals, a store of 100,000 turns, a report of as many cells
-	@$(py) -m tests.chaos && $(py) -m tests.bootstrap_coverage && $(py) -m tests.growth && $(py) -m tests.grid_growth
+sweeps: setup ## the long sweeps of which the tests take a sample: chaos, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
+	@code=0; for sweep in chaos plan_kills bootstrap_coverage growth grid_growth; do \
+		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
+	done; exit $$code
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve
@@ -94,7 +99,7 @@ small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environm
 	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
-	@$(MAKE) test matrix bench
+	@.ci/stages lint type unit run-notebooks browser installed matrix bench
 
 format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb

@@ -12,9 +12,12 @@ from typing import Any
 import pytest
 
 from kit.runtime.clock import run_virtual
+from kit.settings import HOME
 from kit.stores.database import Database
 
-TESTS = str(Path(__file__).parent)
+OPENERS = (str(Path(__file__).parent), str(HOME / "kit/bench/workload.py"))
+"""Code whose stores end with a test: that of the tests, and the benchmark's loop, whose store lasts as
+long as its process."""
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 
@@ -48,7 +51,7 @@ def pytest_runtest_teardown() -> None:
 
 @pytest.fixture(autouse=True)
 def stores_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Closes every store that the code of a test opened: from Python 3.13 on, a connection that is
+    """Closes every store that code of the OPENERS opened: from Python 3.13 on, a connection that is
     left to the garbage collector is a warning.
 
     A store that the kit opened is the kit's to close, and stays a warning.
@@ -58,7 +61,7 @@ def stores_of_a_test_end_with_it(monkeypatch: pytest.MonkeyPatch) -> Iterator[No
 
     def open_and_note(store: Database, *args: Any, **options: Any) -> None:
         open_database(store, *args, **options)
-        if sys._getframe(1).f_code.co_filename.startswith(TESTS):
+        if sys._getframe(1).f_code.co_filename.startswith(OPENERS):
             opened.append(store)
 
     monkeypatch.setattr(Database, "__init__", open_and_note)

@@ -29,6 +29,7 @@ def kill_evenly(most: int, honours_keys: bool) -> int:
     """Kills plans at so many points, evenly over all there are; prints what became of them, and
     returns how many were broken."""
     every = points_of_a_plan(honours_keys)
+    most = min(most, every)
     chosen = sorted({1 + every * number // most for number in range(most)})
     results = {point: kill_at(point, honours_keys) for point in chosen}
     ends = Counter(status for _, status, _ in results.values())
@@ -169,7 +170,8 @@ def wait_for(holds: Callable[[], bool], seconds: float = 60.0) -> None:
 
 
 if __name__ == "__main__":
-    numbers = [*map(int, sys.argv[1:]), *(300, 30, 12)[len(sys.argv) - 1 :]]
+    every_point = 1_000_000  # more than there are
+    numbers = [*map(int, sys.argv[1:]), *(every_point, every_point, 12)[len(sys.argv) - 1 :]]
     sys.exit(
         any(
             [

@@ -33,7 +33,7 @@ asyncio.run(main())
 """
 
 
-def counted(receiver: OtlpReceiver, seconds: float = 20.0) -> list[tuple[str, str, int]]:
+def counted(receiver: OtlpReceiver, seconds: float = 120.0) -> list[tuple[str, str, int]]:
     """The counters that arrive within some seconds, as (name, consumer, count)."""
     until = time.monotonic() + seconds
     while not receiver.metrics and time.monotonic() < until:

@@ -257,7 +257,7 @@ def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page() -> None:
 # a grid in a process of its own
 
 
-def ended(grids: Grids, seconds: float = 60) -> Job:
+def ended(grids: Grids, seconds: float = 600) -> Job:
     until = time.monotonic() + seconds
     while grids.job is None or not grids.job.over:
         assert time.monotonic() < until, grids.job

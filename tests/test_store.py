@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Barrier
 
@@ -25,12 +26,13 @@ from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note
 from kit.core.trace import trace_of
 from kit.stores.database import MANY
-from kit.stores.live_logs import LiveLogs
+from kit.stores.live_logs import EVERY, LiveLogs
 from kit.stores.protocol import Store
 from kit.stores.rows import BEGIN_TURN, log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_filter import TurnFilter
+from tests.effort import effort
 from tests.sample_turn import ANN, a_turn, finish, some_events
 
 
@@ -503,7 +505,7 @@ for n in range(10_000):
         store.begin_turn(a_turn(), events=log)
     if n == 20:
         store.begin_turn(a_turn(), events=log)  # as after an alarm
-    print(n, time.time(), flush=True)
+    print(n, flush=True)
     time.sleep(0.05)
 """
 
@@ -516,15 +518,27 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
         text=True,
         cwd=Path(__file__).parent.parent,
     )
-    times = [float(line.split()[1]) for line in lines(process, 50)]
-    killed_at = time.time()
+    lines(process, 50)
+    # The thread that writes the log looks every half a second, on a busy machine later: the process is
+    # killed when it has looked after its turn was begun again.
+    until = time.monotonic() + 120
+    written = 0
+    while written <= 25 and time.monotonic() < until:
+        time.sleep(0.05)
+        written = stored_events(path)
     end(process)
     store = SqliteStore(path)
     turn, events = store.turn("t1"), store.events("t1")
     store.close()
     assert turn is not None and turn.status == "interrupted"
     assert [event.seq for event in events] == list(range(len(events)))
-    assert len(events) >= sum(at < killed_at - 1.3 for at in times) > 10
+    assert EVERY <= 0.5 and len(events) >= written > 25
+
+
+def stored_events(path: Path) -> int:
+    """How many events of its turn a live process has put into the file."""
+    with closing(SqliteStore(path)) as reader:
+        return len(reader.events("t1"))
 
 
 def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
@@ -555,9 +569,9 @@ def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteSt
     rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
     with store.commit() as db:
         db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody") for turn in rows])
-    began = time.process_time()
-    newest = [store.turns("s7", "acme", "ann", limit=1)[0].id for _ in range(100)]
-    assert set(newest) == {"old319"} and (time.process_time() - began) / 100 < 0.001
+    newest = store.turns("s7", "acme", "ann", limit=1)
+    assert [turn.id for turn in newest] == ["old319"]
+    assert effort(lambda: store.turns("s7", "acme", "ann", limit=1)) < 0.001
 
 
 def test_turns_of_a_live_process_are_not_interrupted(path: Path) -> None:
@@ -652,7 +666,7 @@ def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(
         finish(store, a_turn(f"t{n}"))
     assert path.stat().st_size == empty, "no turn worked it in"
     finish(store, a_turn("last"))
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while path.stat().st_size == empty and time.monotonic() < until:
         time.sleep(0.05)
     assert path.stat().st_size > empty

@@ -537,7 +537,10 @@ def test_race_of_two_is_as_fast_as_the_faster_of_two_draws_turn_by_turn_and_in_i
     }
     lead = SimulatedModel(name="simulated lead", law=Law(latency=LogNormal(median=0.5)), seed=11)
     kit = RoutingKit(
-        joint(RACE, {**models, "orchestrator": lead}, {}, defaults={"time_budget_ms": 600_000}).team
+        joint(
+            RACE, {**models, "orchestrator": lead}, {}, defaults={"time_budget_ms": 600_000}
+        ).team,
+        SqliteStore(":memory:"),
     )
 
     async def raced(case: str) -> tuple[float, float]:

@@ -5,6 +5,7 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 from kit.bench.case import as_line, read_cases
@@ -14,6 +15,7 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.value import Value
 from kit.home import HOME
+from kit.stores.sqlite import SqliteStore
 
 
 class Progress(Value):
@@ -59,8 +61,9 @@ class DeckRoutes:
             for name, text in self.descriptions.items()
         ]
         catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
-        kit, turns = RoutingKit(catalog_team(catalog)), list[RoutedTurn]()
-        with asyncio.Runner() as runner:
+        turns: list[RoutedTurn] = []
+        with closing(SqliteStore(":memory:")) as store, asyncio.Runner() as runner:
+            kit = RoutingKit(catalog_team(catalog), store)
             for done, case in enumerate(self._cases, 1):
                 predictions = runner.run(route_case(case, catalog, kit))
                 turns += [

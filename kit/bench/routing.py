@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,10 @@ class Stub:
 
 @dataclass(frozen=True)
 class RoutingKit:
-    """What a turn needs when only its routing matters: nothing is kept."""
+    """What a turn needs when only its routing matters.
+
+    Who gives it no store gets one in memory, whose `close` is theirs to call.
+    """
 
     team: Team
     store: Store = field(default_factory=lambda: SqliteStore(":memory:"))
@@ -139,9 +143,9 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
 async def route_file(cases: Path, catalog_path: Path, out: Path) -> int:
     """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
     catalog = read_catalog(catalog_path)
-    kit = RoutingKit(catalog_team(catalog))
     count = 0
-    with out.open("w", encoding="utf-8") as file:
+    with closing(SqliteStore(":memory:")) as store, out.open("w", encoding="utf-8") as file:
+        kit = RoutingKit(catalog_team(catalog), store)
         for case in read_cases(cases, with_labels=False):
             for prediction in await route_case(case, catalog, kit):
                 file.write(json.dumps(prediction) + "\n")

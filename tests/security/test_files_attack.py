@@ -3,7 +3,6 @@ and never a way to write."""
 
 import json
 import os
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from kit.core.errors import CassetteError, DataError, KitError
 from kit.models.json_calls import take_calls
 from kit.runtime.recording.cassette import Cassette
 from kit.settings import HOME
+from tests.effort import effort
 
 EXAMPLE = HOME / "data/results/reference/patterns_example"
 LATER = (
@@ -52,11 +52,11 @@ TEXTS = {
 @pytest.mark.req("S-8")
 @pytest.mark.parametrize("name", TEXTS)
 def test_a_text_that_would_explode_is_a_fault_at_once(name: str) -> None:
-    faults, began = Faults(), time.process_time()
+    faults = Faults()
     assert parse(TEXTS[name], "deck.yaml", faults) is None
-    assert time.process_time() - began < 10.0
     [fault] = faults
     assert fault.startswith("deck.yaml:") and len(fault) < 300
+    assert effort(lambda: parse(TEXTS[name], "deck.yaml", Faults())) < 4.0
 
 
 @pytest.mark.req("S-8")
