@@ -73,7 +73,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
             "127.0.0.1",
         )
         workers = tuple(start("worker", *place) for _ in range(2))
-        while not contact.exists():
+        while not contact.exists() or not contact.read_text().endswith("}"):
             time.sleep(0.05)
         address = json.loads(contact.read_text())["address"]
         with Client(address, set_as_default=False) as client:

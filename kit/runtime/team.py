@@ -159,7 +159,7 @@ def bind(
         secrets=binder.secrets,
         langsmith=(access or ModelAccess()).langsmith,
         admission=admission,
-        dangers=tuple(DangerFinder(deck.dangers[locale]) for locale in deck.settings.danger),
+        dangers=tuple(deck.dangers[locale].finder for locale in deck.settings.danger),
     )
 
 

@@ -11,8 +11,9 @@ _NUMERALS = {
     word: value for locale in BY_LANGUAGE.values() for word, value in locale.checks.numerals.items()
 }
 _LARGE = frozenset(word for word, value in _NUMERALS.items() if value > 12)
-_NAME = re.compile(r"[^\W\d]\w*\d\w*")
-"""A word with digits in it: a name, no figure."""
+_NAME = re.compile(r"(?<![^\W\d])[^\W\d]++\d\w*")
+"""A word with digits in it: a name, no figure. It begins where a run of letters begins and is read in
+one go, so that a long run without a digit takes time in proportion to its length."""
 _WORD = re.compile(r"[^\W\d_]+")
 _TIES = frozenset(("and", "y"))
 """Words inside a number: two hundred and fifty, cuarenta y cinco."""

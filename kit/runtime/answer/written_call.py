@@ -14,7 +14,7 @@ _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input", "action_input")
 _LIST_KEYS = ("tool_calls", "function_call")
 _NAMED = re.compile(rf'"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"]{{1,100}})"')
-_PYTHON = re.compile(r"([A-Za-z_][\w.]*)\(.*\)", re.S)
+_PYTHON = re.compile(r"\A([A-Za-z_][\w.]*)\(.*\)", re.S)
 
 
 def is_written_call(text: str, tools: Collection[str] = ()) -> bool:
