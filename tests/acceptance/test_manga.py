@@ -23,6 +23,7 @@ from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.manga.enrichers import ENRICHERS
 from kit.worlds.manga.library import Library
+from kit.worlds.manga.names import named_titles
 from kit.worlds.service.parameters import Parameters
 from tests.kits import answering, stitched
 
@@ -291,3 +292,63 @@ async def test_the_first_arc_of_a_title_is_no_title_that_was_shown() -> None:
     assert len(listed.outcomes) == 1 and "title_id" not in started(arc).fields
     assert "Iron Wolf" in arc.text
     assert started(first).fields["title_id"].startswith("mg-")
+
+
+def titles_in(text: str) -> set[str]:
+    return {t.title for t in library().titles.values() if re.search(rf"\b{t.title}\b", text)}
+
+
+@pytest.mark.req("SO-14")
+@pytest.mark.parametrize(
+    ("message", "unknown", "close"),
+    [
+        ("compare Ashen Tide and Iron Lantern", ("Ashen Tide", "Iron Lantern"), "Ashen Eclipse"),
+        ("recommend something like Berserk", ("Berserk",), ""),
+        ("compare One Piece with Iron Wolf", ("One Piece",), "Iron Wolf"),
+        ("sum up the first arc of Ashen Tide", ("Ashen Tide",), "Ashen Eclipse"),
+        ("Compare Iron Wolf and Ashen Tide", ("Ashen Tide",), "Iron Wolf"),
+    ],
+)
+async def test_a_title_that_is_not_there_is_said_not_to_be_there_and_not_swapped(
+    message: str, unknown: tuple[str, ...], close: str
+) -> None:
+    reply = await asked(message)
+    for name in unknown:
+        assert f'There is no title called "{name}" in this library' in reply.text
+    assert close in reply.text
+    offered = "; ".join(re.findall(r"close ones are [^.]*", reply.text))
+    assert titles_in(reply.text) - titles_in(offered) <= {"Iron Wolf"}, reply.text
+    assert "of 100" not in reply.text or "Iron Wolf" in message
+
+
+@pytest.mark.parametrize(
+    ("query", "known", "unknown"),
+    [
+        ("Iron Wolf, Hollow Crown", ("Iron Wolf", "Hollow Crown"), ()),
+        ("Compare Iron Wolf with Ashen Tide", ("Iron Wolf",), ("Ashen Tide",)),
+        ('iron wolf "Iron Wolf"', ("Iron Wolf",), ()),
+        ("Dark Fantasy", (), ()),
+        ("dark fantasy with knights", (), ()),
+        ("mg-0012", (), ()),
+        ("something like One Piece", (), ("One Piece",)),
+    ],
+)
+def test_names_are_told_from_words(
+    query: str, known: tuple[str, ...], unknown: tuple[str, ...]
+) -> None:
+    names = named_titles(library(), query)
+    assert tuple(title.title for title in names.titles) == known
+    assert tuple(one.name for one in names.unknown) == unknown
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "What should I read next?",
+        "Recommend a dark fantasy for a rainy Sunday, please",
+        "Compare Iron Wolf with Hollow Crown",
+        "Recommend a mystery manga, and sum up the first arc of Iron Wolf without spoilers",
+    ],
+)
+async def test_nothing_is_called_unknown_that_is_there_or_names_no_title(message: str) -> None:
+    assert "There is no title called" not in (await asked(message)).text

@@ -12,6 +12,7 @@ from kit.core.language.words import STOP, words
 from kit.models.offline import english
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import (
+    capitalised,
     date,
     identifiers,
     noun_phrase,
@@ -45,6 +46,8 @@ _VERBATIM = re.compile(
     r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I
 )
 """A field that says so takes the request as it is."""
+_TITLED = re.compile(r"\btitles?\b", re.I)
+"""A field that says so takes names as they are written: a title that is not there must not become its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,9 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
             about=source.about,
         )
         text = (required and ask(_named_anew(source))) or ask(source.request)
+        if text is not None and _TITLED.search(str(spec.get("description") or "")):
+            names = [name for name in capitalised(source.request) if f'"{name}"' not in text]
+            text = " ".join([text, *(f'"{name}"' for name in names)])
     if text is None:
         if "default" in spec and isinstance(spec["default"], str) and required:
             return spec["default"]

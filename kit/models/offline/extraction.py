@@ -2,6 +2,7 @@
 
 import re
 
+from kit.core.language.clauses import OPENERS
 from kit.core.language.words import STOP, word_set
 from kit.models.offline import english
 from kit.models.offline.composition import cut, extract
@@ -19,9 +20,15 @@ _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _NAME = r"[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*"
+_CAPITALS = re.compile(rf"\b{_NAME}")
 _PROPER = re.compile(rf"(?<!^)(?<![.!?]\s)\b{_NAME}")
 _DAYISH = word_set("day weekday when")
 _WEEKDAY = re.compile(r"\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow)\b", re.I)
+_CALENDAR = word_set(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december english spanish japanese korean chinese"""
+)
+"""Words with a capital that are no names of titles."""
 _BRANDISH = word_set("brand retailer store merchant shop maker company restaurant")
 _PLACEISH = word_set("location city place area town region country near address destination")
 SEARCHING = word_set(
@@ -93,6 +100,23 @@ def identifiers(text: str) -> list[str]:
 def quoted(text: str) -> list[str]:
     """What stands between quotation marks."""
     return [one or other for one, other in _QUOTED.findall(text)]
+
+
+def capitalised(text: str) -> list[str]:
+    """The names of a text: stretches of capitalised words, without the verb or article that a sentence begins with."""
+    names: list[str] = []
+    text = unquoted(text)
+    for match in _CAPITALS.finditer(text):
+        parts = match[0].split()
+        before = text[: match.start()].rstrip()
+        if not before or before[-1] in ".!?:":
+            while parts and parts[0].lower() in STOP | OPENERS | english.VERBS:
+                parts = parts[1:]
+            if len(parts) == 1:
+                continue  # any sentence begins with a capital
+        if parts and not (len(parts) == 1 and parts[0].lower() in STOP | _CALENDAR):
+            names.append(" ".join(parts))
+    return list(dict.fromkeys(names))
 
 
 def unquoted(text: str) -> str:

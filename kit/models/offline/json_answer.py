@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from kit.models.offline.composition import sentences
+from kit.models.offline.composition import UNMATCHED, sentences
 from kit.models.offline.json_schema import Schema, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
@@ -35,6 +35,7 @@ def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> 
         request,
         _rows(results),
         [s for text in results for s in sentences(text) if not _ID.match(s)],
+        any(spec.get("type") == "string" for spec in properties_of(schema).values()),
     )
     return json.dumps(
         {
@@ -51,15 +52,24 @@ class _Source:
     request: str
     rows: Mapping[str, list[str]]
     beside: list[str]
+    has_text: bool
+    """Whether the schema has a text of its own, where what is missing can be said."""
+
+    @property
+    def missing(self) -> list[str]:
+        """What tools said is not there: nobody may read an answer to something else in its place."""
+        return [sentence for sentence in dict.fromkeys(self.beside) if UNMATCHED.match(sentence)]
 
     def value(self, name: str, spec: Schema) -> Any:
         items = cast("Schema", spec.get("items") or {})
         match spec.get("type"):
             case "array" if items.get("type") == "object":
                 most = int(spec.get("maxItems") or ITEMS)
-                return [
-                    self._item(items, key, lines) for key, lines in list(self.rows.items())[:most]
-                ]
+                found = [self._item(items, key, lines) for key, lines in self.rows.items()]
+                missing = (
+                    [] if self.has_text else [self._item(items, "", [s]) for s in self.missing]
+                )
+                return [*missing, *found][:most]
             case "array":
                 return list(self.rows)[: int(spec.get("maxItems") or ITEMS)]
             case "integer":
@@ -75,7 +85,10 @@ class _Source:
                 first_sentences = [
                     sentences(line)[0] for line in lines if line
                 ]  # each begins with its name
-                return self._closest_sentences(name, spec, first_sentences or self.beside)
+                most = int(spec.get("maxSentences") or 2)
+                told = self._closest_sentences(name, spec, first_sentences or self.beside)
+                others = [s for s in sentences(told) if s not in self.missing]
+                return " ".join([*self.missing, *others][:most])
 
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:
         bare = [_bare(line, key) for line in lines]

@@ -51,7 +51,7 @@ async def distil(
     """
     fields: dict[str, Any] = {}
     if names := fields_from(card, "shown") if shown else []:
-        ids = [item.id for item in shown]
+        ids = list(dict.fromkeys(item.id for item in shown))
         fields = {
             name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names
         }

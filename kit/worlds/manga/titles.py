@@ -5,6 +5,7 @@ from typing import Any
 
 from kit.core.context import Principal
 from kit.worlds.manga.library import NEW, Library, Title, words
+from kit.worlds.manga.names import Names, named_titles
 from kit.worlds.service.parameters import Parameters
 from kit.worlds.service.search import Index, SearchResult
 
@@ -14,14 +15,14 @@ RULE = "Tell how an arc begins and what is at stake; keep back how it ends, and 
 
 def catalog(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """Titles that fit the words asked for, best reviewed first; newest first where something new is asked for."""
-    result = library.index.search(parameters.text)
+    result, names = _search(library, parameters, by_name=False)
     rows = result.rows
     if any(
         word in parameters.text.lower().split()
         for word in ("new", "newer", "newest", "recent", "latest")
     ):
         rows = tuple(sorted(rows, key=lambda title: -title.year))
-    return _page([_title_payload(title) for title in rows[: parameters.limit]], result)
+    return _page([_title_payload(title) for title in rows[: parameters.limit]], result, names)
 
 
 def prefs(library: Library, principal: Principal, parameters: Parameters) -> Payload:
@@ -34,8 +35,9 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
     ]
     result = Index(fresh, words).search(parameters.text)
     rows = result.rows if result.match == "named" else tuple(fresh)
+    names = named_titles(library, parameters.text)
     return {
-        **_page([_title_payload(title) for title in rows[: parameters.limit]], result),
+        **_page([_title_payload(title) for title in rows[: parameters.limit]], result, names),
         "likes": list(reader.likes),
         "dislikes": reader.dislikes,
         "read": [library.titles[key].title for key in reader.read],
@@ -44,18 +46,18 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
 
 def sentiment(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What reviewers make of the titles asked for."""
-    result = library.index.search(parameters.text)
+    result, names = _search(library, parameters)
     rows = [
         {**_title_payload(title), **title.reviews.model_dump()}
         for title in result.rows[: parameters.limit]
     ]
-    return _page(rows, result)
+    return _page(rows, result, names)
 
 
 def links(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """How the titles asked for hang together with others."""
     titles = library.titles
-    result = library.index.search(parameters.text)
+    result, names = _search(library, parameters)
     rows = [
         {
             **_title_payload(title),
@@ -66,12 +68,12 @@ def links(library: Library, principal: Principal, parameters: Parameters) -> Pay
         }
         for title in result.rows[: parameters.limit]
     ]
-    return _page(rows, result)
+    return _page(rows, result, names)
 
 
 def policy(library: Library, principal: Principal, parameters: Parameters) -> Payload:
     """What may be told of a story: the rule, and of each arc its beginning alone."""
-    result = library.index.search(parameters.text)
+    result, names = _search(library, parameters)
     rows = [
         {
             **_title_payload(title),
@@ -79,11 +81,35 @@ def policy(library: Library, principal: Principal, parameters: Parameters) -> Pa
         }
         for title in result.rows[: min(2, parameters.limit)]
     ]
-    return {**_page(rows, result), "rule": RULE}
+    return {**_page(rows, result, names), "rule": RULE}
 
 
-def _page(rows: list[Payload], result: SearchResult[Any]) -> Payload:
-    return {"titles": rows, "match": result.match, "topic": result.topic, "found": len(result.rows)}
+def _search(
+    library: Library, parameters: Parameters, *, by_name: bool = True
+) -> tuple[SearchResult[Title], Names]:
+    """Returns the titles asked for, and what of the names is not there.
+
+    Titles that are named are given and no others, unless not `by_name`: then a name says what they should be like. In
+    place of a name that is not there nothing is given; the close ones are told beside it.
+    """
+    text = parameters.text
+    names = named_titles(library, text)
+    if by_name and names.titles:
+        topic = " ".join(title.title for title in names.titles)
+        return SearchResult(names.titles, "named", topic), names
+    if names.unknown and (by_name or not names.titles):
+        return SearchResult((), "closest"), names
+    return library.index.search(text), names
+
+
+def _page(rows: list[Payload], result: SearchResult[Any], names: Names) -> Payload:
+    return {
+        "titles": rows,
+        "match": result.match,
+        "topic": result.topic,
+        "found": len(result.rows),
+        "unknown": [name.model_dump() for name in names.unknown],
+    }
 
 
 def _title_payload(title: Title) -> Payload:

@@ -18,7 +18,18 @@ class Title(Inbound):
     premise: str
 
 
-class Titles(Searched):
+class Unknown(Inbound):
+    name: str
+    close: tuple[str, ...]
+
+
+class Found(Searched):
+    """A list of titles, and the names in the request that no title has."""
+
+    unknown: tuple[Unknown, ...] = ()
+
+
+class Titles(Found):
     titles: tuple[Title, ...]
 
 
@@ -35,7 +46,7 @@ class Reviewed(Title):
     complaint: str
 
 
-class Reviews(Searched):
+class Reviews(Found):
     titles: tuple[Reviewed, ...]
 
 
@@ -49,7 +60,7 @@ class Linked(Title):
     links: tuple[Link, ...]
 
 
-class Links(Searched):
+class Links(Found):
     titles: tuple[Linked, ...]
 
 
@@ -64,20 +75,20 @@ class Story(Title):
     arcs: tuple[Arc, ...]
 
 
-class Stories(Searched):
+class Stories(Found):
     titles: tuple[Story, ...]
     rule: str
 
 
 def catalog(page: Titles) -> Rendering:
-    return _render_titles([_line(title) for title in page.titles], page.titles)
+    return _render_titles([_line(title) for title in page.titles], page)
 
 
 def tastes(page: Tastes) -> Rendering:
     taste = "Nothing is known of what the reader likes."
     if page.likes:
         taste = f"The reader likes {join_words(page.likes)}, not {page.dislikes}, and has read {join_words(page.read)}."
-    sentence = _render_titles([_line(title) for title in page.titles], page.titles)
+    sentence = _render_titles([_line(title) for title in page.titles], page)
     return Rendering(f"{taste}\n{sentence.text}", sentence.components)
 
 
@@ -85,7 +96,7 @@ def reviews(page: Reviews) -> Rendering:
     sentence = "{}: {} of 100 from {:,} reviews. Praised for {}. Faulted for {}."
     return _render_titles(
         [sentence.format(_name(t), t.score, t.count, t.praise, t.complaint) for t in page.titles],
-        page.titles,
+        page,
     )
 
 
@@ -94,7 +105,7 @@ def links(page: Links) -> Rendering:
         f"{_name(t)}: {join_words([f'{link.how} {link.title}' for link in t.links])}."
         for t in page.titles
     ]
-    return _render_titles(lines, page.titles)
+    return _render_titles(lines, page)
 
 
 def stories(page: Stories) -> Rendering:
@@ -103,12 +114,23 @@ def stories(page: Stories) -> Rendering:
         f"{_name(title)}, {arc.name}, chapters {arc.first} to {arc.last}: {arc.gist}."
         for title, arc in arcs
     ]
-    sentence = _render_titles(lines, page.titles)
+    sentence = _render_titles(lines, page)
+    if not lines:  # nothing is told that the rule could hold for
+        return sentence
     return Rendering(f"{page.rule}\n{sentence.text}", sentence.components)
 
 
-def _render_titles(lines: list[str], titles: tuple[Title, ...]) -> Rendering:
-    return Rendering("\n".join(lines) or "No title was found.", components("title", titles))
+def _render_titles(lines: list[str], page: Titles | Reviews | Links | Stories) -> Rendering:
+    missing = [_missing(unknown) for unknown in page.unknown]
+    text = "\n".join([*missing, *lines]) or "No title was found."
+    return Rendering(text, components("title", page.titles))
+
+
+def _missing(unknown: Unknown) -> str:
+    sentence = f'There is no title called "{unknown.name}" in this library'
+    if not unknown.close:
+        return f"{sentence}."
+    return f"{sentence}; close ones are {join_words(unknown.close)}."
 
 
 def _name(title: Title) -> str:
