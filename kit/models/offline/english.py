@@ -36,15 +36,34 @@ FRESH = re.compile(
 )
 """Words that open a matter rather than go on with one."""
 
-REFERENCE = re.compile(
-    r"""\b(?:it|that\ one|this\ one|the\ (?:first|second|third|fourth|last|other|same|cheaper|cheapest
-    |next)(?:\ one)?|those
-        |these|them|that|instead|there|another(?:\ one)?|more|others?|the\ former|the\ latter|same|else|both
-        |either|neither
-        |one)\b""",
+PRONOUN = re.compile(
+    r"""\b(?:it|its|they|them|their|those|these|this|that|instead|there|another|more|others?|else|both|either|neither
+        |the\ former|the\ latter|(?<!no\ )one|same|cheaper|cheapest|closer|nearer)\b""",
     re.I | re.X,
 )
-"""Words that point back at something already said."""
+"""Words that stand for something already said."""
+
+ORDINAL = re.compile(r"\bthe\ (?:first|second|third|fourth|last|other|next)\b", re.I | re.X)
+"""Words that point at one of several things; of general knowledge they also say which: "the first person on the moon"."""
+
+REFERENCE = re.compile(f"{PRONOUN.pattern}|{ORDINAL.pattern}", re.I | re.X)
+"""Either."""
+
+POINTLESS = re.compile(
+    r"""\b(?:what\ (?:time|day|date|month|year)\ is\ it
+        |(?:is|was|will|isn't|does|did)\ it\ (?:be\ |going\ to\ )?(?:rain|snow|raining|snowing|normal|safe|healthy|legal|true|cold|warm
+        |hot|sunny|possible|take|bad|hurt)\b
+        |it(?:'s|\ is|\ was)\ (?:rain|snow)ing|how\ far\ is\ it\ from|(?:is|are|was|were|isn't|aren't)\ there
+        |there(?:'s|\ is|\ are|\ was|\ were)|(?:a|an|the)\ \w+\ that\ (?!one|is\ not)\w+|this\ (?:morning|week|weekend|month|year
+        |evening|afternoon|summer|winter)|(?:the|any|some)one|more\ than)\b""",
+    re.I | re.X,
+)
+"""Uses of such words that stand for nothing: "will it rain", "how many are there", "a function that reverses"."""
+
+LINK = re.compile(
+    r"^\W*(?:and|or|but|what\ about|how\ about|same|also|only|just|without)\b", re.I | re.X
+)
+"""What a message begins with that goes on with the one before it."""
 
 _POLITE = (
     r"^\W*(?:(?:please|can\ you|could\ you|would\ you|will\ you|help\ me|i\ need\ you\ to)\W+)*"
@@ -58,15 +77,55 @@ TASK = re.compile(
 )
 """A task that no lookup is."""
 GENERAL = re.compile(
-    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened)\b | can\ (?:dogs|cats|people|you|we)\b
-          | how\ (?:tall|old|high|deep|far\ is|do\ (?:i|you|we)|does|did|to|many\ (?:people|sides|calories
+    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened|should\ i|do\ you\ (?:believe|think|like|love))\b | can\ (?:dogs|cats|people|you|we)\b
+          | how\ (?:tall|old|high|deep|far\ is|do|does|did|to|many\ (?:people|sides|calories
           |countries))\b)""",
     re.I | re.X,
 )
 """The way general knowledge is asked for; it counts for what fits no tool, since how to do a thing
 here is asked so as well."""
+WORLD = re.compile(
+    rf"""{_POLITE}(?:(?:what|what's|whats|when|where|which|who|why|how)\b | (?:is|are|was|were|does|did|do|will|has|have|should)\b)""",
+    re.I | re.X,
+)
+"""How a question begins."""
+OWN = re.compile(
+    r"\b(?:i|i'm|i've|i'd|i'll|me|my|mine|we|us|our|you|your|here|nearby)\b",
+    re.I,
+)
+"""Words of a question about the user, about who answers, or about something at hand."""
+FEELING = re.compile(
+    r"^\W*(?:i\ feel|i'm\ feeling|i\ am\ feeling|i'm\ (?:so\ )?(?:bored|lonely|sad|tired|happy|angry|depressed|in\ love|scared|stressed))\b",
+    re.I | re.X,
+)
+"""How somebody speaks of a mood."""
+COMPLAINT = re.compile(
+    r"""\b(?:never|didn't|did\ not|hasn't|haven't|has\ not|have\ not|wasn't|weren't|was\ not|were\ not)\ (?:ever\ )?(?:yet\ )?
+        (?:g[ai]ve|got|get|came|come|arrived?|credited|credit|received?|showed|shown|counted|count|earned?|paid|posted|added|awarded)\b""",
+    re.I | re.X,
+)
+"""Something that was expected and did not happen."""
+WENT_WRONG = "something went wrong, missing, never credited"
+"""What a complaint is about, in the words of those who take complaints."""
+SELF = re.compile(
+    r"\b(?:who|what|how\ old|where)\ are\ you\b(?!\ (?:able|offering|selling))|\byour\ name\b|\bare\ you\ (?:a\ |an\ )?"
+    r"(?:human|real|robot|bot|alive|person|happy|sad|married|single|there)\b",
+    re.I | re.X,
+)
+"""A question about who answers."""
+DEGREES = word_set("far long old high tall deep fast big many much often")
+"""Words that say how much of something is asked for, not of what."""
+SUM = re.compile(r"\d\s*[-+*/^=x×÷]\s*\d")
+"""A sum to be worked out."""
 WORDLESS = re.compile(r"\A[\W\d_]+\Z")
 """Figures and signs: at the beginning of a conversation they ask nothing of anybody here."""
+SEEKS = re.compile(
+    r"""\b(?:find|looking\ for|look\ for|search|show|recommend\w*|suggest\w*|need|want|wants|buy|bought|purchase\w*|spend|spent|offers?
+        |deals?|coupons?|discounts?|sale|cheap\w*|price\w*|costs?|compare|stock\w*|swap|brands?|any\ good|out\ of|instead\ of|gift
+        |order\w*|shop\w*|save|savings?|list|budget|under\ \$?\d+)\b""",
+    re.I | re.X,
+)
+"""A wish to find, to buy or to compare something: what nobody knows a thing by name for may still be sought."""
 OPEN = re.compile(
     r"^\W*(?:can you |please |help me )?(?:what(?! can i\b)|when|which|is it|will it|should i|"
     r"does|help|book|recommend|suggest"

@@ -30,6 +30,7 @@ from kit.models.offline.routing import (
     SmallTalk,
     Unfit,
     decide,
+    is_sentence,
     points_back,
 )
 from kit.models.offline.similarity import index
@@ -44,6 +45,10 @@ _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
     re.I,
 )
+
+
+EARLIER = "From earlier in the conversation:"
+"""How a sub-agent's prompt tells what was said to others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,25 +134,36 @@ def _compose(talk: Conversation, routing: bool, tools: Sequence[Tool]) -> str:
     found_none = talk.results and all(
         composition.UNMATCHED.match(result.text) for result in talk.results
     )
-    if (
-        found_none
-        and talk.may_pass
-        and english.OPEN.match(talk.request)
-        and _is_foreign(talk, tools)
-    ):
+    if found_none and talk.may_pass and _may_be_about_anything(talk) and _is_foreign(talk, tools):
         return NO_ANSWER
     return composition.answer(talk.request, talk.results)
 
 
+def _may_be_about_anything(talk: Conversation) -> bool:
+    """Whether a request is an open question or a statement, and no wish to find, to buy or to compare something.
+
+    A few words that are no sentence are the name of something, which may well be missing here.
+    """
+    if english.OPEN.match(talk.request):
+        return True
+    return is_sentence(talk.request) and not english.SEEKS.search(talk.request)
+
+
+def leans(talk: Conversation) -> bool:
+    """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
+    earlier = talk.before or talk.ids or talk.referent or EARLIER in talk.system
+    return bool(earlier) and points_back(talk.request, talk.last_reply)
+
+
 def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
     """Whether an opening request is like nothing these tools are for, and most of its words are none of theirs."""
-    if not tools or talk.picture_text or talk.before:
+    if not tools or talk.picture_text or leans(talk):
         return False
     documents = tuple((tool.label, tool.description) for tool in tools)
-    asked = content_words(talk.request)
+    asked = content_words(talk.request) - english.DEGREES
     own = content_words(" ".join(f"{label} {description}" for label, description in documents))
     return (
-        2 * len(asked & own) < len(asked)
+        2 * len(asked & own) < max(1, len(asked))
         and float(index(documents).score(talk.request).max()) < FITS
     )
 
@@ -178,7 +194,7 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     documents = tuple((tool.label, tool.description) for tool in tools)
     in_play = _in_play(talk, tools, documents)
     decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), tools)
-    if not talk.before and english.WORDLESS.match(talk.request):
+    if not leans(talk) and english.WORDLESS.match(talk.request):
         decision = Unfit()
     if isinstance(decision, SmallTalk) and not must:
         return Reply(composition.chat(talk.request, phrases_of(talk.system)))
@@ -341,8 +357,10 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
             else _puzzled(talk)
         )
     general = english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
-    wordless = not talk.before and english.WORDLESS.match(talk.request)
-    if talk.may_pass and not must and (general or wordless or english.TASK.search(talk.request)):
+    wordless = not leans(talk) and english.WORDLESS.match(talk.request)
+    no_lookup = (english.TASK, english.SUM, english.SELF)
+    beside = any(pattern.search(talk.request) for pattern in no_lookup)
+    if talk.may_pass and not must and (general or wordless or beside):
         return Reply(NO_ANSWER)
     request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])

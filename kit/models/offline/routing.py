@@ -5,16 +5,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kit.core.language.clauses import Clause, clauses
+from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
-from kit.core.language.words import STOP, words
+from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english
 from kit.models.offline.similarity import Floats, content, index
 
 FITS = 0.15
 """The score below which nothing fits."""
 OWN = 0.05
-"""The score below which a request that stands on its own has nothing to do with a tool, in play or not."""
+"""The score below which a wish that stands on its own has nothing to do with a tool, in play or not; a question that
+stands on its own needs FITS."""
 RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
 CLEAR = 0.065
@@ -23,11 +24,15 @@ MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
+AUXILIARIES = word_set(
+    "is are am was were do does did can could would should will may have has had i you we"
+)
+"""Words without which a question is a fragment: "which days" is one, "who are you" is none."""
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
-STAY, QUESTION, BACK, FRESH = 0.1, 0.12, 0.08, 0.05
-"""Head start of the tools in play: always; when the assistant asked; when the request points back;
-off when it opens a matter."""
+STAY, QUESTION, BACK, ELLIPTIC, FRESH = 0.1, 0.12, 0.08, 0.25, 0.05
+"""Head start of the tools in play: always; when the assistant asked; when the request points back; when it
+does and says next to nothing else; off when it opens a matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +80,58 @@ Decision = Routes | SmallTalk | Unfit
 
 
 def points_back(request: str, last_reply: str = "") -> bool:
-    """True when a request cannot be understood without what was said before it."""
+    """True when a request leans on what was said before it: an answer to a question, a pronoun, a fragment.
+
+    What is carried over from earlier turns is carried for such requests alone; every other one stands on its own.
+    """
     meaning = [word for word in words(request) if word not in STOP]
-    if len(meaning) <= 2 or (len(meaning) <= 4 and asks(last_reply)):
+    if len(meaning) > 6:
+        return False
+    if len(meaning) <= 4 and asks(last_reply):
         return True
-    return len(meaning) <= 6 and english.REFERENCE.search(request) is not None
+    rest = english.POINTLESS.sub(" ", request)
+    if english.PRONOUN.search(rest) or english.LINK.search(request):
+        return True
+    if is_general(request):
+        return False
+    return english.ORDINAL.search(rest) is not None or is_fragment(request)
+
+
+def is_stray(request: str) -> bool:
+    """Whether a request is of a kind that is mostly about the world at large: a question that speaks neither of the user
+    nor of what is at hand, a feeling, a task that no lookup is."""
+    if is_general(request) or english.FEELING.search(request):
+        return True
+    return english.WORLD.match(request) is not None and english.OWN.search(request) is None
+
+
+def is_elliptic(request: str) -> bool:
+    """Whether a request names next to nothing itself, such as "are they going to expire?"."""
+    meaning = [word for word in words(request) if word not in STOP and word not in english.FAINT]
+    return len(meaning) <= 1
+
+
+def is_general(request: str) -> bool:
+    """Whether a request asks for general knowledge, or sets a task that no lookup is."""
+    patterns = (english.GENERAL, english.TASK, english.SUM, english.SELF)
+    return any(pattern.search(request) for pattern in patterns)
+
+
+def is_sentence(request: str) -> bool:
+    """Whether a request begins as a question, a wish or a statement does."""
+    said = words(request)
+    return bool(said) and said[0] in OPENERS
+
+
+def is_fragment(request: str) -> bool:
+    """Whether a request is no sentence but a few words, such as "decaf", "in Leeds" or "which days?"."""
+    said = words(request)
+    meaning = [word for word in said if word not in STOP]
+    if not said or len(meaning) > 2:
+        return False
+    if not is_sentence(request):
+        return True
+    return len(said) <= 3 and AUXILIARIES.isdisjoint(said) and not set(meaning) - english.FAINT
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -90,7 +142,7 @@ def decide(situation: Situation, most: int) -> Decision:
         return Unfit()
     table = index(situation.tools)
     lift = _head_start(situation)
-    whole = table.score(situation.request)
+    whole = table.score(_with_its_matter(situation.request))
     first = int((whole + lift).argmax())
     pieces = [
         clause
@@ -110,24 +162,33 @@ def decide(situation: Situation, most: int) -> Decision:
     return Routes(tuple(part for part in parts if part in best), len(parts))
 
 
+def _with_its_matter(request: str) -> str:
+    """A request as it is compared with the tools: a complaint names what it misses, and seldom that it complains."""
+    if english.COMPLAINT.search(request):
+        return f"{request}. {english.WENT_WRONG}"
+    return request
+
+
 def _head_start(situation: Situation) -> Floats:
     """What the tools in play are given beforehand: little when the request stands on its own."""
     lift = np.zeros(len(situation.tools), np.float32)
     if situation.in_play:
-        start = STAY
+        start = 0.0 if english.COMPLAINT.search(situation.request) else STAY
         start += QUESTION if asks(situation.last_reply) else 0.0
-        start += BACK if points_back(situation.request, situation.last_reply) else 0.0
+        if points_back(situation.request, situation.last_reply):
+            start += ELLIPTIC if is_elliptic(situation.request) else BACK
         start -= FRESH if english.FRESH.search(situation.request) else 0.0
         lift[list(situation.in_play)] = start
     return lift
 
 
 def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
-    answering = bool(situation.in_play) and (
-        points_back(situation.request, situation.last_reply) or asks(situation.last_reply)
-    )
-    if not answering and (scores[best] < OWN or scores[best] + lift[best] < FITS):
-        return Unfit()
+    """One call, or none where the request stands on its own and nothing here is close to it."""
+    answers = asks(situation.last_reply) or points_back(situation.request, situation.last_reply)
+    if not (situation.in_play and answers):
+        floor = FITS if is_stray(situation.request) else OWN
+        if float(scores.max()) < floor or scores[best] + lift[best] < FITS:
+            return Unfit()
     if scores[best] + lift[best] < FITS:
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
