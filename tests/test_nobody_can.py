@@ -7,12 +7,13 @@ from kit.compose.locale import ENGLISH
 from kit.core.outcome import Answer
 from kit.models.scripted import Line
 from kit.patterns import PATTERNS
+from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
-from kit.wire import open_kit
+from kit.wire import Kit, open_kit
 from tests.kits import ALICE, answering, asks, small_kit, stitched
 
 NOBODY = ENGLISH.sentences.nobody
@@ -21,6 +22,12 @@ CASES = list(read_cases(HOME / "data" / "cases" / "off_script.jsonl"))
 OFF: list[Case] = [case for case in CASES if case.kind == "oos"]
 ON: list[Case] = [case for case in CASES if case.kind == "single"]
 OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
+NORMAL = "How many points do I have, and find coffee deals"
+LATER = {"off_script_later": 34, "off_script_unseen": 32}
+"""Off-script messages after a normal turn, and how many of forty are answered honestly at least. The stand-in was tuned
+by the first file. The second was written when it was done: 33 of its 40 were honest then, and it is not to be tuned by."""
+FOLLOW_UPS = {"follow_ups": 36, "follow_ups_unseen": 36}
+"""Messages that lean on the turn before, and how many of forty go on with it at least; 37 of the second file did."""
 HELP = (
     "What can you do?",
     "hi, how can you help me?",
@@ -74,6 +81,72 @@ async def test_none_of_forty_on_script_questions_is_refused() -> None:
                 case.turns[0].user,
                 reply.text,
             )
+
+
+def is_honest(reply: Reply) -> bool:
+    """Whether a reply says that nobody can help, and holds no data."""
+    answered = any(isinstance(outcome, Answer) for outcome in reply.outcomes)
+    return reply.text.startswith(NOBODY) and not answered
+
+
+async def last_replies(kit: Kit, name: str) -> list[tuple[Case, Reply]]:
+    """Plays the cases of a file, each in a chat of its own: the reply to its last message."""
+    cases = list(read_cases(HOME / "data" / "cases" / f"{name}.jsonl"))
+    assert len({case.turns[-1].user for case in cases}) == 40
+    replies: list[tuple[Case, Reply]] = []
+    for case in cases:
+        session = kit.session(f"{name}-{case.id}")
+        await kit.ask(case.turns[0].user, session)
+        replies.append((case, await kit.ask(case.turns[1].user, session)))
+    return replies
+
+
+@pytest.mark.parametrize("name", LATER)
+async def test_off_script_messages_after_a_normal_turn_are_answered_honestly(name: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        replies = await last_replies(kit, name)
+    astray = [case.turns[1].user for case, reply in replies if not is_honest(reply)]
+    assert 40 - len(astray) >= LATER[name], astray
+
+
+@pytest.mark.parametrize("name", FOLLOW_UPS)
+async def test_messages_that_lean_on_the_turn_before_go_on_with_it(name: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        replies = await last_replies(kit, name)
+    astray = [
+        case.turns[1].user
+        for case, reply in replies
+        if not set(reply.routing.invoked) & set(case.turns[1].expected) or NOBODY in reply.text
+    ]
+    assert 40 - len(astray) >= FOLLOW_UPS[name], astray
+
+
+async def test_the_forty_off_script_questions_are_off_script_after_a_normal_turn_too() -> None:
+    async with open_kit(OFFLINE) as kit:
+        for case in OFF:
+            session = kit.session(case.id)
+            await kit.ask(NORMAL, session)
+            reply = await kit.ask(case.turns[0].user, session)
+            assert is_honest(reply), (case.turns[0].user, reply.text)
+
+
+async def test_none_of_forty_on_script_questions_is_refused_after_a_normal_turn() -> None:
+    async with open_kit(OFFLINE) as kit:
+        for case in ON:
+            session = kit.session(case.id)
+            await kit.ask(NORMAL, session)
+            reply = await kit.ask(case.turns[0].user, session)
+            assert NOBODY not in reply.text, (case.turns[0].user, reply.text)
+            assert any(isinstance(outcome, Answer) for outcome in reply.outcomes), case.id
+
+
+@pytest.mark.parametrize("first", ["any Folgers offers?", "find coffee deals"])
+async def test_a_complaint_about_what_was_offered_goes_to_support(first: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        session = kit.session("s")
+        assert (await kit.ask(first, session)).routing.invoked == ("shop",)
+        reply = await kit.ask("the coffee never gave me points", session)
+    assert reply.routing.invoked == ("support",)
 
 
 @pytest.mark.parametrize("message", HELP)

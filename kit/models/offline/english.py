@@ -44,25 +44,25 @@ PRONOUN = re.compile(
 """Words that stand for something already said."""
 
 ORDINAL = re.compile(r"\bthe\ (?:first|second|third|fourth|last|other|next)\b", re.I | re.X)
-"""Words that point at one of several things; of general knowledge they also say which: "the first person on the moon"."""
+"""Words that point at one of several things; they also say which of all: "the first person on the moon"."""
 
 REFERENCE = re.compile(f"{PRONOUN.pattern}|{ORDINAL.pattern}", re.I | re.X)
 """Either."""
 
 POINTLESS = re.compile(
     r"""\b(?:what\ (?:time|day|date|month|year)\ is\ it
-        |(?:is|was|will|isn't|does|did)\ it\ (?:be\ |going\ to\ )?(?:rain|snow|raining|snowing|normal|safe|healthy|legal|true|cold|warm
-        |hot|sunny|possible|take|bad|hurt)\b
-        |it(?:'s|\ is|\ was)\ (?:rain|snow)ing|how\ far\ is\ it\ from|(?:is|are|was|were|isn't|aren't)\ there
-        |there(?:'s|\ is|\ are|\ was|\ were)|(?:a|an|the)\ \w+\ that\ (?!one|is\ not)\w+|this\ (?:morning|week|weekend|month|year
-        |evening|afternoon|summer|winter)|(?:the|any|some)one|more\ than)\b""",
+        |(?:is|was|will|isn't|does|did)\ it\ (?:be\ |going\ to\ )?(?:rain|snow|raining|snowing|normal|safe|healthy
+        |legal|true|cold|warm|hot|sunny|possible|take|bad|hurt)\b
+        |it(?:'s|\ is|\ was)\ (?:rain|snow)ing|how\ far\ is\ it\ from
+        |(?:is|are|was|were|isn't|aren't)\ there|there(?:'s|\ is|\ are|\ was|\ were)
+        |(?:a|an|the)\ \w+\ that\ (?!one|is\ not)\w+
+        |this\ (?:morning|afternoon|evening|week|weekend|month|year|summer|winter)
+        |(?:the|any|some)one|more\ than)\b""",
     re.I | re.X,
 )
 """Uses of such words that stand for nothing: "will it rain", "how many are there", "a function that reverses"."""
 
-LINK = re.compile(
-    r"^\W*(?:and|or|but|what\ about|how\ about|same|also|only|just|without)\b", re.I | re.X
-)
+LINK = re.compile(r"^\W*(?:and|or|but|what about|how about|same|also|only|just|without)\b", re.I)
 """What a message begins with that goes on with the one before it."""
 
 _POLITE = (
@@ -77,7 +77,8 @@ TASK = re.compile(
 )
 """A task that no lookup is."""
 GENERAL = re.compile(
-    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened|should\ i|do\ you\ (?:believe|think|like|love))\b | can\ (?:dogs|cats|people|you|we)\b
+    rf"""{_POLITE}(?:(?:why|who|whose|whom|explain|teach|what\ happened|should\ i
+          |do\ you\ (?:believe|think|like|love))\b | can\ (?:dogs|cats|people|you|we)\b
           | how\ (?:tall|old|high|deep|far\ is|do|does|did|to|many\ (?:people|sides|calories
           |countries))\b)""",
     re.I | re.X,
@@ -85,7 +86,8 @@ GENERAL = re.compile(
 """The way general knowledge is asked for; it counts for what fits no tool, since how to do a thing
 here is asked so as well."""
 WORLD = re.compile(
-    rf"""{_POLITE}(?:(?:what|what's|whats|when|where|which|who|why|how)\b | (?:is|are|was|were|does|did|do|will|has|have|should)\b)""",
+    rf"""{_POLITE}(?:what|what's|whats|when|where|which|who|why|how|is|are|was|were|does|did|do|will|has|have
+          |should)\b""",
     re.I | re.X,
 )
 """How a question begins."""
@@ -95,21 +97,23 @@ OWN = re.compile(
 )
 """Words of a question about the user, about who answers, or about something at hand."""
 FEELING = re.compile(
-    r"^\W*(?:i\ feel|i'm\ feeling|i\ am\ feeling|i'm\ (?:so\ )?(?:bored|lonely|sad|tired|happy|angry|depressed|in\ love|scared|stressed))\b",
+    r"""^\W*(?:i\ feel|i'm\ feeling|i\ am\ feeling|i'm\ (?:so\ )?(?:bored|lonely|sad|tired|happy|angry|depressed
+        |in\ love|scared|stressed))\b""",
     re.I | re.X,
 )
 """How somebody speaks of a mood."""
 COMPLAINT = re.compile(
-    r"""\b(?:never|didn't|did\ not|hasn't|haven't|has\ not|have\ not|wasn't|weren't|was\ not|were\ not)\ (?:ever\ )?(?:yet\ )?
-        (?:g[ai]ve|got|get|came|come|arrived?|credited|credit|received?|showed|shown|counted|count|earned?|paid|posted|added|awarded)\b""",
+    r"""\b(?:never|didn't|did\ not|hasn't|haven't|has\ not|have\ not|wasn't|weren't|was\ not|were\ not)
+        \ (?:ever\ )?(?:yet\ )?(?:g[ai]ve|got|get|came|come|arrived?|credited|credit|received?|showed|shown|counted
+        |count|earned?|paid|posted|added|awarded)\b""",
     re.I | re.X,
 )
 """Something that was expected and did not happen."""
 WENT_WRONG = "something went wrong, missing, never credited"
 """What a complaint is about, in the words of those who take complaints."""
 SELF = re.compile(
-    r"\b(?:who|what|how\ old|where)\ are\ you\b(?!\ (?:able|offering|selling))|\byour\ name\b|\bare\ you\ (?:a\ |an\ )?"
-    r"(?:human|real|robot|bot|alive|person|happy|sad|married|single|there)\b",
+    r"""\b(?:who|what|how\ old|where)\ are\ you\b(?!\ (?:able|offering|selling))|\byour\ name\b
+        |\bare\ you\ (?:a\ |an\ )?(?:human|real|robot|bot|alive|person|happy|sad|married|single|there)\b""",
     re.I | re.X,
 )
 """A question about who answers."""
@@ -120,9 +124,9 @@ SUM = re.compile(r"\d\s*[-+*/^=x×÷]\s*\d")
 WORDLESS = re.compile(r"\A[\W\d_]+\Z")
 """Figures and signs: at the beginning of a conversation they ask nothing of anybody here."""
 SEEKS = re.compile(
-    r"""\b(?:find|looking\ for|look\ for|search|show|recommend\w*|suggest\w*|need|want|wants|buy|bought|purchase\w*|spend|spent|offers?
-        |deals?|coupons?|discounts?|sale|cheap\w*|price\w*|costs?|compare|stock\w*|swap|brands?|any\ good|out\ of|instead\ of|gift
-        |order\w*|shop\w*|save|savings?|list|budget|under\ \$?\d+)\b""",
+    r"""\b(?:find|looking\ for|look\ for|search|show|recommend\w*|suggest\w*|need|want|wants|buy|bought|purchase\w*
+        |spend|spent|offers?|deals?|coupons?|discounts?|sale|cheap\w*|price\w*|costs?|compare|stock\w*|swap|brands?
+        |any\ good|out\ of|instead\ of|gift|order\w*|shop\w*|save|savings?|list|budget|under\ \$?\d+)\b""",
     re.I | re.X,
 )
 """A wish to find, to buy or to compare something: what nobody knows a thing by name for may still be sought."""

@@ -98,8 +98,8 @@ def points_back(request: str, last_reply: str = "") -> bool:
 
 
 def is_stray(request: str) -> bool:
-    """Whether a request is of a kind that is mostly about the world at large: a question that speaks neither of the user
-    nor of what is at hand, a feeling, a task that no lookup is."""
+    """Whether a request is of a kind that is mostly about the world at large: a question that speaks neither of the
+    user nor of what is at hand, a feeling, a task that no lookup is."""
     if is_general(request) or english.FEELING.search(request):
         return True
     return english.WORLD.match(request) is not None and english.OWN.search(request) is None
@@ -119,7 +119,7 @@ def is_general(request: str) -> bool:
 
 def is_sentence(request: str) -> bool:
     """Whether a request begins as a question, a wish or a statement does."""
-    said = words(request)
+    said = [word for word in words(request) if word != "please"]
     return bool(said) and said[0] in OPENERS
 
 
