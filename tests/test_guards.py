@@ -13,12 +13,11 @@ from kit.core.card import AgentCard
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript
+from kit.core.turn_parts import ending_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
-from kit.stores.turn_filter import ending_of
 from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import stored_view
-from kit.ui.traces.turn_list import ENDINGS
 from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
 
 MIXED = "my receipt didn't scan and find me coffee deals"
@@ -702,7 +701,10 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
         )
         assert reply.routing.cap_behavior == "within"
         record = kit.store.turn(reply.turn_id)
-        assert record is not None and ENDINGS[ending_of(record)] == "Partly answered"
+        assert (
+            record is not None
+            and ending_words(record.status, record.measures.parts) == "2 of 4 answered"
+        )
         assert "2 more parts of your message: left out" in str(
             facts(stored_view(record, reply.events))
         )

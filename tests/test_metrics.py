@@ -312,6 +312,7 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
     found = fold(tally_of(turns))
     assert (found.compactions.right, found.compactions.n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
+    shares["unsaid"] = 0.0
     assert {path: rate.value for path, rate in found.acknowledgements.items()} == shares
     assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(
         shares

@@ -6,9 +6,10 @@ from typing import Any
 
 from kit.core.context import Principal, Session
 from kit.core.record import TurnRecord
+from kit.core.turn_parts import ENDING_WORDS, Ending, TurnParts, ending_of
 from kit.stores.sqlite import SqliteStore
-from kit.stores.turn_filter import TurnFilter, ending_of
-from kit.ui.traces.turn_list import AXES, ENDINGS
+from kit.stores.turn_filter import TurnFilter
+from kit.ui.traces.turn_list import AXES
 from tests.test_metrics import some_turns
 
 ANN, BOB = (Principal(tenant_id="acme", user_id=user) for user in ("ann", "bob"))
@@ -40,7 +41,8 @@ async def listed() -> tuple[SqliteStore, list[TurnRecord]]:
             ),
         }
         if n % 50 == 0:  # every one of those it asked
-            fields["failed"] = turn.invoked
+            parts = TurnParts(failed=2, over_cap=("shop",) if n % 100 else ())
+            fields["measures"] = turn.measures.model_copy(update={"parts": parts})
         turns.append(turn.model_copy(update=fields))
         store.end_turn(turns[-1], [], [])
     store.begin_turn(
@@ -60,6 +62,10 @@ def axes_of(turn: TurnRecord) -> set[str]:
     return found | ({"cap"} if turn.cap_behavior == "over" else set())
 
 
+def ending(turn: TurnRecord) -> Ending:
+    return ending_of(turn.status, turn.measures.parts)
+
+
 FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
     (TurnFilter(), lambda turn: True),
     (TurnFilter(text="coffee find"), lambda turn: turn.message == QUESTIONS[0]),
@@ -72,14 +78,14 @@ FILTERS: list[tuple[TurnFilter, Callable[[TurnRecord], bool]]] = [
     (TurnFilter(session="s0-3"), lambda turn: turn.session_id == "s0-3"),
     (TurnFilter(at_least=2.0), lambda turn: (turn.seconds or 0.0) >= 2.0),
     *(
-        (TurnFilter(endings=(one,)), lambda turn, one=one: ending_of(turn) == one)
-        for one in ENDINGS
+        (TurnFilter(endings=(one,)), lambda turn, one=one: ending(turn) == one)
+        for one in ENDING_WORDS
     ),
     *((TurnFilter(axes=(axis,)), lambda turn, axis=axis: axis in axes_of(turn)) for axis in AXES),
     (
-        TurnFilter(endings=("partly", "failed"), axes=("data", "cap"), patterns=("swarm",)),
+        TurnFilter(endings=("partly", "nothing"), axes=("data", "cap"), patterns=("swarm",)),
         lambda turn: (
-            ending_of(turn) in ("partly", "failed")
+            ending(turn) in ("partly", "nothing")
             and bool({"data", "cap"} & axes_of(turn))
             and turn.pattern == "swarm"
         ),

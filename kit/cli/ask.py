@@ -24,6 +24,9 @@ def add(commands: Any) -> None:
     ask.add_argument("message", help="the question; - reads it from standard input")
     ask.add_argument("--json", action="store_true", help="one event a line, the reply last")
     ask.add_argument(
+        "--strict", action="store_true", help="end with 1 where any part failed or was left out"
+    )
+    ask.add_argument(
         "--session", help="conversation to go on with (default: cli; with a cassette a new one)"
     )
     ask.add_argument(
@@ -63,12 +66,15 @@ def add(commands: Any) -> None:
     )
     answer.add_argument("--no", dest="answer", action="store_false", help="no to all that it asks")
     resume.add_argument("--json", action="store_true", help="one event a line, the reply last")
+    resume.add_argument(
+        "--strict", action="store_true", help="end with 1 where any part failed or was left out"
+    )
     resume.set_defaults(run=_resume)
 
 
 def _ask(arguments: Namespace) -> int:
     message = sys.stdin.read() if arguments.message == "-" else arguments.message
-    return _exit_code(asyncio.run(_ask_turn(message, arguments)))
+    return _exit_code(asyncio.run(_ask_turn(message, arguments)), strict=arguments.strict)
 
 
 async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
@@ -114,11 +120,16 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
 
 
 def _resume(arguments: Namespace) -> int:
-    return _exit_code(asyncio.run(_resume_turn(arguments)))
+    return _exit_code(asyncio.run(_resume_turn(arguments)), strict=arguments.strict)
 
 
-def _exit_code(reply: "Reply") -> int:
-    return {"ok": 0, "paused": 3}.get(reply.status, 1)
+def _exit_code(reply: "Reply", *, strict: bool) -> int:
+    """Returns 0 for a turn that answered something, `strict` for one that answered all; 3 for one that waits."""
+    if reply.status == "paused":
+        return 3
+    if reply.status != "ok" or (strict and not reply.parts.is_complete):
+        return 1
+    return 0
 
 
 async def _resume_turn(arguments: Namespace) -> "Reply":

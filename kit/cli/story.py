@@ -6,9 +6,9 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, AnswerChosen
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, PlanTaken, Routing
-from kit.core.display.count import many
 from kit.core.event import Event
-from kit.core.outcome import Failure
+from kit.core.outcome import Failure, Outcome, RoutingDecision
+from kit.core.turn_parts import NO_PARTS, ending_words, turn_parts
 from kit.runtime.handle import Reply
 
 
@@ -20,27 +20,21 @@ class Story:
         self._speaking: str | None = None
         self._text = ""
         self._spans: set[str] = set()
+        self._asked: dict[str, None] = {}
+        self._parts = NO_PARTS
 
     def tell(self, event: Event) -> None:
         match event.body:
             case Text(channel=channel, text=text):
                 self._speak(channel, text)
             case TextReplaced(channel="answer", text=text):
-                self._line("(corrected answer)")
-                self._text = ""
-                self._speak("answer", text)
+                self._correct(text)
             case AgentStarted(agent=agent):
-                self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
-                self._spans.add(event.span_id)
+                self._begin(agent, event)
             case StatusLine() | PlanTaken() as body:
                 self._line(f"  · {_note(body)}")
             case AgentEnded(agent=agent, outcome=outcome):
-                stops = {"cancelled": "stopped", "paused": "waits for you"}
-                word = (
-                    stops.get(outcome.reason, "could not answer")
-                    if isinstance(outcome, Failure)
-                    else "done"
-                )
+                word = _outcome_word(outcome)
                 self._line(f"{self._margin(event)}· {_plain(agent)}: {word} ({event.at:.1f} s)")
             case AnswerChosen(agent=agent, policy=policy, winner=winner, because=because):
                 self._line(
@@ -49,18 +43,35 @@ class Story:
             case CallDropped(agent=agent, reason="over_cap"):
                 self._line(f"  · {_plain(agent)}: left out, over the cap")
             case Routing(decision=decision):
-                names = ", ".join(decision.invoked) or "nobody"
-                left_out = "".join(f"; left out {name}" for name in decision.left_out.names)
-                cap = f"{decision.cap_behavior} the cap of {decision.cap}"
-                intents = many(decision.intent_count, "intent")
-                self._line(f"  asked {names}; {intents}, {cap}{left_out}")
-            case Completed(status=status, saved=saved):
-                self._line(
-                    f"  {status} after {event.at:.1f} s, {self._model}"
-                    + ("" if saved else "; not saved")
-                )
+                self._route(decision)
+            case Completed() as body:
+                self._end(body, event.at)
             case _:
                 pass
+
+    def _begin(self, agent: str, event: Event) -> None:
+        self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
+        if event.parent_span_id not in self._spans:
+            self._asked[agent] = None
+        self._spans.add(event.span_id)
+
+    def _correct(self, text: str) -> None:
+        self._line("(corrected answer)")
+        self._text = ""
+        self._speak("answer", text)
+
+    def _route(self, decision: RoutingDecision) -> None:
+        self._parts = turn_parts(decision)
+        # A monolith asks nobody: whose parts its tools stand for, its decision says.
+        names = ", ".join(_plain(agent) for agent in self._asked or decision.invoked)
+        left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
+        omitted = f"; left out {', '.join(left_out)}" if left_out else ""
+        self._line(f"  asked {names or 'nobody'}{omitted}")
+
+    def _end(self, body: Completed, at: float) -> None:
+        ending = ending_words(body.status, self._parts)
+        unsaved = "" if body.saved else "; not saved"
+        self._line(f"  {ending} after {at:.1f} s, {self._model}{unsaved}")
 
     def _margin(self, event: Event) -> str:
         return "    " if event.parent_span_id in self._spans else "  "
@@ -92,22 +103,40 @@ def _note(body: StatusLine | PlanTaken) -> str:
     return f"{_plain(body.agent)}: {body.text}" if body.agent else body.text
 
 
+def _outcome_word(outcome: Outcome) -> str:
+    if not isinstance(outcome, Failure):
+        return "done"
+    stops = {"cancelled": "stopped", "paused": "waits for you"}
+    return stops.get(outcome.reason, "could not answer")
+
+
 def _plain(agent: str) -> str:
     return agent.replace("_", " ").replace("-", " ")
 
 
 def reply_line(reply: Reply) -> dict[str, object]:
     """Returns a reply as the last line of `ask --json`."""
-    outcomes = [
-        {"agent": one.agent, "ok": True}
-        if one.kind == "answer"
-        else {"agent": one.agent, "ok": False, "reason": one.reason}
-        for one in reply.outcomes
-    ]
+    outcomes: list[dict[str, object]] = []
+    for outcome in reply.outcomes:
+        line: dict[str, object] = {"agent": outcome.agent, "ok": outcome.kind == "answer"}
+        if outcome.kind == "failure":
+            line["reason"] = outcome.reason
+        outcomes.append(line)
+    parts = reply.parts
     return {
         "kind": "reply",
         "turn_id": reply.turn_id,
         "status": reply.status,
+        "ending": ending_words(reply.status, parts),
+        "parts": {
+            "total": parts.total,
+            "asked": parts.asked,
+            "answered": parts.answered,
+            "partly": parts.partly,
+            "failed": parts.failed,
+            "owed": [*parts.over_cap, *parts.left_out.names],
+        },
+        "plan": reply.plan.model_dump(mode="json", exclude={"kind"}) if reply.plan else None,
         "saved": reply.saved,
         "truncated": reply.truncated,
         "outcomes": outcomes,

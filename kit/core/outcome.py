@@ -198,6 +198,8 @@ class RoutedOutcome(Value):
     result: Literal["success", "partial", "failure", "data_error", "handed_on"]
     """`partial`: an answer that data was missing for."""
     reason: Reason | None = None
+    mended: bool = False
+    """A failure that a later answer to the same request made good."""
 
 
 class LeftOut(Value):
@@ -246,12 +248,14 @@ class RoutingDecision(Value):
     cap: int
     cap_behavior: CapBehavior
     dropped: tuple[str, ...] = ()
-    """Agents over the cap: never run."""
+    """The agent of each request over the cap that never ran."""
     refused: tuple[str, ...] = ()
     """Agents whose call a guard dropped."""
     left_out: LeftOut = NOTHING_LEFT
     outcomes: tuple[RoutedOutcome, ...] = ()
     rounds: int = 0
+    has_failsafe: bool = False
+    """Whether the first reply of this pattern is one that the failsafe reads (decisions 4)."""
 
 
 NO_ANSWER = "NO_ANSWER"

@@ -8,13 +8,13 @@ from pydantic import Field
 from kit.core.context import Session
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.timeout import Cause
+from kit.core.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.value import Value
 
 UNANSWERED = "(This question was not answered.)"
 """Stands for the answer in the history of an agent that was asked and gave none (decisions 27)."""
 LINES = 40
 """Messages of one reader that are read of a session, where nothing else is said."""
-TurnStatus = Literal["running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted"]
 
 
 class Message(Value):
@@ -79,8 +79,8 @@ class Measures(Value):
     model_faults: int = 0
     """Calls of tools that do not exist, or with arguments nobody can read: faults of the model that
     made them (decisions 31)."""
-    left_out: int = 0
-    """Parts of the message that the model counted and asked nobody for (decisions 26)."""
+    parts: TurnParts = NO_PARTS
+    """What became of the parts of the message."""
     acknowledged: str | None = None
     """How the answer owned up to what failed: composed, recomposed, appended ...; None when nothing was owed."""
     repeats: bool | None = None

@@ -11,6 +11,7 @@ from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
+from kit.core.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.value import builder
 
 _measures, _agent = builder(Measures), builder(AgentMeasure)
@@ -49,7 +50,7 @@ class _Fold:
     mismatches: list[float] = field(default_factory=list[float])
     versions: int = 0
     model_faults: int = 0
-    left_out: int = 0
+    parts: TurnParts = NO_PARTS
     acknowledged: str | None = None
     compactions: int = 0
     answers: list[str] = field(default_factory=list[str])
@@ -93,7 +94,7 @@ def measure(events: Sequence[Event]) -> Measures:
         mismatches=tuple(fold.mismatches),
         version_mismatches=fold.versions,
         model_faults=fold.model_faults,
-        left_out=fold.left_out,
+        parts=fold.parts,
         acknowledged=fold.acknowledged,
         repeats=repeats,
         compactions=fold.compactions,
@@ -207,7 +208,7 @@ def _refused(fold: _Fold, event: Event, body: Any) -> None:
 
 
 def _routing(fold: _Fold, event: Event, body: Any) -> None:
-    fold.left_out = body.decision.left_out.count
+    fold.parts = turn_parts(body.decision)
 
 
 def _acknowledged(fold: _Fold, event: Event, body: Any) -> None:

@@ -8,6 +8,7 @@ from typing import Any, get_args
 from kit.core.bodies.speech import Acknowledgement
 from kit.core.record import TurnRecord
 from kit.core.timeout import Cause
+from kit.core.turn_parts import ENDING_WORDS, Ending
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import Estimate, share
@@ -55,6 +56,8 @@ class Metrics(Value):
     """Counts, rates and percentiles over ended turns; what needs labels is empty without them."""
 
     turns: int
+    endings: dict[Ending, int]
+    """How the turns ended, in the kit's own terms -> turns."""
     intents: dict[str, int]
     """Calls emitted in a turn (0, 1, 2, 3+) -> turns."""
     fan_outs: dict[int, int]
@@ -81,7 +84,7 @@ class Metrics(Value):
     timeouts: dict[str, Estimate]
     """What took the time (tool, model, reasoning, unknown) -> its share of the invocations whose own time ran out."""
     acknowledgements: dict[str, Estimate]
-    """Path -> its share of the turns that owed one."""
+    """Path -> its share of the turns that owed one; `unsaid` for those that gave none."""
     repeats: Estimate
     """Compositions that hold the words of a sub-agent byte for byte (decisions 33)."""
     compactions: Estimate
@@ -152,9 +155,11 @@ def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = Non
     axes, late, paths, repeats = (
         tally.of(name) for name in ("axis", "cause", "acknowledged", "repeats")
     )
+    endings = tally.of("ending")
     statuses = tally.of("statuses")
     return Metrics(
         turns=counts["turns",],
+        endings={ending: endings[ending] for ending in ENDING_WORDS if endings.get(ending)},
         intents={name: counts["intents", name] for name in ("0", "1", "2", "3+")},
         fan_outs=dict(sorted((int(size), count) for size, count in ran.items() if count)),
         cap_exceeded=counts["over_cap",],
@@ -185,7 +190,7 @@ def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = Non
         },
         acknowledgements={
             path: share(paths.get(path, 0), sum(paths.values()))
-            for path in get_args(Acknowledgement)
+            for path in (*get_args(Acknowledgement), "unsaid")
         },
         repeats=share(repeats.get("True", 0), sum(repeats.values())),
         compactions=share(counts["compacted",], counts["turns",]),
@@ -259,6 +264,7 @@ Row = tuple[str, str, Any]
 def _rows(m: Metrics) -> list[Row]:
     return [
         ("turns", "", m.turns),
+        *(("turns_by_ending", ENDING_WORDS[ending], count) for ending, count in m.endings.items()),
         *(("intent_count", name, count) for name, count in m.intents.items()),
         *(("fan_out", str(size), count) for size, count in m.fan_outs.items()),
         ("cap_exceeded_total", "", m.cap_exceeded),

@@ -32,7 +32,7 @@ async def run_mediated(call: AgentCall, ctx: RunContext) -> Outcome:
     return await compose_rounds(decision, thread, call, lead, ctx)
 
 
-MEDIATED = Pattern("mediated", run_mediated)
+MEDIATED = Pattern("mediated", run_mediated, has_failsafe=True)
 
 
 async def compose_rounds(

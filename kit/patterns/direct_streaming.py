@@ -27,4 +27,4 @@ async def run_direct(call: AgentCall, ctx: RunContext) -> Outcome:
     return slot_outcome(slot, call, ctx)
 
 
-DIRECT = Pattern("direct", run_direct)
+DIRECT = Pattern("direct", run_direct, has_failsafe=True)

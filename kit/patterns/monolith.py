@@ -77,7 +77,12 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
     )
 
 
-MONOLITH = Pattern("monolith", run_monolith, lambda deck, bind: bind(one_agent(deck)))
+MONOLITH = Pattern(
+    "monolith",
+    run_monolith,
+    lambda deck, bind: bind(one_agent(deck)),
+    counts_parts=False,
+)
 
 
 def _note_parts(

@@ -63,7 +63,12 @@ async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
     return slot_outcome(slot, call, ctx)
 
 
-SWARM = Pattern("swarm", run_swarm, lambda deck, bind: bind(peers(deck)))
+SWARM = Pattern(
+    "swarm",
+    run_swarm,
+    lambda deck, bind: bind(peers(deck)),
+    counts_parts=False,
+)
 
 
 def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:

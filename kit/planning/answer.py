@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.bodies.speech import Acknowledged
+from kit.core.bodies.turn import PlanEnded
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.models.message import system_text, tool_text
 from kit.planning.loop import NO_PLAN, OVER_BUDGET, UNCERTAIN, Manager
@@ -29,6 +30,8 @@ SYNTHESIS = "The plan for this request is done. Answer it from what its steps re
 async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Answer:
     """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
     plan, executor = manager.plan, manager.settings.executor
+    status = "failed" if plan.status == "failed" else "complete"
+    ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=debt(ctx.turn).agents))

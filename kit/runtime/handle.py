@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
 
+from kit.core.bodies.turn import PlanEnded
 from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.errors import ClosedError
 from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of, waterfall
+from kit.core.turn_parts import TurnParts, ending_words, turn_parts
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
 from kit.runtime.log import TurnLog
@@ -39,6 +41,17 @@ class Reply:
     def trace(self) -> Trace:
         return trace_of(self.events)
 
+    @cached_property
+    def parts(self) -> TurnParts:
+        """What became of the parts of the message: asked, answered, failed, left out."""
+        return turn_parts(self.routing)
+
+    @property
+    def plan(self) -> PlanEnded | None:
+        """How the turn's plan ended; None for a turn that is none, or whose plan was stopped."""
+        ends = [event.body for event in self.events if isinstance(event.body, PlanEnded)]
+        return ends[-1] if ends else None
+
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
         rows = [
@@ -46,7 +59,8 @@ class Reply:
             for one in self.outcomes
         ]
         tokens = self.usage.input_tokens + self.usage.output_tokens
-        head = f"{self.status} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
+        ending = ending_words(self.status, self.parts)
+        head = f"{ending} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
         parts = [table(("sub-agent", "outcome", "time"), rows)] if rows else []
         return notebook_html(
             text(head), text(self.text), *parts, folded("trace", waterfall(self.trace))

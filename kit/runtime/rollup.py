@@ -1,26 +1,34 @@
 """What remains of a turn once it is over: its routing decision, its rollup row, its narration."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from kit.core.bodies.call import ToolStarted
 from kit.core.bodies.speech import Separator, Text
 from kit.core.event import Event
+from kit.core.language.clauses import clauses
+from kit.core.language.words import content_words
 from kit.core.outcome import (
+    NOTHING_LEFT,
     Answer,
     CapBehavior,
     Failure,
+    LeftOut,
     Outcome,
     RoutedOutcome,
     RoutingDecision,
     Usage,
 )
 from kit.core.picture import mark_pictures
-from kit.core.record import UNANSWERED, Message, TurnRecord, TurnStatus
+from kit.core.record import UNANSWERED, Message, TurnRecord
 from kit.core.transcript import transcript
+from kit.core.turn_parts import TurnStatus
 from kit.core.value import builder
 from kit.metrics.measures import measure
+from kit.runtime.call_ledger import request_key
 from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
+from kit.runtime.pattern import Pattern
 
 _new_message, _new_decision, _new_line = (
     builder(Message),
@@ -29,8 +37,29 @@ _new_message, _new_decision, _new_line = (
 )
 
 
-def routing_of(turn: TurnState) -> RoutingDecision:
-    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each call."""
+_Request = tuple[str, str]
+"""An agent and its query, as `request_key` has them."""
+
+
+def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) -> RoutingDecision:
+    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part.
+
+    `message` is what the user wrote, `text` what they were answered.
+    """
+    requests = {call.call_id: request_key(call.agent, call.query) for call in turn.calls}
+    answered: set[_Request | None] = set()
+    for outcome in turn.outcomes:
+        if outcome.kind == "answer":
+            answered.add(requests.get(outcome.call_id))
+    answered.discard(None)
+    dropped: dict[_Request, str] = {}
+    for call in turn.over_cap:
+        request = request_key(call.agent, call.query)
+        if request not in answered:
+            dropped.setdefault(request, call.agent)
+    left_out = turn.left_out()
+    if not left_out.count and not pattern.counts_parts:
+        left_out = _beyond_calls(turn, len(dropped), message, text)
     over = turn.over_cap or turn.reported > turn.cap
     behavior: CapBehavior = (
         "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
@@ -47,12 +76,35 @@ def routing_of(turn: TurnState) -> RoutingDecision:
         reported_intents=turn.reported or turn.emitted,
         cap=turn.cap,
         cap_behavior=behavior,
-        dropped=tuple(call.agent for call in turn.over_cap),
+        dropped=tuple(dropped.values()),
         refused=tuple(call.agent for call in turn.set_aside),
-        left_out=turn.left_out(),
-        outcomes=tuple(_routing_outcome(outcome) for outcome in turn.outcomes),
+        left_out=left_out,
+        outcomes=tuple(
+            [_routing_outcome(outcome, requests, answered) for outcome in turn.outcomes]
+        ),
         rounds=turn.rounds,
+        has_failsafe=pattern.has_failsafe,
     )
+
+
+def _beyond_calls(turn: TurnState, dropped: int, message: str, text: str) -> LeftOut:
+    """Returns the parts beyond the calls that were made, for a pattern in which nobody counts parts.
+
+    They have names where no word of the answer is about them.
+    """
+    if not turn.outcomes:
+        return NOTHING_LEFT
+    calls = turn.cap_used
+    if not calls:  # a monolith asks nobody: its tool calls stand for the parts
+        tools = [event.body for event in turn.log.events if isinstance(event.body, ToolStarted)]
+        calls = len({(tool.tool, str(tool.args)) for tool in tools})
+    parts = [clause for clause in clauses(message, opening=True) if clause.content]
+    count = len(parts) - calls - dropped
+    if count <= 0:
+        return NOTHING_LEFT
+    spoken = content_words(f"{transcript(turn.log.events).lead} {text}")
+    silent = [part.text for part in parts if part.content.isdisjoint(spoken)]
+    return LeftOut(count=count, parts=tuple(silent[:count]))
 
 
 def record_of(
@@ -73,7 +125,7 @@ def record_of(
         failed=tuple(
             outcome.agent
             for outcome in routing.outcomes
-            if outcome.result in ("failure", "data_error")
+            if outcome.result in ("failure", "data_error") and not outcome.mended
         ),
         intent_count=routing.intent_count,
         cap_behavior=routing.cap_behavior,
@@ -125,7 +177,12 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
     return [part for part in parts if part] if whole and text else [text]
 
 
-def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
+def _routing_outcome(
+    outcome: Outcome,
+    requests: Mapping[str, _Request],
+    answered: set[_Request | None],
+) -> RoutedOutcome:
+    """`requests` are those of the turn by the id of their call, `answered` those that have an answer."""
     if outcome.kind == "answer":
         result = (
             "handed_on" if outcome.is_handover else "partial" if outcome.is_partial else "success"
@@ -133,5 +190,9 @@ def _routing_outcome(outcome: Outcome) -> RoutedOutcome:
         return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)
     result = "data_error" if outcome.axis == "data" else "failure"
     return _new_line(
-        agent=outcome.agent, call_id=outcome.call_id, result=result, reason=outcome.reason
+        agent=outcome.agent,
+        call_id=outcome.call_id,
+        result=result,
+        reason=outcome.reason,
+        mended=requests.get(outcome.call_id) in answered,
     )

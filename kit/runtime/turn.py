@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
+from typing import cast
 
 from uuid_utils import uuid7
 
@@ -20,6 +21,7 @@ from kit.core.picture import Picture, check_count, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secret_words, without_secrets
 from kit.core.transcript import transcript
+from kit.core.turn_parts import final_status, turn_parts
 from kit.core.value import builder
 from kit.models.direct_call import langsmith_hears
 from kit.runtime.acts.pause import Paused, Resumption
@@ -347,7 +349,8 @@ class _Runner:
     async def _finish(
         self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str
     ) -> Reply:
-        routing = routing_of(self.state)
+        routing = routing_of(self.state, self.pattern, message=self.message, text=text)
+        status = cast("Status", final_status(status, turn_parts(routing)))
         usage = self.ctx.ledger.settle()
         self.ctx.emit(_routing(decision=routing))
         self.ctx.emit(_turn_usage(usage=usage))

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from kit.core.context import Principal
+from kit.core.turn_parts import Ending
 from kit.stores.recall import AGAIN
 from kit.stores.rows import COLUMNS, readable, record_of
 from kit.stores.turn_filter import (
     Conversation,
-    Ending,
     FailureAxis,
     TurnChoices,
     TurnFilter,
@@ -19,19 +19,16 @@ from kit.stores.turn_filter import (
 
 _OWN = "tenant_id = :tenant AND user_id = :user"
 _AGENT = "EXISTS (SELECT 1 FROM json_each(measures, '$.agents') WHERE {})"
-_PARTIAL = (
-    "(failed <> '[]' OR coalesce(measures ->> '$.left_out', 0) > 0 OR cap_behavior = 'over' OR "
-    + _AGENT.format("value ->> 'partial'")
-    + ")"
-)
-_NOTHING = (
-    "(invoked <> '[]' AND NOT EXISTS (SELECT 1 FROM json_each(invoked) WHERE value NOT IN "
-    "(SELECT value FROM json_each(failed))))"
-)
+# What `ending_of` (kit/core/turn_parts.py) says of a row. A row that was begun and not ended has no parts.
+_PARTS = "coalesce(measures ->> '$.parts.{}', 0)"
+_ANSWERED = f"({_PARTS.format('whole')} + {_PARTS.format('partly')} > 0)"
+_COMPLETE = f"""({_PARTS.format("partly")} + {_PARTS.format("failed")} + {_PARTS.format("stopped")}
+  + {_PARTS.format("left_out.count")} + coalesce(json_array_length(measures, '$.parts.over_cap'), 0) = 0)"""
+_WHOLE = f"(status = 'ok' AND {_COMPLETE})"
 _ENDINGS: Mapping[Ending, str] = {
-    "answered": f"status = 'ok' AND NOT {_PARTIAL}",
-    "partly": f"status = 'ok' AND {_PARTIAL} AND NOT {_NOTHING}",
-    "nothing": f"status = 'ok' AND {_PARTIAL} AND {_NOTHING}",
+    "answered": _WHOLE,
+    "partly": f"status IN ('ok', 'failed') AND NOT {_WHOLE} AND {_ANSWERED}",
+    "nothing": f"status IN ('ok', 'failed') AND NOT {_WHOLE} AND NOT {_ANSWERED}",
 }
 """Other endings are a status by themselves."""
 _LACKS = "value ->> 'partial' OR NOT value ->> 'ok'"

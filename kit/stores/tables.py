@@ -1,9 +1,16 @@
 """What the store's file holds, as SQL: tables, and views over a turn's log that cannot disagree
 with it (docs/traces.md)."""
 
+import json
 import sqlite3
+from typing import Any
 
-SCHEMA = 9
+import orjson
+
+from kit.core.outcome import RoutingDecision
+from kit.core.turn_parts import TurnParts, turn_parts
+
+SCHEMA = 10
 """Kept in the file as `user_version`."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -127,6 +134,7 @@ def lay_out(db: sqlite3.Connection) -> None:
         db.execute(_GATHER_EVENTS)
     for table in earlier:
         db.execute(f"DROP TABLE earlier_{table}")
+    _count_parts(db)
     db.execute(f"PRAGMA application_id = {APPLICATION}")
     db.execute(f"PRAGMA user_version = {SCHEMA}")
 
@@ -134,6 +142,36 @@ def lay_out(db: sqlite3.Connection) -> None:
 _GATHER_EVENTS = """INSERT INTO logs SELECT number, (SELECT '[' || group_concat(event) || ']' FROM
 (SELECT event FROM earlier_events WHERE turn_id = id ORDER BY seq)) FROM turns
 WHERE status <> 'running' AND EXISTS (SELECT 1 FROM earlier_events WHERE turn_id = id)"""
+
+
+def _count_parts(db: sqlite3.Connection) -> None:
+    """Adds to the measures of each turn what became of the parts of its message: files before schema
+    10 hold that in the log alone."""
+    changes: list[tuple[str, int]] = []
+    for number, invoked, failed, log in db.execute(
+        "SELECT number, invoked, failed, log FROM turns LEFT JOIN logs USING (number)"
+    ):
+        try:
+            parts = _parts_of(log, invoked, failed)
+        except (ValueError, TypeError, LookupError):  # a row that somebody else wrote
+            parts = TurnParts()
+        changes.append((parts.model_dump_json(), number))
+    db.executemany(
+        "UPDATE turns SET measures = json_set(json_remove(measures, '$.left_out'), '$.parts', json(?)) "
+        "WHERE number = ? AND json_valid(measures)",
+        changes,
+    )
+
+
+def _parts_of(log: str | None, invoked: str, failed: str) -> TurnParts:
+    """Counts the parts of a turn in its log; without a routing decision there, in its columns."""
+    events: list[dict[str, Any]] = orjson.loads(log or "[]")
+    for event in reversed(events):
+        if event["body"]["kind"] == "routing":
+            return turn_parts(RoutingDecision.model_validate(event["body"]["decision"]))
+    failures = set(json.loads(failed))
+    answered = set(json.loads(invoked)) - failures
+    return TurnParts(whole=len(answered), failed=len(failures))
 
 
 def _make_way(db: sqlite3.Connection) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from kit.core.record import TurnRecord
+from kit.core.turn_parts import TurnParts, TurnStatus, ending_of, owning_up
 
 Key = tuple[str, ...]
 """The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""
@@ -31,6 +32,7 @@ class TurnRow(NamedTuple):
     ttft: float | None
     intent_count: int
     cap_behavior: str
+    status: TurnStatus
     measures: Mapping[str, Any]
     """The fields of `Measures`; one that is missing has its default."""
 
@@ -76,6 +78,8 @@ class Tally:
         counts["intents", "3+" if turn.intent_count > 2 else str(turn.intent_count)] += 1
         counts["fan_out", str(len(agents))] += 1
         counts["over_cap",] += turn.cap_behavior == "over"
+        parts = TurnParts.model_validate(measures.get("parts", {}))
+        counts["ending", ending_of(turn.status, parts)] += 1
         path = turn.pattern, ASKED if agents else NOBODY
         counts["path", *path] += 1
         for name, value in (
@@ -90,8 +94,9 @@ class Tally:
         for name in ("envelopes", "version_mismatches", "model_faults"):
             counts[name,] += measures.get(name, 0)
         counts["compacted",] += measures.get("compactions", 0) > 0
-        if path_of_regret := measures.get("acknowledged"):
-            counts["acknowledged", path_of_regret] += 1
+        how = owning_up(turn.status, parts, measures.get("acknowledged"))
+        if how is not None and how != "nothing_owed":
+            counts["acknowledged", how] += 1
         if (repeats := measures.get("repeats")) is not None:
             counts["repeats", str(bool(repeats))] += 1
         self._add_agents(agents)

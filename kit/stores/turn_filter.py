@@ -3,20 +3,9 @@
 from typing import Literal, NamedTuple
 
 from kit.core.record import TurnRecord
+from kit.core.turn_parts import Ending
 from kit.core.value import Value
 
-Ending = Literal[
-    "answered",
-    "partly",
-    "nothing",
-    "failed",
-    "deadline",
-    "cancelled",
-    "paused",
-    "interrupted",
-    "running",
-]
-"""How a turn ended; one that is `ok` was answered whole, partly, or by none of those it asked."""
 FailureAxis = Literal["invocation", "data", "partial", "cap"]
 """A sub-agent failed, data failed, some and not all of several failed, more was asked for than the cap allows."""
 
@@ -66,13 +55,3 @@ class Conversation(NamedTuple):
     turns: int
     newest: float
     """When its newest turn began."""
-
-
-def ending_of(turn: TurnRecord) -> Ending:
-    """Returns how a turn ended."""
-    if turn.status != "ok":
-        return turn.status
-    left_out = turn.measures.left_out > 0 or turn.cap_behavior == "over"
-    if not (turn.failed or left_out or any(one.partial for one in turn.measures.agents)):
-        return "answered"
-    return "nothing" if turn.invoked and set(turn.invoked) <= set(turn.failed) else "partly"

@@ -14,18 +14,46 @@ from kit.core.bodies.speech import StatusLine, Text
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import Principal
 from kit.core.event import Body, Event
-from kit.core.outcome import Answer, CapBehavior, Failure, Outcome, Reason, RoutingDecision, Usage
+from kit.core.outcome import (
+    Answer,
+    CapBehavior,
+    Failure,
+    Outcome,
+    Reason,
+    RoutedOutcome,
+    RoutingDecision,
+    Usage,
+)
 
 Stamped = tuple[float, str, str | None, Body]
 WHO = Principal(tenant_id="acme", user_id="u-001")
 
 
 def stamp(bodies: Sequence[Stamped], turn_id: str = "t1") -> list[Event]:
-    """Events from (at, span, parent span, body)."""
-    return [
-        Event(seq=seq, at=at, turn_id=turn_id, span_id=span, parent_span_id=parent, body=body)
-        for seq, (at, span, parent, body) in enumerate(bodies)
-    ]
+    """Events from (at, span, parent span, body). A routing event without outcomes gets those of the
+    agents that ended before it, as a turn's own has."""
+    events: list[Event] = []
+    for seq, (at, span, parent, body) in enumerate(bodies):
+        if isinstance(body, Routing) and not body.decision.outcomes:
+            ended = [event.body for event in events if isinstance(event.body, AgentEnded)]
+            outcomes = tuple(routed(one.outcome) for one in ended)
+            body = Routing(decision=body.decision.replace(outcomes=outcomes))
+        events.append(
+            Event(seq=seq, at=at, turn_id=turn_id, span_id=span, parent_span_id=parent, body=body)
+        )
+    return events
+
+
+def routed(outcome: Outcome) -> RoutedOutcome:
+    """The line that a routing decision has for an outcome."""
+    result = "success"
+    reason = None
+    if isinstance(outcome, Failure):
+        result = "data_error" if outcome.axis == "data" else "failure"
+        reason = outcome.reason
+    elif outcome.is_partial:
+        result = "partial"
+    return RoutedOutcome(agent=outcome.agent, call_id=outcome.call_id, result=result, reason=reason)
 
 
 def begin(message: str = "points and shoes?") -> list[Stamped]:

@@ -12,7 +12,6 @@ from streamlit.testing.v1 import AppTest
 
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.turn import Completed, Routing
-from kit.core.outcome import RoutedOutcome
 from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
@@ -22,7 +21,7 @@ from kit.ui.shared import frame
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
-from tests.app.logs import answered, begin, decision, failed, stamp
+from tests.app.logs import answered, begin, decision, failed, routed, stamp
 
 ALONE = "from kit.ui.shared import address; from kit.ui.compare import page; address.keep(); page.page()"
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
@@ -120,8 +119,12 @@ def test_two_turns_stand_side_by_side_on_one_axis_with_what_differs(
     assert axis.findall(first) == axis.findall(second) != []
     assert "Timeline of A Mediated" in first and "get_user_points" in first and "failed" in second
     table = next(one for one in html(page) if 'class="differences"' in one)
-    assert "Made to fail" in table and "<td>3 of 3</td>" in table and "<td>2 of 3</td>" in table
-    assert "They differ in answered, made to fail, " in words
+    assert (
+        "Made to fail" in table
+        and "<td>Answered</td>" in table
+        and "<td>2 of 3 answered</td>" in table
+    )
+    assert "They differ in how it ended, made to fail, " in words
     same = words.partition("The same in all: ")[2]
     assert (
         same.startswith("pattern mediated, model offline stand-in, limit 4")
@@ -140,7 +143,9 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
         "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
         in words
     )
-    assert "(nobody was asked, and does not say so)" in words
+    assert "nobody was asked, and does not say so)" in words
+    table = next(one for one in html(page) if 'class="differences"' in one)
+    assert table.count("<td>2 of 3 answered</td>") == 2, "in the words of the turns themselves"
     assert "B Mediated lost Shop “find coffee deals” (nobody was asked);" in words, (
         "it owns up to the part over the cap"
     )
@@ -287,10 +292,7 @@ def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
             AgentStarted(agent="rewards", call_id=words, query=words)
             for words in ("points", "shoes")
         ]
-        results = [
-            RoutedOutcome(agent="rewards", call_id=words, result="success")
-            for words in ("points", "shoes")
-        ]
+        results = [routed(answered("rewards").outcome), routed(second.outcome)]
         routing = decision("rewards").decision.replace(outcomes=tuple(results))
         spans = [
             (0.1, "s2", "s1", asks[0]),
@@ -306,4 +308,4 @@ def test_a_sub_agent_that_failed_in_one_of_its_two_parts_lost_one() -> None:
 
     whole, half = view(answered("rewards")), view(failed("rewards", "timeout"))
     parts = compare({"A": whole, "B": half})
-    assert [part.reason for part in parts["B"].lost] == ["took too long"] and not parts["A"].lost
+    assert [part.reason for part in parts["B"]] == ["took too long"] and not parts["A"]

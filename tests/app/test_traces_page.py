@@ -91,7 +91,7 @@ def test_the_list_holds_the_turns_of_who_is_looking_newest_first(
     page.run()
     table = page.dataframe[0].value
     assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
-    assert list(table["How it ended"]) == ["Partly answered", "Partly answered", "Answered"]
+    assert list(table["How it ended"]) == ["2 of 3 answered", "2 of 3 answered", "Answered"]
     assert "3 of 3 turns" in shown(page)
 
 
@@ -113,9 +113,8 @@ def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(
     capped = stored(asked)[0]
     said = shown(open_turn(page, capped))
     assert (
-        "3 intents seen" in said
-        and "2 calls asked for" in said
-        and "3 asked for, 2 run, 1 left out" in said
+        "model counted 3 parts, made 2 calls" in said
+        and "over the limit of 2 at once, 1 left out" in said
     )
     routing = stored_view(capped, SqliteStore(asked).events(capped.id)).routing
     assert routing is not None and len(routing.invoked) == 2 and routing.left_out.count == 1

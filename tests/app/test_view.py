@@ -194,7 +194,10 @@ def test_every_failure_is_worded_without_its_raw_reason(reason: Reason) -> None:
     )
     step = view.steps[1]
     assert (
-        step.state == "failed" and step.note and view.partial and view.headline == "1 of 2 answered"
+        step.state == "failed"
+        and step.note
+        and not view.parts.is_complete
+        and view.headline == "1 of 2 answered"
     )
     shown = " ".join((step.label, step.verdict, view.headline, *view.shortfalls))
     assert "raw-42" not in shown and "_" not in shown and reason not in shown
@@ -223,7 +226,7 @@ def test_a_call_over_the_cap_is_told_and_one_stopped_by_a_guard_is_not() -> None
         TurnView(), stamp([*begin(), *ran, over, guard, *end("Here.", "rewards"), routing])
     )
     assert view.skipped == ("Offer details",) and view.headline == "1 of 2 answered"
-    assert view.cap_words == "2 asked for, 1 run, 1 left out: at most 1 at once"
+    assert view.cap_words == "over the limit of 1 at once, 1 left out"
 
 
 def test_an_unknown_price_is_a_dash() -> None:
@@ -253,7 +256,7 @@ def test_a_stopped_turn_leaves_no_step_running() -> None:
         ),
     )
     assert (view.status, view.headline, view.steps[0].state) == ("cancelled", "Stopped", "stopped")
-    assert view.regret and not view.partial
+    assert view.regret and not view.parts.failed
 
 
 def test_a_lost_turn_is_interrupted_and_still_shows_what_it_had() -> None:

@@ -14,20 +14,14 @@ asked again, and it still lacks; `unseen`: it lacks and was not asked for, becau
 counted either or the failsafe is off; `over-triggered`: asked again though nothing lacked."""
 
 
-PATTERNS_WITH_FAILSAFE = ("mediated", "direct")
-"""Patterns whose routing reply the failsafe reads; the others route one at a time, by a label, or not at all."""
-
-
 def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -> Fate | None:
     """What became of one turn's first routing reply; None where nobody was to be called, or no failsafe reads it.
 
     `expected` and `called` are card ids; `called` after all guards.
     """
-    first = (
-        _first(reply.events)
-        if expected and reply.routing.pattern in PATTERNS_WITH_FAILSAFE
-        else None
-    )
+    if not expected or not reply.routing.has_failsafe:
+        return None
+    first = _first(reply.events)
     if first is None:
         return None
     first_calls, asked_again = first

@@ -1,6 +1,6 @@
 """A turn as a whole: how it begins, what it stands on, where it pauses and how it ends."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from kit.core.context import Principal
 from kit.core.outcome import RoutingDecision, Usage
@@ -73,6 +73,16 @@ class PlanTaken(Value):
     plan_id: str
 
 
+class PlanEnded(Value):
+    """The plan of this turn has ended."""
+
+    kind: Literal["plan_ended"] = "plan_ended"
+    plan_id: str
+    status: Literal["complete", "failed"]
+    failure: dict[str, Any] | None = None
+    """Of one that failed: `reason`, `completed_steps` and `last_failure`, as the plan keeps them."""
+
+
 class ApprovalAsked(Value):
     """A tool waits for the user's yes: once all else has ended, the turn pauses."""
 
@@ -132,6 +142,7 @@ TurnBody = (
     | Fork
     | Replay
     | PlanTaken
+    | PlanEnded
     | ApprovalAsked
     | ActStarted
     | Resumed

@@ -65,7 +65,7 @@ def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
     return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))
 
 
-A2A = Pattern("a2a", run_mediated, serve_in_process)
+A2A = Pattern("a2a", run_mediated, serve_in_process, has_failsafe=True)
 """The mediated turn; what differs is where its sub-agents are."""
 
 

@@ -66,7 +66,7 @@ class Canvas:
             self._chips.html(
                 f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>'
             )
-        preamble = bool(view.parts or view.running)  # which may repeat anybody's words
+        preamble = bool(view.taken_on or view.running)  # which may repeat anybody's words
         if self._update(
             "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
         ):

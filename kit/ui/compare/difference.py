@@ -10,12 +10,14 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.turn_facts import fault_words, model_words
-from kit.ui.shared.turn_view import PLANNED, TurnView
+from kit.ui.shared.turn_facts import OWNING_UP, fault_words, model_words
+from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label
 
 UNKNOWN = "–"
 UNASKED = "nobody was asked"
+OVER_CAP = "over the limit"
+SHOWN_BY_OTHERS = "as the others show, nobody was asked"
 
 
 class LostPart(Value):
@@ -30,26 +32,18 @@ class LostPart(Value):
     """The answer does not own up to it."""
 
 
-class Parts(Value):
-    """The parts of a message in one turn."""
-
-    count: int
-    """How many there are, as far as the turns that were asked the same know."""
-    lost: tuple[LostPart, ...] = ()
-
-
-NONE = ("nothing", "nothing owed")
+NONE = ("nothing", OWNING_UP["nothing_owed"])
 """Figures that say something only beside others."""
 
 
-def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) -> str:
-    """Returns a table of what differs, a row for each turn, and under it what is the same; both mappings are by label.
+def differences_html(turns: Mapping[str, TurnView]) -> str:
+    """Returns a table of what differs, a row for each turn, and under it what is the same; `turns` are by label.
 
     Nothing for a single turn.
     """
     if len(turns) < 2:
         return ""
-    rows = {name: _figures(view, parts.get(name)) for name, view in turns.items()}
+    rows = {name: _figures(view) for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
     same = [
@@ -66,52 +60,79 @@ def differences_html(turns: Mapping[str, TurnView], parts: Mapping[str, Parts]) 
     return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
 
 
-def _figures(view: TurnView, parts: Parts | None) -> dict[str, str]:
-    owned_up = view.bodies(Acknowledged)
+def _figures(view: TurnView) -> dict[str, str]:
     started = next(iter(view.bodies(TurnStarted)), None)
     return {
-        "Answered": f"{parts.count - len(parts.lost)} of {parts.count}" if parts else UNKNOWN,
+        "How it ended": view.headline,
         "Pattern": view.pattern.replace("_", " "),
         "Model": model_words(view.model),
-        "Limit": str(started.cap) if started and view.pattern != PLANNED else UNKNOWN,
+        "Limit": str(started.cap) if started and not view.is_plan else UNKNOWN,
         "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
         "Seconds": f"{view.seconds:.2f}" if view.seconds is not None else UNKNOWN,
         "First words": f"{view.ttft:.2f} s" if view.ttft is not None else UNKNOWN,
         "Tokens": f"{view.tokens:,}" if view.tokens is not None else UNKNOWN,
         "Cost": view.cost_words,
-        "Owned up": owned_up[-1].path if owned_up else UNKNOWN if view.running else "nothing owed",
+        "Owned up": OWNING_UP[view.owning_up] if view.owning_up else UNKNOWN,
     }
 
 
-def compare(turns: Mapping[str, TurnView]) -> dict[str, Parts]:
-    """Returns what became of the message in each turn that has ended; both mappings are by label.
+def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
+    """Returns what each turn that has ended lost of its message; both mappings are by label.
 
-    Lost are sub-agents that have a part in the message and did not answer it, and parts that the
-    turn counted itself and asked nobody for.
+    Lost are the parts that the turn itself knows of, failed or left out, and beside them the
+    sub-agents that turns of the same message show to have a part in it and that this one did not ask.
     """
     ended = {
         name: (view, view.routing)
         for name, view in turns.items()
         if view.routing is not None and not view.running
     }
-    results: dict[str, Parts] = {}
+    results: dict[str, tuple[LostPart, ...]] = {}
     for name, (view, routing) in ended.items():
-        words = _parts_of_message(
-            [same for same in ended.values() if same[0].question == view.question]
-        )
-        failed = {part.agent for part in view.parts if part.state in ("failed", "stopped")}
-        answered = {
-            outcome.agent
-            for outcome in routing.outcomes
-            if outcome.result in ("success", "partial")
-        } - failed
-        lost = {agent: text for agent, text in words.items() if agent not in answered}
-        owed = {part for body in view.bodies(Acknowledged) for part in body.owed}
-        unasked = [part for part in routing.left_out.names if part.strip("“”") not in lost.values()]
-        parts = [_lost_part(view, agent, text, owed) for agent, text in lost.items()]
-        parts += [LostPart(name=part, silent=part not in owed) for part in unasked]
-        results[name] = Parts(count=len(words) + len(unasked), lost=tuple(parts))
+        same = [other for other in ended.values() if other[0].question == view.question]
+        results[name] = tuple(_lost_parts(view, routing, _parts_of_message(same)))
     return results
+
+
+def _lost_parts(
+    view: TurnView, routing: RoutingDecision, message: Mapping[str, str]
+) -> Iterator[LostPart]:
+    """Yields what one turn lost; `message` has the words of each sub-agent's part in it."""
+    owed = {part for body in view.bodies(Acknowledged) for part in body.owed}
+    for step in view.taken_on:
+        if step.state in ("failed", "stopped"):
+            yield LostPart(
+                name=label(step.agent),
+                words=message.get(step.agent, ""),
+                reason=step.verdict,
+                silent=step.agent not in owed,
+            )
+    for agent in view.parts.over_cap:
+        yield LostPart(
+            name=label(agent),
+            words=message.get(agent, ""),
+            reason=OVER_CAP,
+            silent=agent not in owed,
+        )
+    # A part that is left out has the words of the message and no sub-agent. Where another turn sent
+    # these words to a sub-agent, that one names the part.
+    left_out = view.parts.left_out
+    agents = {words: agent for agent, words in message.items() if words}
+    known = {*routing.invoked, *view.parts.over_cap}
+    for name, words in zip(left_out.names, left_out.parts, strict=False):
+        agent = agents.get(words)
+        silent = name not in owed
+        if agent is None:
+            yield LostPart(name=name, silent=silent)
+        else:
+            known.add(agent)
+            yield LostPart(name=label(agent), words=words, silent=silent)
+    others = [agent for agent in message if agent not in known]
+    for agent in others:
+        yield LostPart(name=label(agent), words=message[agent], reason=SHOWN_BY_OTHERS, silent=True)
+    if left_out.unnamed and not others:
+        name = left_out.names[-1]
+        yield LostPart(name=name, silent=name not in owed)
 
 
 def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict[str, str]:
@@ -134,14 +155,6 @@ def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict
     return dict(sorted(parts.items(), key=lambda part: turns[0][0].question.find(part[1])))
 
 
-def _lost_part(view: TurnView, agent: str, words: str, owed: set[str]) -> LostPart:
-    step = next((step for step in view.parts if step.agent == agent and step.state != "ok"), None)
-    reason = step.verdict if step else "over the limit" if agent in view.left_out else UNASKED
-    return LostPart(
-        name=label(agent), words=words, reason=reason, silent=owed.isdisjoint({agent, f"“{words}”"})
-    )
-
-
 def _words(agent: str, views: Sequence[TurnView]) -> str:
     """Returns the shortest part of the message that a turn sent to an agent; empty where every turn
     sent it the whole."""
@@ -155,15 +168,15 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
     )
 
 
-def losses_html(parts: Mapping[str, Parts], *, running: bool) -> str:
+def losses_html(lost: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
     """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
     it; `running`: so far."""
     clauses = [
-        f"<b>{escape(name)}</b> lost {_list(_reasons(own.lost))}"
-        for name, own in parts.items()
-        if own.lost
+        f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}"
+        for name, parts in lost.items()
+        if parts
     ]
-    if complete := [f"<b>{escape(name)}</b>" for name, own in parts.items() if not own.lost]:
+    if complete := [f"<b>{escape(name)}</b>" for name, parts in lost.items() if not parts]:
         clauses.append(f"{_list(complete)} lost nothing")
     text = "; ".join(clauses) or "no turn has ended"
     return f'<p class="losses" aria-live="polite">{"So far: " if running else ""}{text}.</p>'

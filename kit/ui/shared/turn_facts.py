@@ -5,10 +5,10 @@ from html import escape
 
 from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
-from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import Fork
 from kit.core.display.count import many
 from kit.core.fault import Fault
+from kit.core.turn_parts import OwningUp, ending_of
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
 from kit.ui.shared.wording import Tone, label, tag_html
@@ -39,11 +39,13 @@ _BY: dict[tuple[str, GuardAction], str] = {
     ("preamble", "mended"): "Took back an opening line that nobody could know yet",
 }
 """Words for an action of one guard, where the words of the action alone do not say enough."""
-_ACKNOWLEDGEMENTS = {
+OWNING_UP: dict[OwningUp, str] = {
     "composed": "in the answer's own words",
     "recomposed": "after the answer was written again",
     "appended": "by a fixed sentence put under it",
     "rescued": "by a fixed answer in place of it",
+    "nothing_owed": "nothing was owed",
+    "unsaid": "not at all: the answer does not say what it lacks",
 }
 DIRECT, EARLY = "nobody: answered directly", "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
@@ -133,11 +135,13 @@ def headline(view: TurnView) -> Tag:
     """Returns a tag that says how the turn stands or ended."""
     if view.running:
         return Tag(text="Working", tone="busy")
-    failed = view.status in ("failed", "deadline") or (view.partial and not view.answered)
-    return Tag(
-        text=view.headline,
-        tone="bad" if failed else "good" if view.status == "ok" and not view.partial else "warn",
-    )
+    ending = ending_of(view.status, view.parts)
+    tone: Tone = "warn"
+    if ending == "answered":
+        tone = "good"
+    elif ending in ("nothing", "deadline"):
+        tone = "bad"
+    return Tag(text=view.headline, tone=tone)
 
 
 def headline_badge(view: TurnView) -> str:
@@ -148,20 +152,11 @@ def headline_badge(view: TurnView) -> str:
 
 def _facts(view: TurnView) -> Iterator[Fact]:
     agents = tuple(
-        Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.parts
+        Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.taken_on
     )
-    left_out = tuple(
-        Tag(text=name, why="left out: over the limit") for name in map(label, view.left_out)
-    )
-    left_out += tuple(
-        Tag(text=name, why="counted by the model, and nobody was asked") for name in view.unasked
-    )
-    left_out += tuple(
-        Tag(text=name, tone="warn", why="the message has more parts than calls were made")
-        for name in view.lost.names
-    )
+    left_out = tuple(Tag(text=name, tone="warn", why="left out") for name in view.skipped)
     if agents or left_out:
-        ids = ",".join(dict.fromkeys(step.agent for step in view.parts))
+        ids = ",".join(dict.fromkeys(step.agent for step in view.taken_on))
         yield Fact(
             name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids
         )
@@ -184,12 +179,11 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
     routing = view.routing
     if routing is None or not view.cap_words:
         return
-    intents, calls = routing.reported_intents, routing.intent_count
     yield Fact(
         name="intents",
         label="Intents",
-        text=f"{intents} seen, {view.call_words}",
-        value=f"{intents}/{calls}",
+        text=view.call_words,
+        value=f"{routing.reported_intents}/{routing.intent_count}",
     )
     yield Fact(
         name="cap",
@@ -235,12 +229,9 @@ def _guard_facts(view: TurnView) -> Iterator[Fact]:
         )
     elif not view.running:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
-    if acknowledgements := view.bodies(Acknowledged):
-        yield Fact(
-            name="acknowledged", label="Owned up", text=_ACKNOWLEDGEMENTS[acknowledgements[-1].path]
-        )
-    elif view.status == "ok" and not view.lost.count:
-        yield Fact(name="acknowledged", label="Owned up", text="nothing was owed", full=True)
+    if how := view.owning_up:
+        full = how == "nothing_owed"
+        yield Fact(name="acknowledged", label="Owned up", text=OWNING_UP[how], full=full)
 
 
 def _act(act: GuardActed) -> str:

@@ -79,8 +79,14 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             }
         case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
             return view  # a member of a race or the like: its asker's step stands for it
-        case AgentStarted(agent=agent, query=query):
-            step = Step(span_id=event.span_id, agent=agent, query=query, start=event.at)
+        case AgentStarted(agent=agent, query=query, call_id=call_id):
+            step = Step(
+                span_id=event.span_id,
+                call_id=call_id,
+                agent=agent,
+                query=query,
+                start=event.at,
+            )
             fields = {"steps": (*view.steps, step)}
         case StatusLine() | ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
             said = isinstance(act, StatusLine)

@@ -4,17 +4,23 @@ from typing import Literal, TypeVar
 
 from pydantic import BaseModel
 
-from kit.core.bodies.call import ToolStarted
-from kit.core.bodies.speech import Text
+from kit.core.bodies.speech import Acknowledged, Text
+from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.event import Event
-from kit.core.language.clauses import clauses
-from kit.core.language.words import content_words
-from kit.core.outcome import NOTHING_LEFT, LeftOut, Reason, RoutedOutcome, RoutingDecision, Usage
-from kit.core.record import TurnStatus
+from kit.core.outcome import Reason, RoutedOutcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript
+from kit.core.turn_parts import (
+    OwningUp,
+    TurnParts,
+    TurnStatus,
+    ending_words,
+    is_part,
+    owning_up,
+    turn_parts,
+)
 from kit.core.value import Value
 from kit.ui.shared.wording import Tone, dollars, label
 
@@ -28,15 +34,6 @@ TONES: dict[StepState, Tone] = {
     "stopped": "warn",
 }
 _Body = TypeVar("_Body", bound=BaseModel)
-_HEADLINE: dict[TurnStatus, str] = {
-    "running": "Working",
-    "ok": "Answered",
-    "failed": "No full answer",
-    "cancelled": "Stopped",
-    "deadline": "Ran out of time",
-    "paused": "Waiting for you",
-    "interrupted": "Interrupted",
-}
 _REGRET: dict[TurnStatus, str] = {
     "interrupted": "This was interrupted before there was an answer.",
     "cancelled": "Stopped before there was an answer.",
@@ -66,20 +63,6 @@ REASONS: dict[Reason, str] = {
     "paused": "waits for your answer",
 }
 PARTLY = "answered without one of its sources"
-UNCOUNTED = ("classifier_gateway", "monolith", "swarm")
-"""Patterns in which nobody counts the parts of a message."""
-PLANNED = "plan_execute"
-"""The pattern in which a part is what a plan left, or failed of, and not each run of its planner and its executors."""
-
-
-def ending(status: TurnStatus, *, partial: bool, answered: int = 0, parts: int = 0) -> str:
-    """Returns how a turn stands or ended; `partial`: not every part was answered whole; `answered`
-    of its `parts` were."""
-    if status != "ok" or not partial:
-        return _HEADLINE[status]
-    if not answered and parts:
-        return "Could not answer"
-    return f"{answered} of {parts} answered" if answered < parts else "Partly answered"
 
 
 class Entry(Value):
@@ -96,6 +79,7 @@ class Step(Value):
     """One sub-agent's part of a turn."""
 
     span_id: str
+    call_id: str = ""
     agent: str
     query: str
     start: float
@@ -152,9 +136,12 @@ class Step(Value):
         state: StepState = (
             "failed" if outcome.reason else "partial" if outcome.result == "partial" else "ok"
         )
+        if outcome.reason in ("cancelled", "paused"):
+            state = "stopped"
         note = REASONS[outcome.reason] if outcome.reason else PARTLY if state == "partial" else ""
         return cls(
             span_id=outcome.call_id,
+            call_id=outcome.call_id,
             agent=outcome.agent,
             query="",
             start=0.0,
@@ -179,7 +166,7 @@ class TurnView(Value):
     """How long it took; None while it runs, or when nobody saw it end."""
     steps: tuple[Step, ...] = ()
     left_out: tuple[str, ...] = ()
-    """Agents over the cap: never run."""
+    """Agents over the cap, as far as a turn that still runs has come."""
     routing: RoutingDecision | None = None
     usage: Usage | None = None
     principal: Principal | None = None
@@ -220,75 +207,65 @@ class TurnView(Value):
         return trace_of(self.events)
 
     @property
+    def is_plan(self) -> bool:
+        """Whether it works on a plan, which has limits of its own and whose parts are steps."""
+        return bool(self.bodies(PlanTaken))
+
+    @property
     def running(self) -> bool:
         """Whether this process runs it."""
         return self.status == "running" and not self.elsewhere
 
     @property
-    def parts(self) -> tuple[Step, ...]:
-        """The parts that were taken on, each at its latest try: a step each, or what one agent did
-        in another's place."""
-        if self.pattern == PLANNED and self.routing is not None:
-            return tuple(map(Step.of, self.routing.outcomes))
-        steps = self.steps or tuple(
-            Step.of(outcome) for outcome in (self.routing.outcomes if self.routing else ())
-        )
-        latest = {(step.agent, step.query.casefold().strip()): step for step in steps}
-        return tuple(latest.values())
+    def parts(self) -> TurnParts:
+        """What became of the parts of the message, in numbers; of a turn that runs nothing is known yet."""
+        return turn_parts(self.routing)
 
     @property
-    def partial(self) -> bool:
-        """Answered, but not in every part."""
-        return bool(self.skipped) or any(step.state in ("partial", "failed") for step in self.parts)
-
-    @property
-    def answered(self) -> int:
-        """How many parts were answered, be it in part."""
-        return sum(part.state in ("ok", "partial") for part in self.parts)
-
-    @property
-    def left_out_count(self) -> int:
-        """How many parts nobody was asked for, as far as they were counted."""
-        return len(self.left_out) + (self.routing.left_out.count if self.routing else 0)
-
-    @property
-    def unasked(self) -> tuple[str, ...]:
-        """Parts of the message that the model counted and asked nobody for, in words."""
-        return self.routing.left_out.names if self.routing else ()
-
-    @property
-    def lost(self) -> LeftOut:
-        """Parts beyond the calls that were made, where nobody counts parts; named if no word of the
-        answer is about them."""
-        if (
-            self.pattern not in UNCOUNTED
-            or self.status != "ok"
-            or self.routing is None
-            or not self.routing.invoked
-        ):
-            return NOTHING_LEFT
-        pieces = [piece for piece in clauses(self.question, opening=True) if piece.content]
-        calls = len(self.steps) or len(
-            {(body.tool, str(body.args)) for body in self.bodies(ToolStarted)}
-        )
-        count = len(pieces) - calls - self.left_out_count
-        answer_words = content_words(f"{self.lead} {self.answer}")
-        silent = tuple(piece.text for piece in pieces if not piece.content & answer_words)
-        return LeftOut(count=count, parts=silent[:count]) if count > 0 else NOTHING_LEFT
+    def taken_on(self) -> tuple[Step, ...]:
+        """The parts that somebody worked on, a step each. While the turn runs those are the latest try
+        of each request; then they are what was routed."""
+        if self.routing is None:
+            latest = {(step.agent, step.query.casefold().strip()): step for step in self.steps}
+            return tuple(latest.values())
+        steps = {step.call_id: step for step in self.steps}
+        parts: list[Step] = []
+        for outcome in self.routing.outcomes:
+            if not is_part(outcome):
+                continue
+            part = Step.of(outcome)
+            step = steps.get(outcome.call_id)
+            # A plan runs a step again under the same id: what it came to in the end is its outcome.
+            if step is not None and step.state == part.state:
+                part = step
+            parts.append(part)
+        return tuple(parts)
 
     @property
     def skipped(self) -> tuple[str, ...]:
         """Parts that were not taken on, in words: over the limit, or asked of nobody."""
-        return (*map(label, self.left_out), *self.unasked, *self.lost.names)
+        if self.routing is None:
+            return tuple(map(label, self.left_out))
+        return (*map(label, self.parts.over_cap), *self.parts.left_out.names)
 
     @property
     def headline(self) -> str:
         if self.elsewhere:
             return "Runs elsewhere"
-        parts = len(self.parts) + self.left_out_count + self.lost.count
-        if self.lost.count and self.answered + self.lost.count == parts:
-            return f"{self.answered} of {parts} asked for"  # what came of the others nobody counted
-        return ending(self.status, partial=self.partial, answered=self.answered, parts=parts)
+        return ending_words(self.status, self.parts)
+
+    @property
+    def owned_up(self) -> Acknowledged | None:
+        """How the answer came to own up to what it lacks; None where no event says so."""
+        acknowledgements = self.bodies(Acknowledged)
+        return acknowledgements[-1] if acknowledgements else None
+
+    @property
+    def owning_up(self) -> OwningUp | None:
+        """The same, and whether anything was owed at all; None while that is not known, and for a
+        turn that ended without an answer."""
+        owned_up = self.owned_up
+        return owning_up(self.status, self.parts, owned_up.path if owned_up else None)
 
     @property
     def regret(self) -> str:
@@ -302,39 +279,38 @@ class TurnView(Value):
         """What went wrong, one plain clause for each part."""
         failed = tuple(
             f"{step.label}: {step.note}"
-            for step in self.parts
+            for step in self.taken_on
             if step.note and step.state != "stopped"
         )
-        left_out = (*map(label, self.left_out), *self.unasked)
-        return failed + tuple(
-            f"{name}: left out, too many parts in one message" for name in left_out
-        )
+        over_cap = tuple(f"{label(agent)}: left out, over the limit" for agent in self._over_cap)
+        unasked = tuple(f"{name}: left out, nobody was asked" for name in self.parts.left_out.names)
+        return (*failed, *over_cap, *unasked)
+
+    @property
+    def _over_cap(self) -> tuple[str, ...]:
+        return self.left_out if self.routing is None else self.parts.over_cap
 
     @property
     def call_words(self) -> str:
-        """How many calls the model asked for: in its first response, then later."""
+        """What the model made of the message: the parts it counted and the calls it made, first and later."""
         routing = self.routing
-        if routing is None:
+        if routing is None or self.is_plan:
             return ""
         later = f", {routing.later_calls} more later" if routing.later_calls else ""
-        return f"{many(routing.intent_count, 'call')} asked for{later}"
+        counted = many(routing.reported_intents, "part")
+        return f"model counted {counted}, made {many(routing.intent_count, 'call')}{later}"
 
     @property
     def cap_words(self) -> str:
         """Whether the turn kept within its limit on sub-agents; empty when nothing was routed, or a
         plan has other limits."""
-        if (
-            self.pattern == PLANNED
-            or self.routing is None
-            or not (self.routing.intent_count or self.routing.rounds)
-        ):
+        routing = self.routing
+        if routing is None or self.is_plan or not (routing.intent_count or routing.rounds):
             return ""
-        limit, run, left_out = self.routing.cap, len(self.parts), self.left_out_count
-        if self.routing.cap_behavior != "over" or not left_out:
-            return f"{self.routing.cap_behavior} the limit of {limit} at once"
-        return (
-            f"{run + left_out} asked for, {run} run, {left_out} left out: at most {limit} at once"
-        )
+        words = f"{routing.cap_behavior} the limit of {routing.cap} at once"
+        if routing.cap_behavior == "over" and self.parts.omitted:
+            words += f", {self.parts.omitted} left out"
+        return words
 
     @property
     def tokens(self) -> int | None:

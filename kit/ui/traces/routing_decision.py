@@ -6,8 +6,6 @@ from html import escape
 
 from kit.core.bodies.call import Envelope, ToolEnded
 from kit.core.bodies.guard import AccessDenied, CallDropped, GuardActed
-from kit.core.bodies.speech import Acknowledged
-from kit.core.display.count import many
 from kit.core.outcome import CapBehavior
 from kit.ui.shared.table import row_html, table_html
 from kit.ui.shared.turn_view import TONES, Step, TurnView
@@ -38,7 +36,7 @@ def decision_html(view: TurnView) -> str:
 
 def _routing(view: TurnView) -> str:
     refusals = map(_refusal_row, view.bodies(CallDropped, AccessDenied))
-    rows = [*map(_step_row, view.steps), *refusals, *map(_unasked_row, view.unasked)]
+    rows = [*map(_step_row, view.steps), *refusals, *map(_unasked_row, view.parts.left_out.names)]
     acts = "".join(f"<li>{words}</li>" for words in _acts(view))
     table = table_html("Sub-agents", rows, ("Asked", "With", "Result", "Time"))
     return (
@@ -60,11 +58,13 @@ def _head(view: TurnView) -> str:
     routing = view.routing
     if routing is None:
         return ""
-    intents = f"{many(routing.reported_intents, 'intent')} seen"
     cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
-    rounds = f" in {routing.rounds} rounds" if routing.rounds > 1 else ""
+    calls = view.call_words
+    if calls and routing.rounds > 1:
+        calls += f" in {routing.rounds} rounds"
+    calls_tag = tag_html(calls) if calls else ""
     pattern = tag_html("pattern: " + routing.pattern)
-    return f"<p>{tag_html(intents)}{tag_html(view.call_words + rounds)}{cap}{pattern}</p>"
+    return f"<p>{calls_tag}{cap}{pattern}</p>"
 
 
 def _step_row(step: Step) -> str:
@@ -86,7 +86,7 @@ def _refusal_row(body: CallDropped | AccessDenied) -> str:
 
 
 def _unasked_row(name: str) -> str:
-    tag = tag_html("counted by the model, and nobody was asked", "warn")
+    tag = tag_html("left out: nobody was asked", "warn")
     return f"<tr><th>{escape(name)}</th><td></td><td>{tag}</td><td>–</td></tr>"
 
 
@@ -119,16 +119,19 @@ def _reply(reply: Envelope) -> str:
 
 
 def _acknowledgement(view: TurnView) -> str:
-    acknowledgements = view.bodies(Acknowledged)
-    if not acknowledgements:
+    last = view.owned_up
+    if last is None:
         if view.status == "running":
             return "<p>Not known yet.</p>"
-        if view.status == "ok":
-            return "<p>Nothing was owed: every part was answered.</p>"
-        return "<p>The turn ended without an answer.</p>"
-    last = acknowledgements[-1]
-    tags = "".join(
-        tag_html(name if name in view.unasked else label(name), "warn") for name in last.owed
-    )
+        match view.owning_up:
+            case "nothing_owed":
+                return "<p>Nothing was owed: every part was answered.</p>"
+            case "unsaid":
+                tags = "".join(tag_html(name, "warn") for name in view.skipped)
+                return f"<p>Owed for {tags or 'a part'}</p><p>The answer does not say so.</p>"
+            case _:
+                return "<p>The turn ended without an answer.</p>"
+    unasked = view.parts.left_out.names
+    tags = "".join(tag_html(name if name in unasked else label(name), "warn") for name in last.owed)
     tone = "good" if last.path in ("composed", "recomposed") else "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

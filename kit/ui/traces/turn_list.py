@@ -10,28 +10,16 @@ import streamlit as st
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.core.record import TurnRecord
+from kit.core.turn_parts import ENDING_WORDS, ending_words
 from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
-from kit.stores.turn_filter import Ending, FailureAxis, TurnChoices, TurnFilter, ending_of
+from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.turn_view import ending
 from kit.ui.shared.wording import label
 
 PAGE = 15
 FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
-ENDINGS: Mapping[Ending, str] = {
-    "answered": ending("ok", partial=False),
-    "partly": ending("ok", partial=True),
-    "nothing": ending("ok", partial=True, parts=1),
-    "failed": ending("failed", partial=False),
-    "deadline": ending("deadline", partial=False),
-    "cancelled": ending("cancelled", partial=False),
-    "paused": ending("paused", partial=False),
-    "interrupted": ending("interrupted", partial=False),
-    "running": ending("running", partial=False),
-}
-"""How a turn ended, in the words of the chat."""
 AXES: Mapping[FailureAxis, str] = {
     "invocation": "a sub-agent failed",
     "data": "data failed",
@@ -83,7 +71,7 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
         {
             "Question": " ".join(turn.message.split())
             + (" (asked again)" if repeated_turn(turn.session_id) else ""),
-            "How it ended": ENDINGS[ending_of(turn)],
+            "How it ended": ending_words(turn.status, turn.measures.parts),
             "Pattern": label(turn.pattern),
             "Model": model_name(turn.model),
             "Sub-agents": [
@@ -139,7 +127,7 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
         text = st.text_input("Words in the question", key="f-text", width=240)
         active = sum(bool(st.session_state.get(key)) for key in FILTERS)
         with st.popover(f"Filters ({active})" if active else "Filters", icon=":material/tune:"):
-            endings = pick("How it ended", "f-states", list(ENDINGS), ENDINGS)
+            endings = pick("How it ended", "f-states", list(ENDING_WORDS), ENDING_WORDS)
             asked = pick("Sub-agent", "f-agents", agents)
             axes = pick("What went wrong", "f-axes", list(AXES), AXES)
             patterns = pick("Pattern", "f-patterns", choices.patterns)
