@@ -1,0 +1,204 @@
+"""How a turn ended is said in the same words in the chat, the panel, the trace, the list, Compare, the
+metrics and on the terminal."""
+
+import asyncio
+import io
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from html import unescape
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.cli.story import Story, reply_line
+from kit.core.context import Principal, Session
+from kit.core.record import TurnRecord
+from kit.metrics.summary import metrics
+from kit.runtime.handle import Reply
+from kit.runtime.turn import run_turn
+from kit.settings import HOME, Settings
+from kit.stores.sqlite import SqliteStore
+from kit.stores.turn_filter import TurnFilter
+from kit.ui.shared import frame
+from kit.ui.shared.turn_facts import headline
+from kit.ui.shared.turn_fold import advance, stored_view
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.traces.turn_list import table
+from kit.wire import open_kit
+from tests.kits import SmallKit, answering, asks, small_kit, stitched
+from tests.plan_kits import plan_kit
+
+MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
+WHO = Principal(tenant_id="acme", user_id="u-001")
+PAGE = "from kit.ui.shared import address; from kit.ui.{0} import page; address.keep(); page.page()"
+EXPECTED = {
+    "complete": "Answered",
+    "one failed": "2 of 3 answered",
+    "over the cap": "1 of 2 answered",
+    "part left out": "2 of 3 answered",
+    "nobody asked": "Answered",
+    "off script": "Could not answer",
+    "all failed": "Could not answer",
+    "plan failed": "Could not answer",
+    "stopped": "Stopped",
+}
+
+
+@dataclass
+class Played:
+    """The turns of this file: their store, and their replies by name."""
+
+    path: Path
+    replies: dict[str, Reply]
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
+    folder = tmp_path_factory.mktemp("agree")
+    path = folder / "kit.db"
+    replies: dict[str, Reply] = {}
+
+    def session(name: str) -> Session:
+        return Session(id=name.replace(" ", "-"), principal=WHO, locale="en")
+
+    async def of_the_deck() -> None:
+        settings = Settings(store=str(path), pace=0, model="offline")
+        async with open_kit(settings, faults=True) as kit:
+            replies["complete"] = await kit.ask(MIXED, session("complete"))
+            replies["one failed"] = await kit.ask(
+                MIXED, session("one failed"), faults=["rewards=raise"]
+            )
+            replies["part left out"] = await kit.ask(
+                MIXED, session("part left out"), pattern="classifier_gateway"
+            )
+            replies["nobody asked"] = await kit.ask("hello", session("nobody asked"))
+            replies["off script"] = await kit.ask(
+                "What is the weather in Paris?", session("off script")
+            )
+            replies["all failed"] = await kit.ask(
+                MIXED,
+                session("all failed"),
+                faults=["rewards=raise", "shop=raise", "support=raise"],
+            )
+            turn = kit.ask(MIXED, session("stopped"), faults=["rewards=hang"])
+            async for event in turn:
+                if event.kind == "agent_started":
+                    turn.cancel()
+            replies["stopped"] = await turn
+
+    async def of_small_kits() -> None:
+        models = {"a": answering("A is known."), "b": answering("B is known.")}
+        capped: SmallKit = small_kit([asks("a", "b"), stitched, stitched], models, cap=1)
+        capped.store = SqliteStore(path)
+        replies["over the cap"] = await run_turn(
+            "about a and about b", session("over the cap"), capped
+        )
+        capped.store.close()
+        hopeless = plan_kit(folder, "nobody flies")
+        replies["plan failed"] = await run_turn("Do it.", session("plan failed"), hopeless)
+        hopeless.store.close()
+
+    asyncio.run(of_the_deck())
+    asyncio.run(of_small_kits())
+    return Played(path, replies)
+
+
+@pytest.fixture
+def store(played: Played) -> Iterator[SqliteStore]:
+    opened = SqliteStore(played.path)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(autouse=True)
+def app(played: Played, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    for name, value in {"PACE": "0", "MODEL": "offline", "STORE": str(played.path)}.items():
+        monkeypatch.setenv(f"KIT_{name}", value)
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    frame.open_host.clear()
+
+
+def record(store: SqliteStore, reply: Reply) -> TurnRecord:
+    turn = store.turn(reply.turn_id)
+    assert turn is not None
+    return turn
+
+
+def shown(page: AppTest) -> str:
+    assert not page.exception
+    parts = [str(one.value) for one in (*page.markdown, *page.caption)]
+    parts += [element.proto.body for element in page.get("html")]
+    return unescape(" ".join(parts))
+
+
+@pytest.mark.req("K-15")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_every_surface_ends_a_turn_in_the_same_words(
+    name: str, played: Played, store: SqliteStore
+) -> None:
+    reply, words = played.replies[name], EXPECTED[name]
+    live = advance(TurnView(), reply.events)
+    turn = record(store, reply)
+    stored = stored_view(turn, store.events(turn.id))
+    assert (headline(live).text, headline(stored).text) == (words, words)
+    (row,) = table([turn])
+    assert row["How it ended"] == words
+    out = io.StringIO()
+    story = Story(out, "offline")
+    for event in reply.events:
+        story.tell(event)
+    assert out.getvalue().splitlines()[-1].startswith(f"  {words} after ")
+    assert reply_line(reply)["ending"] == words
+    assert live.parts == stored.parts == turn.measures.parts == reply.parts
+    assert (reply.status == "ok") is (reply.parts.answered > 0 or name == "nobody asked")
+
+
+@pytest.mark.req("K-15")
+@pytest.mark.parametrize("name", EXPECTED)
+def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
+    words = EXPECTED[name]
+    trace = AppTest.from_string(PAGE.format("traces"), default_timeout=60)
+    trace.query_params["turn"] = played.replies[name].turn_id
+    said = shown(trace.run())
+    assert f"-badge[{words}]" in said
+    nothing_owed = "Nothing was owed" in said
+    assert nothing_owed is (words == "Answered")
+    chat = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
+    chat.query_params["session"] = name.replace(" ", "-")
+    said = shown(chat.run())
+    assert f"-badge[{words}]" in said
+    panel = re.findall(r"<h3>This turn (.*?)</h3>", said)
+    assert panel and all(words in heading for heading in panel)
+
+
+@pytest.mark.req("K-15")
+def test_list_and_compare_show_these_words(played: Played) -> None:
+    traces = AppTest.from_string(PAGE.format("traces"), default_timeout=60).run()
+    listed = Counter(traces.dataframe[0].value["How it ended"])
+    assert listed == Counter(EXPECTED.values())
+    names = ["complete", "one failed", "part left out", "all failed"]
+    compared = AppTest.from_string(PAGE.format("compare"), default_timeout=60)
+    compared.query_params["turns"] = ",".join(played.replies[name].turn_id for name in names)
+    html = [element.proto.body for element in compared.run().get("html")]
+    (differences,) = [body for body in html if 'class="differences"' in body]
+    rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td>", differences)
+    assert [ending for _, ending in rows] == [EXPECTED[name] for name in names]
+
+
+@pytest.mark.req("K-15")
+def test_metrics_and_filters_count_these_words(store: SqliteStore) -> None:
+    def category(words: str) -> str:
+        return "Partly answered" if " of " in words else words
+
+    counts = Counter(map(category, EXPECTED.values()))
+    rows = [row for row in metrics(store).rows() if row["metric"] == "turns_by_ending"]
+    assert {row["of"]: row["value"] for row in rows} == counts
+    for ending, words in (("answered", "Answered"), ("partly", "Partly answered")):
+        page = store.search(WHO, TurnFilter(endings=(ending,)))  # type: ignore[arg-type]
+        assert page.total == counts[words]
+    assert store.search(WHO, TurnFilter(endings=("nothing",))).total == counts["Could not answer"]
