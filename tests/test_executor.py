@@ -407,7 +407,12 @@ async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncer
         plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
     assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
     assert [call.skill for call in log.calls()].count("outlet_call") == (lost == "loses")
-    assert len(texts(executor)) == 1 and "do not know whether" in reply.text
+    assert len(texts(executor)) == 1
+    assert reply.text.endswith("I do not know whether that was done. I did not try it again."), (
+        "nothing after it claims to know"
+    )
+    assert reply.status == "failed" and reply.plan is not None
+    assert reply.plan.plan_id == plan_id and reply.plan.failure == plan.failure
 
 
 async def test_what_was_done_before_a_step_was_resumed_is_not_done_again_in_other_words(

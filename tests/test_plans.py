@@ -21,9 +21,10 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.turn import run_turn
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
+from kit.tools.skill import FIND, SkillFault
 from kit.tools.task_memory import Task
 from tests.kits import ALICE
-from tests.plan_kits import SHAPE, Doing, PlanKit, draft, gives_rows, manifest, plan_kit
+from tests.plan_kits import SHAPE, Described, Doing, PlanKit, draft, gives_rows, manifest, plan_kit
 
 WHO = ALICE.principal
 ENDED = "This plan had already ended, so nothing more was done for it. Ask again, and a new one is made."
@@ -263,6 +264,41 @@ async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_
     assert "one" in second.text and "two" in second.text
 
 
+async def test_another_way_is_spoken_of_only_where_one_was_tried(tmp_path: Path) -> None:
+    once_only = plan_kit(tmp_path, draft("find them"), "there is no other way", doing=raises)
+    reply = await run_turn("Do it.", ALICE, once_only)
+    assert reply.text == (
+        "I wasn't able to finish this: I could not get through “find them”. No step of it was finished."
+    )
+    drafts = [draft("find them"), draft("find them again"), "there is no third way"]
+    twice = plan_kit(tmp_path, *drafts, doing=raises, name="twice.db")
+    reply = await run_turn("Do it.", ALICE, twice)
+    assert "could not get through “find them again”, though I tried another way." in reply.text
+
+
+class Unreachable(Described):
+    """A service that does not answer."""
+
+    async def find(self, query: str) -> Any:
+        return SkillFault(skill=FIND, reason="gone", detail="connection refused")
+
+    async def load(self, name: str) -> Any:
+        return SkillFault(skill=name, reason="gone", detail="connection refused")
+
+
+async def test_a_service_that_is_gone_is_said_to_be_gone_and_no_lack_of_a_plan(
+    tmp_path: Path,
+) -> None:
+    kit = plan_kit(tmp_path, "there is no skill for this", skills=Unreachable())
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert reply.text == (
+        "I could not reach the service that I need for this. Please try again in a moment."
+    )
+    assert reply.status == "failed" and reply.plan is not None
+    assert reply.plan.failure is not None
+    assert reply.plan.failure["reason"] == "unreachable: gone: connection refused"
+
+
 @pytest.mark.req("AS-3")
 @pytest.mark.parametrize(
     ("doing", "status", "words"),
@@ -344,7 +380,7 @@ async def test_the_budget_is_the_plans_and_not_that_of_a_turn(tmp_path: Path) ->
     reply = await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
     assert (await read(kit, "plan_x")).failure[
         "reason"
-    ] == "budget" and "Nothing of it is done." in reply.text
+    ] == "budget" and "No step of it was finished." in reply.text
 
 
 @pytest.mark.req("AS-31")

@@ -57,10 +57,12 @@ class Sentences(Value):
     shown: str
     """Stands for the words of an agent that showed components and said nothing."""
     plan_failed: str
+    plan_failed_again: str
     plan_uncertain: str
     plan_over: str
     plan_infeasible: str
     plan_steps: str
+    plan_unreachable: str
     plan_no_steps: str
     plan_ended: str
 

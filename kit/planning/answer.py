@@ -8,17 +8,25 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage
 from langchain_core.messages.tool import ToolCall
 
+from kit.compose.locale import Sentences
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import PlanEnded
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.models.message import system_text, tool_text
-from kit.planning.loop import NO_PLAN, OVER_BUDGET, UNCERTAIN, Manager
+from kit.planning.loop import (
+    INFEASIBLE,
+    NO_PLAN,
+    OVER_BUDGET,
+    UNCERTAIN,
+    UNREACHABLE,
+    Manager,
+)
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
 from kit.runtime.answer.owed import debt
 from kit.runtime.context import RunContext
-from kit.stores.documents.document import Plan
+from kit.stores.documents.document import Plan, PlanStep
 
 MOST = 6_000
 """Characters of one step's output that the manager's model reads; of more it reads the beginning."""
@@ -71,18 +79,34 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
 
 def stop_words(manager: Manager, ctx: RunContext) -> str:
     """Says in the session's language why a plan stopped and what of it is done; nothing here was worded by a model."""
-    plan, words = manager.plan, ctx.turn.locale.sentences
+    plan = manager.plan
+    words = ctx.turn.locale.sentences
     step = failed_step(plan)
-    if _reason(plan) == OVER_BUDGET:
-        first = words.plan_over
-    elif step is None:
-        first = words.nothing if _reason(plan).startswith(NO_PLAN) else words.plan_infeasible
-    else:
-        first = (words.plan_uncertain if step.status == UNCERTAIN else words.plan_failed).format(
-            task=_quote(step.task)
-        )
-    steps = [_quote(step.task) for step in complete_steps(plan)]
-    return f"{first} {words.plan_steps.format(steps='; '.join(steps)) if steps else words.plan_no_steps}"
+    steps = [_quote(done.task) for done in complete_steps(plan)]
+    sentences = [_stop_reason(plan, step, words)]
+    if steps:
+        sentences.append(words.plan_steps.format(steps="; ".join(steps)))
+    elif plan.steps and not (step and step.status == UNCERTAIN):
+        # Of a step that may have acted nobody can say that nothing is done.
+        sentences.append(words.plan_no_steps)
+    return " ".join(sentences)
+
+
+def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
+    reason = _reason(plan)
+    if reason == OVER_BUDGET:
+        return words.plan_over
+    if reason.startswith(UNREACHABLE):
+        return words.plan_unreachable
+    if step is None:
+        return words.nothing if reason.startswith(NO_PLAN) else words.plan_infeasible
+    task = _quote(step.task)
+    if step.status == UNCERTAIN:
+        return words.plan_uncertain.format(task=task)
+    tries = plan.replan_count
+    if reason.startswith((INFEASIBLE, NO_PLAN)):
+        tries -= 1  # the planner was asked for another way, and there is none
+    return (words.plan_failed_again if tries > 0 else words.plan_failed).format(task=task)
 
 
 def words_of(value: Any) -> str:

@@ -42,6 +42,10 @@ from kit.tools.task_memory import Task
 EXHAUSTED = "max replan attempts reached"
 UNCERTAIN = "uncertain"
 OVER_BUDGET = "budget"
+INFEASIBLE = "infeasible"
+"""How the reason begins where the planner says that there is no plan."""
+UNREACHABLE = "unreachable"
+"""How the reason begins where the service of the skills did not answer the planner."""
 NO_PLAN = "no plan"
 """How the reason begins where a planner has neither handed in a plan that holds nor said that there is none."""
 
@@ -117,8 +121,15 @@ class Manager:
         draft = scope.result
         if draft is None or isinstance(draft, Infeasible):
             over = isinstance(outcome, Failure) and outcome.reason == "budget"
-            reason = OVER_BUDGET if over else f"{NO_PLAN}: {_detail(outcome, scope.refusals)}"
-            await self._fail(f"infeasible: {draft.reason}" if draft else reason)
+            if over:
+                reason = OVER_BUDGET
+            elif scope.unreachable:
+                reason = f"{UNREACHABLE}: {scope.unreachable}"
+            elif draft is None:
+                reason = f"{NO_PLAN}: {_detail(outcome, scope.refusals)}"
+            else:
+                reason = f"{INFEASIBLE}: {draft.reason}"
+            await self._fail(reason)
             return
         if not replan:
             await self.journal.write("plan.received", steps=len(draft.steps))

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, faults
 from kit.planning.scope import PlannerScope, planner_scope
-from kit.planning.services import OUTSIDE, PlanServices, no_data, plan_tool, result
+from kit.planning.services import OUTSIDE, REASONS, PlanServices, no_data, plan_tool, result
 from kit.stores.documents.document import PlanStep
 from kit.tools.skill import FIND, LOAD, SkillFault
 from kit.tools.tool import ToolResult
@@ -64,9 +64,11 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     """Makes the tools of a planner card, by their ids. Outside of a plan each answers that it is not allowed."""
 
     async def find(**arguments: Any) -> Answer:
-        if planner_scope() is None:
+        scope = planner_scope()
+        if scope is None:
             return result(OUTSIDE, "not_allowed")
         skills = await services.skills.find(str(arguments.get("query", "")))
+        _note_reach(scope, skills)
         if isinstance(skills, SkillFault):
             return no_data(skills)
         rows = [
@@ -124,8 +126,17 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     }
 
 
+def _note_reach(scope: PlannerScope, found: object) -> None:
+    """Notes whether the service answered: a planner that finds no skills because nothing does has not
+    found out that there is no plan."""
+    scope.unreachable = None
+    if isinstance(found, SkillFault) and REASONS[found.reason] in ("unavailable", "timeout"):
+        scope.unreachable = f"{found.reason}: {found.detail}"
+
+
 async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answer:
     skill = await services.skills.load(name)
+    _note_reach(scope, skill)
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"
         return (

@@ -27,6 +27,8 @@ class PlannerScope:
     """What it handed in and what held; the last one counts."""
     refusals: list[str] = field(default_factory=list[str])
     """Why drafts were sent back."""
+    unreachable: str | None = None
+    """Why the service of the skills gave nothing when the planner last asked about skills; None where it answered."""
 
 
 @dataclass(slots=True)
