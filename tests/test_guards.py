@@ -10,10 +10,10 @@ from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped, GuardActed
 from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.card import AgentCard
+from kit.core.display.turn_parts import ending_words
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
 from kit.core.transcript import transcript
-from kit.core.turn_parts import ending_words
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.ui.shared.turn_facts import facts

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from typing import Any
 
 from kit.core.context import Principal, Session
+from kit.core.display.turn_parts import ENDING_WORDS, Ending, TurnParts, ending_of
 from kit.core.record import TurnRecord
-from kit.core.turn_parts import ENDING_WORDS, Ending, TurnParts, ending_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_filter import TurnFilter
 from kit.ui.traces.turn_list import AXES

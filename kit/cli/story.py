@@ -6,9 +6,9 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, AnswerChosen
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, PlanTaken, Routing
+from kit.core.display.turn_parts import NO_PARTS, ending_words, turn_parts
 from kit.core.event import Event
 from kit.core.outcome import Failure, Outcome, RoutingDecision
-from kit.core.turn_parts import NO_PARTS, ending_words, turn_parts
 from kit.runtime.handle import Reply
 
 

@@ -6,9 +6,9 @@ from typing import Any, Literal, cast
 from pydantic import Field
 
 from kit.core.context import Session
+from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.timeout import Cause
-from kit.core.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.value import Value
 
 UNANSWERED = "(This question was not answered.)"

@@ -5,13 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kit.core.bodies.turn import Completed
+from kit.core.display.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import AgentMeasure, Measures, PurposeUsage
 from kit.core.status import UNKNOWN
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
-from kit.core.turn_parts import NO_PARTS, TurnParts, turn_parts
 from kit.core.value import builder
 
 _measures, _agent = builder(Measures), builder(AgentMeasure)

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from kit.core.bodies.speech import Acknowledgement
+from kit.core.display.turn_parts import ENDING_WORDS, Ending
 from kit.core.record import TurnRecord
 from kit.core.timeout import Cause
-from kit.core.turn_parts import ENDING_WORDS, Ending
 from kit.core.value import Value
 from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import Estimate, share

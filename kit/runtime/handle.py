@@ -8,11 +8,11 @@ from typing import Any, Literal, Protocol
 
 from kit.core.bodies.turn import PlanEnded
 from kit.core.display.html import folded, notebook_html, table, text
+from kit.core.display.turn_parts import TurnParts, ending_words, turn_parts
 from kit.core.errors import ClosedError
 from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of, waterfall
-from kit.core.turn_parts import TurnParts, ending_words, turn_parts
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
 from kit.runtime.log import TurnLog

@@ -5,6 +5,7 @@ from itertools import pairwise
 
 from kit.core.bodies.call import ToolStarted
 from kit.core.bodies.speech import Separator, Text
+from kit.core.display.turn_parts import TurnStatus
 from kit.core.event import Event
 from kit.core.language.clauses import clauses
 from kit.core.language.words import content_words
@@ -22,7 +23,6 @@ from kit.core.outcome import (
 from kit.core.picture import mark_pictures
 from kit.core.record import UNANSWERED, Message, TurnRecord
 from kit.core.transcript import transcript
-from kit.core.turn_parts import TurnStatus
 from kit.core.value import builder
 from kit.metrics.measures import measure
 from kit.runtime.call_ledger import request_key

@@ -14,6 +14,7 @@ from kit.compose.locale import locale_of
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
+from kit.core.display.turn_parts import final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.fault_injection import planned_faults
 from kit.core.outcome import AgentCall, Answer
@@ -21,7 +22,6 @@ from kit.core.picture import Picture, check_count, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secret_words, without_secrets
 from kit.core.transcript import transcript
-from kit.core.turn_parts import final_status, turn_parts
 from kit.core.value import builder
 from kit.models.direct_call import langsmith_hears
 from kit.runtime.acts.pause import Paused, Resumption

@@ -254,7 +254,7 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
     if decision is None:
         return ()
     at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
-    fields = decision.model_dump(exclude={"outcomes", "left_out"})
+    fields = decision.model_dump(exclude={"outcomes", "left_out", "has_failsafe"})
     attributes: Attributes = {f"routing.{field}": value for field, value in fields.items()}
     attributes["routing.left_out"] = (
         decision.left_out.count

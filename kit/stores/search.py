@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from kit.core.context import Principal
-from kit.core.turn_parts import Ending
+from kit.core.display.turn_parts import Ending
 from kit.stores.recall import AGAIN
 from kit.stores.rows import COLUMNS, readable, record_of
 from kit.stores.turn_filter import (
@@ -19,7 +19,7 @@ from kit.stores.turn_filter import (
 
 _OWN = "tenant_id = :tenant AND user_id = :user"
 _AGENT = "EXISTS (SELECT 1 FROM json_each(measures, '$.agents') WHERE {})"
-# What `ending_of` (kit/core/turn_parts.py) says of a row. A row that was begun and not ended has no parts.
+# What `ending_of` (kit/core/display/turn_parts.py) says of a row. A row that was begun and not ended has no parts.
 _PARTS = "coalesce(measures ->> '$.parts.{}', 0)"
 _ANSWERED = f"({_PARTS.format('whole')} + {_PARTS.format('partly')} > 0)"
 _COMPLETE = f"""({_PARTS.format("partly")} + {_PARTS.format("failed")} + {_PARTS.format("stopped")}

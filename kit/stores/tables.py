@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
+from kit.core.display.turn_parts import TurnParts, turn_parts
 from kit.core.outcome import RoutingDecision
-from kit.core.turn_parts import TurnParts, turn_parts
 
 SCHEMA = 10
 """Kept in the file as `user_version`."""

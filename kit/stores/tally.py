@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from kit.core.display.turn_parts import TurnParts, TurnStatus, ending_of, owning_up
 from kit.core.record import TurnRecord
-from kit.core.turn_parts import TurnParts, TurnStatus, ending_of, owning_up
 
 Key = tuple[str, ...]
 """The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""

@@ -2,8 +2,8 @@
 
 from typing import Literal, NamedTuple
 
+from kit.core.display.turn_parts import Ending
 from kit.core.record import TurnRecord
-from kit.core.turn_parts import Ending
 from kit.core.value import Value
 
 FailureAxis = Literal["invocation", "data", "partial", "cap"]

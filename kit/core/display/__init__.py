@@ -1,1 +1,1 @@
-"""How values look where a notebook shows them."""
+"""How values are worded and shown: a turn in a few words, counts, commands, tables for notebooks."""

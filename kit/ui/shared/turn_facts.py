@@ -7,8 +7,8 @@ from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
 from kit.core.bodies.turn import Fork
 from kit.core.display.count import many
+from kit.core.display.turn_parts import OwningUp, ending_of
 from kit.core.fault import Fault
-from kit.core.turn_parts import OwningUp, ending_of
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
 from kit.ui.shared.wording import Tone, label, tag_html

@@ -8,11 +8,7 @@ from kit.core.bodies.speech import Acknowledged, Text
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal
 from kit.core.display.count import many
-from kit.core.event import Event
-from kit.core.outcome import Reason, RoutedOutcome, RoutingDecision, Usage
-from kit.core.trace import Trace, trace_of
-from kit.core.transcript import Transcript
-from kit.core.turn_parts import (
+from kit.core.display.turn_parts import (
     OwningUp,
     TurnParts,
     TurnStatus,
@@ -21,6 +17,10 @@ from kit.core.turn_parts import (
     owning_up,
     turn_parts,
 )
+from kit.core.event import Event
+from kit.core.outcome import Reason, RoutedOutcome, RoutingDecision, Usage
+from kit.core.trace import Trace, trace_of
+from kit.core.transcript import Transcript
 from kit.core.value import Value
 from kit.ui.shared.wording import Tone, dollars, label
 

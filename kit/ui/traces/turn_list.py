@@ -9,8 +9,8 @@ import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.display.count import many
+from kit.core.display.turn_parts import ENDING_WORDS, ending_words
 from kit.core.record import TurnRecord
-from kit.core.turn_parts import ENDING_WORDS, ending_words
 from kit.stores.protocol import Store
 from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
