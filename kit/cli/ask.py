@@ -155,6 +155,7 @@ def _answers(reply: "Reply") -> dict[str, bool]:
 async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     """Prints a turn as it happens, as a story or as events; why something failed goes to stderr."""
     from kit.cli.story import Story, reply_line
+    from kit.core.language.controls import without_controls
 
     story = Story(sys.stdout, model)
     async for event in turn:
@@ -166,7 +167,7 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
     for reason in () if as_json else _reasons(reply):  # for the developer; the story is the user's
-        print(reason, file=sys.stderr)
+        print(without_controls(reason), file=sys.stderr)
     return reply
 
 

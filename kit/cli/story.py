@@ -8,6 +8,7 @@ from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, PlanTaken, Routing
 from kit.core.display.turn_parts import NO_PARTS, ending_words, turn_parts
 from kit.core.event import Event
+from kit.core.language.controls import without_controls
 from kit.core.outcome import Failure, Outcome, RoutingDecision
 from kit.runtime.handle import Reply
 
@@ -81,13 +82,14 @@ class Story:
             self._break()
             self._out.write("\n" if channel == "answer" else "")
             self._speaking = channel
-        self._out.write(text)
+        # What reaches a turn was scrubbed where it entered; a piece may still end in half a sequence.
+        self._out.write(without_controls(text))
         self._text = text
         self._out.flush()
 
     def _line(self, text: str) -> None:
         self._break()
-        self._out.write(text + "\n")
+        self._out.write(without_controls(text) + "\n")
         self._out.flush()
 
     def _break(self) -> None:

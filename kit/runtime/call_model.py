@@ -12,6 +12,7 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.core.bodies.call import ModelEnded, Purpose
 from kit.core.bodies.speech import Component, Reasoning, ResponseId
+from kit.core.language.controls import CONTROL, without_controls
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
@@ -124,6 +125,9 @@ async def call_model(
         _close_failed(span, agent, model, error, usage)
         raise
     text = text_of(message)
+    if CONTROL.search(text) and isinstance(message.content, str):
+        text = without_controls(text)
+        message = message.model_copy(update={"content": text})
     usage = usage_of(message, model.spec, size, text)
     ctx.ledger.charge(usage)
     parts: tuple[ComponentPayload, ...] = ()
@@ -264,6 +268,8 @@ def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
     if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
         _think(reading, ctx, chunk)
     piece = chunk.content if type(chunk.content) is str else text_of(chunk)
+    if piece and CONTROL.search(piece):
+        piece = without_controls(piece)
     if piece:
         reading.characters += len(piece)
         if reading.characters > reading.room:

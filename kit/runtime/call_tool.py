@@ -17,6 +17,7 @@ from kit.core.bodies.guard import AccessDenied
 from kit.core.bodies.speech import Component
 from kit.core.errors import describe_error
 from kit.core.event import Body
+from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
@@ -93,6 +94,7 @@ async def call_tool(
                 )
             )
             raise
+    result = _printable(result)
     if (
         len(result.text) > ctx.turn.settings.large_result
         and result.fault is None
@@ -118,6 +120,18 @@ async def call_tool(
     return tool_text(
         result.text or NO_TEXT, call_id, failed=bool(result.fault), name=call["name"]
     ), result
+
+
+def _printable(result: ToolResult) -> ToolResult:
+    """Returns a result whose words a terminal may print: a server may send whatever it likes."""
+    texts = (result.text, result.caveat or "", result.detail)
+    if not any(CONTROL.search(text) for text in texts):
+        return result
+    return result.replace(
+        text=without_controls(result.text),
+        caveat=without_controls(result.caveat) if result.caveat else None,
+        detail=without_controls(result.detail),
+    )
 
 
 async def _look_up(

@@ -7,6 +7,7 @@ from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.bodies.speech import Component, ResponseId
 from kit.core.errors import describe_error
+from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
 from kit.models.diagnosis import status_of
@@ -60,6 +61,9 @@ async def dispatch(
         for put_away in ledger.at_end:
             put_away()
     assert outcome is not None
+    if isinstance(outcome, Answer) and CONTROL.search(outcome.text):
+        # A peer's or a service's words come by no model call, where a model's are scrubbed.
+        outcome = outcome.replace(text=without_controls(outcome.text))
     if (
         isinstance(outcome, Answer) and MARK in outcome.text
     ):  # a remote peer's words; a model's are parted in call_model

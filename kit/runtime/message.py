@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
+from kit.core.language.controls import without_controls
 from kit.core.picture import Picture, mark_pictures
 from kit.models.message import human_text
 from kit.models.usage import CHARACTERS
@@ -21,12 +22,12 @@ LONGEST = 16_000
 """Characters a message may have; longer ones are declined in words, never cut silently."""
 PICTURE = 1000
 """Tokens a picture is taken for before it is sent; providers take from a few hundred to 1,500."""
-_UNWANTED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def clean(message: str) -> str:
     """The message without control and surrogate characters; line breaks and tabs stay."""
-    return _UNWANTED.sub("", message).strip()
+    return _SURROGATE.sub("", without_controls(message)).strip()
 
 
 def decline(message: str, words: Sentences) -> str | None:
