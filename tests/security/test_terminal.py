@@ -5,6 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
+from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
 from kit.cli.story import Story
@@ -52,8 +53,8 @@ async def test_nothing_that_is_said_acts_on_the_terminal(where: str) -> None:
         """The stock."""
         return HOSTILE
 
-    def passes_on(messages: list[object]) -> Line:
-        return Line(str(getattr(messages[-1], "content", "")))
+    def passes_on(messages: list[BaseMessage]) -> Line:
+        return Line(str(messages[-1].content))
 
     desk = ScriptedModel(Line(calls=[("stock", {})]), passes_on)
     models = {"desk": desk if where == "tool" else answering(HOSTILE)}
