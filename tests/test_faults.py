@@ -344,7 +344,9 @@ async def test_without_a_composer_the_answers_in_hand_are_the_reply(kind: str, s
         heard(reply, *(agent for agent in AGENTS if agent not in missing))
         owned(reply, *missing)
         assert reply.events[-1].at == seconds and transcript(reply.events).answer == reply.text
-    assert whole.trace.spans[0].status == "error" and whole.status in ("failed", "deadline")
+        assert reply.status == "ok", "each part that has an answer was answered"
+        composing = [span for span in reply.trace.spans if span.name.startswith("compose")]
+        assert composing and composing[-1].status == "error"
 
 
 @pytest.mark.req("PC2-S5.8b")
