@@ -611,14 +611,13 @@ def test_routed_turn_costs_little():
 @pytest.mark.parametrize(
     ("request_", "sentence"),
     [
-        ("find coffee deals", "Let me look for coffee deals."),
-        ("how many points do I have?", "Let me check your points."),
-        ("when does the oat milk offer expire?", "Let me check oat milk offer."),
-        ("compare two brands of yogurt", "Let me compare brands of yogurt."),
-        ("any pizza places near me?", "Let me check pizza places."),
+        ("find coffee deals", "Let me check with shop."),
+        ("how many points do I have, you garbage", "Let me check with rewards."),
+        (f"how many points do I have{'!' * 5000}", "Let me check with rewards."),
+        ("how many points do I have, and find coffee deals", "Let me check with rewards and shop."),
     ],
 )
-def test_preamble_names_what_is_looked_into(request_: str, sentence: str):
+def test_a_preamble_names_who_is_asked_and_no_word_of_the_users(request_: str, sentence: str):
     assert say(request_, tools=ROUTERS).text == sentence
 
 

@@ -11,7 +11,6 @@ from kit.models.json_prose import prose
 from kit.models.offline import english
 from kit.models.offline.json_words import in_words
 from kit.models.offline.phrases import ENGLISH, Phrases
-from kit.models.offline.routing import Part
 from kit.models.offline.similarity import closeness, content, spoken
 
 MOST = 900
@@ -27,12 +26,6 @@ _UNSPOKEN = re.compile(r"\bdo not speak of this\b")
 _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
 """The id of a row, for models that answer by a schema; nobody says it."""
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
-_SEEKS = re.compile(
-    r"""\A\W*(?:(?:please|also|and|can\ you|could\ you|i\ want\ to|i'd\ like\ to|help\ me)\W+)*
-        (?:find|look|search|show|get|recommend|suggest)\b""",
-    re.I | re.X,
-)
-_COMPARES = re.compile(r"\A\W*(?:(?:please|can you|could you)\W+)*compare\b", re.I)
 _LOOKS = frozenset(
     {"find", "get", "search", "look", "list", "read", "fetch", "check", "show", "query", "load"}
 )
@@ -206,32 +199,12 @@ def _is_new(piece: str, earlier: set[str]) -> bool:
     return True
 
 
-def preamble(parts: Sequence[Part], names: Sequence[str], *, unsure: bool = False) -> str:
-    """One short sentence naming what is about to be looked into; by the tools' names alone when `unsure`."""
-    steps = list(
-        dict.fromkeys(_step("" if unsure else part.text, names[part.tool]) for part in parts)
-    )
-    enumeration = steps[0] if len(steps) == 1 else ", ".join(steps[:-1]) + " and " + steps[-1]
-    return f"Let me {enumeration}."
-
-
-def _step(text: str, name: str) -> str:
-    thing = subject(text)
-    mine = re.search(r"\b(?:my|i|our|we|me)\b", text, re.I) is not None
-    if not thing:
-        return f"check with {name}"
-    if _COMPARES.match(text):
-        return f"compare {thing}"
-    if _SEEKS.match(text):
-        return f"look for {thing}"
-    possession = re.search(
-        rf"\b(?:my|our)\s+(?:\w+\s+)?{re.escape(thing.split()[0])}", text, re.I
-    ) or re.search(
-        r"\b(?:do|can|have|did) (?:i|we) (?:have|got|get|earn|own|owe)\b|\b(?:i|we) have\b",
-        text,
-        re.I,
-    )
-    return f"check {'your ' if mine and possession else ''}{thing}"
+def preamble(names: Sequence[str]) -> str:
+    """One short sentence that names whom the request goes to. It holds no word of the user's: what was typed may be an
+    insult, a fragment, or five thousand letters."""
+    unique = list(dict.fromkeys(names))
+    enumeration = unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} and {unique[-1]}"
+    return f"Let me check with {enumeration}."
 
 
 def subject(text: str, most: int = 5) -> str:

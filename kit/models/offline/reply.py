@@ -211,10 +211,9 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
         (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play))
         for part in decision.parts
     ]
-    unsure = all(part.score == 0.0 for part in decision.parts)
     if phrases_of(talk.system) is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
-    preamble = composition.preamble(decision.parts, [tool.label for tool in tools], unsure=unsure)
+    preamble = composition.preamble([tools[part.tool].label for part in decision.parts])
     return _make_calls(talk, preamble, calls)
 
 
