@@ -1,10 +1,12 @@
 """What nobody delivered is not passed off as known: in a preamble, beside a failed part, on a clean turn."""
 
 import pytest
+from langchain_core.tools import tool
 
 from kit.bench.case import read_cases
 from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.card import AgentCard
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.answer.clauses import asserts
@@ -134,6 +136,42 @@ async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(b
         "two things", ALICE, small_kit([asks("shop", "rewards"), text, text], models)
     )
     assert reply.text == text
+
+
+# In the answer of an agent none of whose lookups came back
+
+
+@tool
+def load_balance() -> str:
+    """Loads the balance."""
+    raise OSError("503")
+
+
+@pytest.mark.req("PC1-R-7")
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("I couldn't load your balance, but pending points post within 24 hours.", True),
+        ("I couldn't load your balance. Transfers take 30 to 45 business days.", True),
+        ("No he podido consultar tu saldo, pero los puntos llegan en 24 horas.", True),
+        ("I couldn't load your balance, but you have 9,999 points.", False),
+        ("I couldn't load your balance, but there are 9,999 points.", False),
+        ("I couldn't load your balance, but your points expire in 30 days.", False),
+        ("Pending points post within 24 hours.", False),
+    ],
+)
+async def test_general_advice_beside_an_admission_is_kept_with_its_reservation(
+    text: str, kept: bool
+) -> None:
+    card = AgentCard(id="rewards", description="Points.", model="offline", tools=("load_balance",))
+    rewards = ScriptedModel(Line(calls=[("load_balance", {})]), text)
+    lead = ScriptedModel(asks("rewards"), "", "")
+    kit = small_kit(lead, {"rewards": rewards}, {"load_balance": load_balance}, cards=[card])
+    reply = await run_turn("my balance?", ALICE, kit)
+    if kept:
+        assert text in reply.text and "may be incomplete" in reply.text
+    else:
+        assert reply.text == FAILED
 
 
 # Where nothing failed

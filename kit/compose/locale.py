@@ -23,6 +23,8 @@ PATTERNS = (
     "denial",
     "courtesy",
     "personal",
+    "period",
+    "address",
 )
 LOCALES = Path(__file__).with_name("locales")
 
@@ -103,6 +105,10 @@ class Checks(Value):
     courtesy: str
     personal: str
     """Says something of the user: what they have, are or get."""
+    period: str
+    """A number of days, hours and the like."""
+    address: str
+    """Speaks to the user."""
     numerals: dict[str, int]
     """Words for numbers."""
     conjunctions: str

@@ -20,7 +20,7 @@ from kit.core.outcome import (
 from kit.core.value import builder
 from kit.models.json_prose import prose
 from kit.runtime.agents.contract import Breach, Contract, refusal
-from kit.runtime.answer.clauses import only_owns_up
+from kit.runtime.answer.clauses import is_general_advice, only_owns_up
 from kit.runtime.answer.figures import numbers
 from kit.runtime.answer.written_call import is_written_call
 from kit.runtime.call_model import ModelReply
@@ -144,10 +144,11 @@ def recovered(lookups: Results) -> bool:
 
 
 def _makes_up(text: str, thread: Sequence[BaseMessage]) -> bool:
-    """Whether a text gives a figure that its model has read nowhere."""
+    """Whether a text gives a figure that its model has read nowhere, other than as general advice."""
     read = "\n".join(
         str(message.text)
         for message in thread
         if not (isinstance(message, AIMessage) and message.tool_calls)
     )
-    return not numbers(text) <= numbers(read)
+    invented = numbers(text) - numbers(read)
+    return bool(invented) and not is_general_advice(text, invented)

@@ -16,9 +16,19 @@ from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
 from kit.runtime.answer.figures import numbers
 
 _LOCALES = [*BY_LANGUAGE.values()]
-_OWNING, _IRONY, _RESERVING, _REST, _NEUTRAL, _REFUSING, _DENIAL, _COURTESY, _PERSONAL = (
-    pattern(check, _LOCALES) for check in PATTERNS
-)
+(
+    _OWNING,
+    _IRONY,
+    _RESERVING,
+    _REST,
+    _NEUTRAL,
+    _REFUSING,
+    _DENIAL,
+    _COURTESY,
+    _PERSONAL,
+    _PERIOD,
+    _ADDRESS,
+) = (pattern(check, _LOCALES) for check in PATTERNS)
 """`_REST`: words for what has no name of its own."""
 _BUT = "|".join(locale.checks.conjunctions for locale in _LOCALES)
 _CLAUSE = re.compile(
@@ -227,6 +237,24 @@ def denies(text: str, answer: str) -> bool:
     if only_refuses(text):
         return True
     return only_owns_up(text) and roots(text).isdisjoint(roots(answer))
+
+
+def is_general_advice(text: str, figures: frozenset[str]) -> bool:
+    """True when a text owns up, and gives each of these figures as a period that holds for everybody.
+
+    "I could not load your balance, but pending points post within 24 hours" is no claim about that balance.
+    """
+    read = clauses(text)
+    if not any(clause.owns for clause in read):
+        return False
+    for clause in read:
+        if figures.isdisjoint(numbers(clause.text)):
+            continue
+        if _ADDRESS.search(clause.text) or not numbers(_PERIOD.sub("", clause.text)).isdisjoint(
+            figures
+        ):
+            return False
+    return True
 
 
 def stems(text: str) -> frozenset[str]:
