@@ -24,6 +24,12 @@ def own_project() -> Path | None:
     )
 
 
+def own_cases() -> Path:
+    """Labelled dialogues: cases.jsonl of the project worked in, else the shipped switches of the consumer deck."""
+    project = own_project()
+    return project / "cases.jsonl" if project else HOME / "data" / "cases" / "switches.jsonl"
+
+
 def _deck() -> Path:
     project = own_project()
     return project / "deck" if project else HOME / "cards" / "consumer"

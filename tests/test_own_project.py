@@ -44,6 +44,20 @@ def test_a_new_project_is_checked_and_asked_without_a_flag(project: Path) -> Non
     assert (project / ".kit" / "kit.db").is_file()
 
 
+def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path) -> None:
+    routed = here("deck-routing")
+    assert f"dialogues of {project}/cases.jsonl over 2 cards of {project}/deck" in routed.stdout
+    assert "rewards" not in routed.stdout, "the demo's cards are not these"
+    trial = here("promote", "rooms")
+    assert f"rooms on offline stand-in, over {project}/cases.jsonl" in trial.stdout
+    assert "no case goes over to 'rooms' from another agent" in trial.stdout
+    assert "0 of 0" not in trial.stdout and trial.returncode == 1
+    assert here("route", "--out", "predictions.jsonl").returncode == 0
+    lines = (project / "predictions.jsonl").read_text().splitlines()
+    called = {name for line in lines for name in json.loads(line)["called"]}
+    assert called == {"devices", "rooms"}
+
+
 def test_a_tool_that_is_changed_answers_as_changed(project: Path) -> None:
     tools = project / "deck" / "tools.py"
     tools.write_text(tools.read_text().replace("Model 14", "Model 18"))

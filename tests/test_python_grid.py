@@ -22,10 +22,11 @@ from kit.bench.identity import code_identity, model_identity
 from kit.bench.scoring.judge import Rubric, Verdict
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import turn_of
+from kit.bench.scoring.scorers import ROUTING
 from kit.compose.deck import Deck
 from kit.core.errors import BindError, DataError
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Outcome
+from kit.core.outcome import AgentCall, Answer, Outcome, Usage
 from kit.core.simulation import Law
 from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import RunContext
@@ -465,3 +466,49 @@ def test_turns_whose_judge_failed_are_paid_for_once_and_scored_when_it_is_mended
     store = SqliteStore(another.run.folder / TRACES)
     assert store.turn(turn_of(row)) is not None, "the trace of a turn is found under its new judge"
     store.close()
+
+
+# a system of one's own
+
+
+async def graph(call: AgentCall, ctx: RunContext) -> Outcome:
+    """Somebody's own system as a pattern: it calls whom it likes, where the kit does not see it."""
+    spent = Usage(model_calls=2, input_tokens=100, output_tokens=10, cost=0.01)
+    return Answer(call_id=call.call_id, agent=call.agent, text="Hello.", usage=spent)
+
+
+@pytest.mark.req("K-5")
+def test_a_system_that_says_nothing_of_whom_it_called_has_no_routing_score_and_its_cost_counts(
+    kits: ExperimentKits,
+) -> None:
+    asked = [
+        {"id": f"q{n}", "user": f"find coffee deals number {n}", "expected_sub_agents": ["shop"]}
+        for n in range(12)
+    ]
+    result = compare([EXACT], asked, patterns=["mediated", graph], judges=[short], kits=kits)
+    rows = list(Results(result.run.folder))
+    own = [row for row in rows if row["pattern"] == "graph"]
+    routing = [{name: row["scores"][name] for name in ROUTING} for row in own]
+    assert routing == [dict.fromkeys(ROUTING)] * len(asked), "no routing is no routing score"
+    assert {row["scores"]["short"] for row in own} == {1.0} and not own[0]["routed"]
+    assert {row["scores"]["exact"] for row in rows if row["pattern"] == "mediated"} == {1.0}
+    verdicts = {one.scorer: one.verdict for one in result.verdicts}
+    assert verdicts.get("exact", "no verdict") not in ("worse", "better")
+    assert {(row["cost"], row["model_calls"], row["input_tokens"]) for row in own} == {
+        (0.01, 2, 100)
+    }
+    assert result.run.dollars == pytest.approx(0.01 * len(asked)), "so limits.dollars holds for it"
+
+
+async def test_a_service_says_what_it_has_spent(kits: ExperimentKits) -> None:
+    from kit import open_kit
+
+    async def helpdesk(question: str, ctx: RunContext) -> Answer:
+        return Answer(call_id="", agent="", text="It is open.", usage=Usage(cost=0.02))
+
+    services: Any = {"shop": helpdesk}
+    async with open_kit(kits.settings, models="offline", services=services) as kit:
+        reply = await kit.ask("find coffee deals", kit.session("one"))
+    assert "It is open." in reply.text and reply.usage.cost == pytest.approx(0.02)
+    (outcome,) = reply.outcomes
+    assert (outcome.agent, outcome.usage.cost) == ("shop", 0.02)

@@ -9,12 +9,10 @@ from contextlib import closing
 from pathlib import Path
 
 from kit.bench.case import as_line, read_cases
-from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
+from kit.bench.routing import RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
-from kit.core.card import AgentCard
 from kit.core.value import Value
-from kit.home import HOME
 from kit.stores.sqlite import SqliteStore
 
 
@@ -31,8 +29,8 @@ class DeckRoutes:
     file that cannot be used."""
 
     def __init__(self, deck: Deck, cases: Path):
-        root = deck.cards[deck.settings.orchestrator]
-        self.descriptions = {card.id: card.description for card in deck.active_sub_agents(root)}
+        self._catalog = catalog_of(deck)
+        self.descriptions = {card.id: card.description for card in self._catalog.cards}
         read = list(read_cases(cases))
         self._cases = [
             case
@@ -56,16 +54,11 @@ class DeckRoutes:
 
     def run(self) -> Iterator[Progress]:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
-        cards = [
-            AgentCard(id=name, description=text, model="offline")
-            for name, text in self.descriptions.items()
-        ]
-        catalog = Catalog(tuple(cards), {name: name for name in self.descriptions})
         turns: list[RoutedTurn] = []
         with closing(SqliteStore(":memory:")) as store, asyncio.Runner() as runner:
-            kit = RoutingKit(catalog_team(catalog), store)
+            kit = RoutingKit(catalog_team(self._catalog), store)
             for done, case in enumerate(self._cases, 1):
-                predictions = runner.run(route_case(case, catalog, kit))
+                predictions = runner.run(route_case(case, self._catalog, kit))
                 turns += [
                     RoutedTurn.of(case, place, predictions[place]["called"])
                     for place in case.scored
@@ -77,19 +70,16 @@ class DeckRoutes:
                 )
 
 
-def print_report(deck: Path | None = None, cases: Path | None = None) -> int:
-    """Prints which description loses which questions; returns 0. Without a deck or cases, the shipped ones are taken.
+def print_report(deck: Path, cases: Path) -> int:
+    """Prints which description loses which questions; returns 0.
 
     Raises KitError for a deck or a case file that cannot be used.
     """
-    routes = DeckRoutes(
-        load_deck(deck or HOME / "cards" / "consumer"),
-        cases or HOME / "data" / "cases" / "switches.jsonl",
-    )
+    routes = DeckRoutes(load_deck(deck), cases)
     *_, last = [Progress(done=0, of=0), *routes.run()]
     head = (
-        f"{routes.questions} questions of {last.of} dialogues over {len(routes.descriptions)} "
-        f"cards, by the offline stand-in"
+        f"{routes.questions} questions of {last.of} dialogues of {cases} over "
+        f"{len(routes.descriptions)} cards of {deck}, by the offline stand-in"
     )
     print(
         head + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else "")

@@ -67,8 +67,12 @@ def promote(
         + _uncovered(deck, card_id, turns)
         + _failed_tool_cases(card, tool_results)
     )
+    if not turns:
+        faults.append(
+            f"no case goes over to {card_id!r} from another agent, or from it: no switch was measured"
+        )
     for measured, what in ((switches, "switches are routed right"), (answers, "answers pass")):
-        if measured is not None and measured.value < threshold:
+        if measured is not None and measured.n and measured.value < threshold:
             faults.append(
                 f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed"
             )

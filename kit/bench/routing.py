@@ -99,6 +99,13 @@ def read_catalog(path: Path) -> Catalog:
     return Catalog(tuple(cards), names)
 
 
+def catalog_of(deck: Deck) -> Catalog:
+    """A catalogue of the sub-agents that a deck's orchestrator may ask, as their descriptions name them."""
+    subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
+    cards = [AgentCard(id=card.id, description=card.description, model="offline") for card in subs]
+    return Catalog(tuple(cards), {card.id: card.id for card in cards})
+
+
 def star_deck(
     cards: Sequence[AgentCard], description: str, cap: int = CAP, known: Sequence[str] = ()
 ) -> Deck:
@@ -140,9 +147,8 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     return predictions
 
 
-async def route_file(cases: Path, catalog_path: Path, out: Path) -> int:
+async def route_file(cases: Path, catalog: Catalog, out: Path) -> int:
     """Routes every turn of a file and writes one prediction a line; returns how many turns were routed."""
-    catalog = read_catalog(catalog_path)
     count = 0
     with closing(SqliteStore(":memory:")) as store, out.open("w", encoding="utf-8") as file:
         kit = RoutingKit(catalog_team(catalog), store)

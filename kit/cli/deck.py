@@ -46,7 +46,7 @@ def add(commands: Any) -> None:
         "cases",
         type=Path,
         nargs="?",
-        help="labelled dialogues (default: data/cases/switches.jsonl)",
+        help="labelled dialogues (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
     )
     promotion.add_argument(
         "--deck", type=find_deck, help="folder of the deck (default: the settings')"
@@ -130,10 +130,11 @@ def _promote(arguments: Namespace) -> int:
     from kit.bench.case import read_cases
     from kit.bench.promotion_trial import hold_trial, with_card_active, write_active
     from kit.compose.deck import load_deck
-    from kit.settings import HOME, Settings
+    from kit.settings import Settings, own_cases
     from kit.wire import open_kit
 
-    settings, cases = Settings.read(), arguments.cases or HOME / "data" / "cases" / "switches.jsonl"
+    settings = Settings.read()
+    cases = arguments.cases or own_cases()
     folder = Path(arguments.deck or settings.deck)
     deck = with_card_active(load_deck(folder, (), environment=settings.environment), arguments.card)
 
@@ -144,7 +145,7 @@ def _promote(arguments: Namespace) -> int:
 
     verdict = asyncio.run(trial())
     print(
-        f"switches: {verdict.switches}",
+        f"switches: {verdict.switches if verdict.switches.n else 'none among the cases'}",
         f"answers: {verdict.answers or 'judged by nobody'}",
         sep="\n",
     )

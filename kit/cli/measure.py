@@ -18,22 +18,33 @@ def add(commands: Any) -> None:
     route = commands.add_parser(
         "route", help="route a case file over a catalogue; predictions, one turn a line"
     )
-    route.add_argument("cases", type=Path)
-    route.add_argument("--catalog", type=Path, required=True)
-    route.add_argument("--out", type=Path, required=True)
+    route.add_argument(
+        "cases",
+        type=Path,
+        nargs="?",
+        help="dialogues, labelled or not (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
+    )
+    route.add_argument(
+        "--catalog",
+        type=Path,
+        help='JSON, {"sub_agents": [{"id", "description"}]} (default: the cards of the settings\' deck)',
+    )
+    route.add_argument(
+        "--out", type=Path, required=True, help="file of the predictions; it is written anew"
+    )
     route.set_defaults(run=_route)
 
     routing = commands.add_parser(
         "deck-routing", help="which card's description loses which questions of labelled dialogues"
     )
     routing.add_argument(
-        "deck", type=find_deck, nargs="?", help="folder of the deck (default: cards/consumer)"
+        "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
     )
     routing.add_argument(
         "cases",
         type=Path,
         nargs="?",
-        help="labelled dialogues (default: data/cases/switches.jsonl)",
+        help="labelled dialogues (default: the project's cases.jsonl, else data/cases/switches.jsonl)",
     )
     routing.set_defaults(run=_deck_routing)
 
@@ -49,7 +60,10 @@ def add(commands: Any) -> None:
         help="default: grid.yaml of the project worked in",
     )
     grid.add_argument(
-        "--out", type=Path, help="folder of ledger and results (default: .kit/grids/<name>)"
+        "--out",
+        type=Path,
+        help="folder of ledger and results (default: .kit/grids/<name>, where a changed grid "
+        "writes its results over the last ones: --out keeps both)",
     )
     grid.add_argument(
         "--traces",
@@ -110,17 +124,26 @@ def add(commands: Any) -> None:
 
 
 def _route(arguments: Namespace) -> int:
-    from kit.bench.routing import route_file
+    from kit.bench.routing import catalog_of, read_catalog, route_file
+    from kit.compose.deck import load_deck
+    from kit.settings import Settings, own_cases
 
-    count = asyncio.run(route_file(arguments.cases, arguments.catalog, arguments.out))
+    if arguments.catalog is None:
+        catalog = catalog_of(load_deck(Settings.read().deck))
+    else:
+        catalog = read_catalog(arguments.catalog)
+    cases = arguments.cases or own_cases()
+    count = asyncio.run(route_file(cases, catalog, arguments.out))
     print(f"{many(count, 'turn')} routed by the offline stand-in -> {arguments.out}")
     return 0
 
 
 def _deck_routing(arguments: Namespace) -> int:
     from kit.bench.deck_routing import print_report
+    from kit.settings import Settings, own_cases
 
-    return print_report(arguments.deck, arguments.cases)
+    deck = arguments.deck or Settings.read().deck
+    return print_report(deck, arguments.cases or own_cases())
 
 
 def _grid(arguments: Namespace) -> int:

@@ -324,6 +324,8 @@ class _Runner:
         finally:
             for put_away in self.ctx.ledger.at_end:
                 put_away()
+        if not self.ctx.ledger.touched:  # a system of its own says itself what it spent
+            self.ctx.ledger.charge(outcome.usage)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
         late = outcome.reason == "timeout" and self.state.out_of_time

@@ -11,7 +11,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.bench.deck_routing import DeckRoutes
-from kit.bench.routing import route_file
+from kit.bench.routing import read_catalog, route_file
 from kit.bench.routing_report import NOBODY, Confusion, RoutingReport, read_routed_turns, report
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
@@ -166,7 +166,7 @@ async def test_a_deck_routes_its_dialogues_as_the_command_does(tmp_path: Path) -
         for card in DECK.active_sub_agents(DECK.cards["orchestrator"])
     ]
     catalog.write_text(json.dumps({"sub_agents": subs}))
-    await route_file(few, catalog, out)
+    await route_file(few, read_catalog(catalog), out)
     steps = await asyncio.to_thread(lambda: list(DeckRoutes(DECK, few).run()))
     assert [step.done for step in steps] == list(range(1, FEW + 1)) and steps[-2].report is None
     assert steps[-1].report == report(read_routed_turns(few, out))

@@ -358,6 +358,7 @@ class Player:
             "parts": len(expected),
             "status": observation.status,
             **({"truncated": True} if reply.truncated else {}),
+            **({} if observation.routed else {"routed": False}),
             "called": sorted(observation.called),
             "failed": sorted(record.failed),
             "failsafe": fate(expected, observation.called, reply),

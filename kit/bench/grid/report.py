@@ -53,6 +53,7 @@ def report(spec: GridSpec, run: Run) -> str:
         head,
         "## Ways",
         _list(ways),
+        *_told_the_answers(spec),
         *_impossible(spec),
         *_hops(spec, rows, failures),
         *_judges(spec, rows, failures),
@@ -139,6 +140,17 @@ def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
         return []
     lines = hop_lines(spec, rows, axes(chain(rows, failures)))
     return ["## Calls to peers", lines[0], _list(lines[1:])] if lines else []
+
+
+def _told_the_answers(spec: GridSpec) -> list[str]:
+    """Says what a simulated model knows, where it stands beside one that does not."""
+    kinds = set(spec.kinds.values())
+    if "simulated" not in kinds or len(kinds) == 1:
+        return []
+    return [
+        "Simulated models are told whom a case expects and err from there by a law: beside any other "
+        "model they are no comparison."
+    ]
 
 
 def _impossible(spec: GridSpec) -> list[str]:

@@ -3,7 +3,7 @@ equal turns are equal."""
 
 import ast
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -11,6 +11,7 @@ from kit.core.bodies.call import ModelEnded
 from kit.core.event import Event
 from kit.core.transcript import transcript
 from kit.core.value import Value
+from kit.patterns import PATTERNS
 from kit.runtime.job import SUMMARY, Job
 
 _OF_ROUTING = {"invoked", "dropped", "refused", "intent_count", "reported_intents"}
@@ -32,6 +33,9 @@ class Observation(Value):
     preamble: str = ""
     visible_texts: tuple[str, ...] = ()
     """Every text a person could read at some moment, replaced ones and progress lines too."""
+    routed: bool = True
+    """Whether the turn says whom it asked. A pattern that is somebody's own system, and neither lets
+    the orchestrator decide nor dispatches to an agent of the deck, does not."""
     invoked: tuple[str, ...] = ()
     dropped: tuple[str, ...] = ()
     """Called, but over the cap: never run."""
@@ -92,6 +96,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         fields = routing.model_dump(include=_OF_ROUTING)
     return Observation(
         turn=turn,
+        routed=_is_routed(by),
         status=completed[0].status if completed else "running",
         text=(completed[0].text if completed else "") or visible.answer or visible.lead,
         preamble=visible.lead if visible.answer else "",
@@ -120,6 +125,19 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
         **fields,
     )
+
+
+def _is_routed(bodies: Mapping[str, Sequence[Any]]) -> bool:
+    """Whether a turn came to a decision on whom to ask, as far as its events say; kind -> bodies of events.
+
+    A turn of the kit's own patterns always is one of routing, also where it failed before that.
+    """
+    if any(body.pattern in PATTERNS for body in bodies["turn_started"]) or not bodies["routing"]:
+        return True
+    decision = bodies["routing"][-1].decision
+    if decision.outcomes or decision.dropped or decision.refused or decision.rounds:
+        return True
+    return any(body.purpose == "decide" for body in bodies["model_started"])
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

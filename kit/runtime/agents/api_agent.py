@@ -1,4 +1,4 @@
-"""A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and costs no tokens."""
+"""A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and says what it has cost."""
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -10,9 +10,10 @@ from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.context import RunContext
 from kit.runtime.team import Team
 
-Service = Callable[[str, RunContext], Awaitable[str] | AsyncGenerator[str, None]]
+Service = Callable[[str, RunContext], Awaitable[str | Answer] | AsyncGenerator[str, None]]
 """Asks the service on behalf of `ctx.inherited.principal`, for its whole answer or for pieces as
-they come; whatever it raises becomes a failure of this agent."""
+they come; an Answer says with its `usage` what it has spent. Whatever it raises becomes a failure of
+this agent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +32,14 @@ class ApiAgent:
         reply = self.service(
             f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx
         )
-        text = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
-        if text.strip():
-            return Answer(call_id=call.call_id, agent=self.card.id, text=text.strip())
+        said = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
+        if isinstance(said, str):
+            said = Answer(call_id=call.call_id, agent=self.card.id, text=said)
+        if said.text.strip():
+            fields = {"call_id": call.call_id, "agent": self.card.id, "text": said.text.strip()}
+            return said.model_copy(update=fields)
         return Failure(
+            usage=said.usage,
             call_id=call.call_id,
             agent=self.card.id,
             axis="invocation",
