@@ -24,7 +24,7 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, own_scores, try_judges
 from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
-from kit.bench.scoring.scorers import SCORERS
+from kit.bench.scoring.scorers import SCORERS, scores_of
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.errors import KitError
@@ -338,7 +338,7 @@ class Player:
 
     async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None] | Loss:
         """What rules and own judges say of a turn, in the order of the grid's scorers."""
-        scores = {name: rule(case, observation) for name, rule in self._rules.items()}
+        scores = scores_of(case, observation, self._rules)
         if self._own_judges:
             verdicts = await own_scores(self._own_judges, case, observation)
             if isinstance(verdicts, Loss):

@@ -132,7 +132,8 @@ def _is_routed(bodies: Mapping[str, Sequence[Any]]) -> bool:
 
     A turn of the kit's own patterns always is one of routing, also where it failed before that.
     """
-    if any(body.pattern in PATTERNS for body in bodies["turn_started"]) or not bodies["routing"]:
+    begun = bodies["turn_started"]
+    if not bodies["routing"] or (begun and begun[0].pattern in PATTERNS):
         return True
     decision = bodies["routing"][-1].decision
     if decision.outcomes or decision.dropped or decision.refused or decision.rounds:

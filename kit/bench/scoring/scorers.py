@@ -6,8 +6,7 @@ This module holds those of routing and the list of all; those of what was said a
 is better.
 """
 
-from collections.abc import Callable, Iterable
-from functools import wraps
+from collections.abc import Callable, Iterable, Mapping
 
 from kit.bench.case import Ask, Case
 from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
@@ -45,35 +44,36 @@ class Score(Value):
 def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId
     for one there is not."""
+    scorers = {name: SCORERS[name] for name in (SCORERS if names is None else names)}
     return [
-        Score(
-            scorer=name, case=case.id, turn=observation.turn, value=SCORERS[name](case, observation)
-        )
-        for name in (SCORERS if names is None else names)
+        Score(scorer=name, case=case.id, turn=observation.turn, value=value)
+        for name, value in scores_of(case, observation, scorers).items()
     ]
 
 
-def _of_routing(scorer: Scorer) -> Scorer:
-    """A scorer of who was called: it decides nothing of a turn that says nothing about that.
+def scores_of(
+    case: Case, observation: Observation, scorers: Mapping[str, Scorer]
+) -> dict[str, float | None]:
+    """What each scorer says of a turn.
 
-    A system that answers without the kit's agents has called none of them, and that is no zero.
+    Those of routing decide nothing of a turn that does not say who was called: a system that
+    answers without the deck's agents has called none of them, and that is no zero.
     """
+    scores: dict[str, float | None] = {}
+    for name, scorer in scorers.items():
+        if observation.routed or name not in ROUTING:
+            scores[name] = scorer(case, observation)
+        else:
+            scores[name] = None
+    return scores
 
-    @wraps(scorer)
-    def decide(case: Case, observation: Observation) -> float | None:
-        return scorer(case, observation) if observation.routed else None
 
-    return decide
-
-
-@_of_routing
 def exact(case: Case, observation: Observation) -> float | None:
     """Everybody it is for was called, and nobody else but who was optional."""
     ask = case.turns[observation.turn]
     return float(set(ask.expected) <= set(observation.called) <= {*ask.expected, *ask.optional})
 
 
-@_of_routing
 def strict(case: Case, observation: Observation) -> float | None:
     """Exactly those it is for were called, each with its part of the message and nothing of
     another's.
@@ -89,14 +89,12 @@ def strict(case: Case, observation: Observation) -> float | None:
     )
 
 
-@_of_routing
 def recall(case: Case, observation: Observation) -> float | None:
     """Of those it is for, how many were called."""
     expected = set(case.turns[observation.turn].expected)
     return len(expected & set(observation.called)) / len(expected) if expected else None
 
 
-@_of_routing
 def precision(case: Case, observation: Observation) -> float | None:
     """Of those called, optional ones aside, how many it is for."""
     ask = case.turns[observation.turn]
@@ -104,21 +102,18 @@ def precision(case: Case, observation: Observation) -> float | None:
     return len(calls & set(ask.expected)) / len(calls) if calls else None
 
 
-@_of_routing
 def over_dispatch(case: Case, observation: Observation) -> float | None:
     """Somebody was called whom it is not for."""
     ask = case.turns[observation.turn]
     return float(bool(set(observation.called) - {*ask.expected, *ask.optional}))
 
 
-@_of_routing
 def under_dispatch(case: Case, observation: Observation) -> float | None:
     """Somebody it is for was not called."""
     expected = set(case.turns[observation.turn].expected)
     return float(bool(expected - set(observation.called))) if expected else None
 
 
-@_of_routing
 def intents_reported(case: Case, observation: Observation) -> float | None:
     """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
     ask = case.turns[observation.turn]
@@ -129,7 +124,6 @@ def intents_reported(case: Case, observation: Observation) -> float | None:
     )
 
 
-@_of_routing
 def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
     earlier = [ask.expected for ask in case.turns[: observation.turn] if ask.expected]
@@ -141,7 +135,6 @@ def switch(case: Case, observation: Observation) -> float | None:
     )
 
 
-@_of_routing
 def single_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for one."""
     return (
@@ -151,13 +144,11 @@ def single_exact(case: Case, observation: Observation) -> float | None:
     )
 
 
-@_of_routing
 def mixed_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for several."""
     return exact(case, observation) if len(case.turns[observation.turn].expected) > 1 else None
 
 
-@_of_routing
 def mixed_partial(case: Case, observation: Observation) -> float | None:
     """What was called right, of all that was called or should have been, on messages for several."""
     ask = case.turns[observation.turn]
@@ -166,13 +157,11 @@ def mixed_partial(case: Case, observation: Observation) -> float | None:
     return len(expected & calls) / len(either) if len(expected) > 1 else None
 
 
-@_of_routing
 def out_of_scope(case: Case, observation: Observation) -> float | None:
     """`exact`, on what fits no vertical: nobody is called, or the deck's default."""
     return exact(case, observation) if case.kind == "oos" else None
 
 
-@_of_routing
 def fastpath(case: Case, observation: Observation) -> float | None:
     """Nobody was called, on messages that are for nobody."""
     return (
