@@ -93,7 +93,11 @@ def test_the_routing_report_has_a_command(
     assert main(["deck-routing", str(HOME / "cards" / "consumer"), str(few)]) == 0
     said, *cards = capsys.readouterr().out.splitlines()
     asked = sum(len(case["turns"]) for case in cases()[:8])
-    assert said == f"{asked} questions of 8 dialogues over 8 cards, by the offline stand-in"
+    deck = HOME / "cards" / "consumer"
+    assert (
+        said
+        == f"{asked} questions of 8 dialogues of {few} over 8 cards of {deck}, by the offline stand-in"
+    )
     assert (
         sum(int(line.split("/")[1].split()[0]) for line in cards if " at least " in line) == asked
     )
