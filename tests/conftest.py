@@ -15,9 +15,12 @@ from kit.runtime.clock import run_virtual
 from kit.settings import HOME
 from kit.stores.database import Database
 
-OPENERS = (str(Path(__file__).parent), str(HOME / "kit/bench/workload.py"))
-"""Code whose stores end with a test: that of the tests, and the benchmark's loop, whose store lasts as
-long as its process."""
+OPENERS = (
+    str(Path(__file__).parent),
+    *(str(HOME / "kit/bench" / name) for name in ("workload.py", "peers.py", "routing.py")),
+)
+"""Code whose stores end with a test: that of the tests, and that of benchmarks and studies, whose
+stores in memory last as long as their process."""
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 
