@@ -130,6 +130,7 @@ async def test_a_model_that_routes_by_schema_is_told_of_the_picture_in_words() -
 # ── who gets them ───────────────────────────────────────────────────────────────────────────────────
 
 
+@pytest.mark.req("SAT-14")
 async def test_the_orchestrator_and_whom_it_calls_get_the_picture_and_later_turns_its_mark() -> (
     None
 ):
@@ -151,6 +152,7 @@ async def test_the_orchestrator_and_whom_it_calls_get_the_picture_and_later_turn
     ]
 
 
+@pytest.mark.req("SO-3")
 async def test_a_closed_hand_off_lets_no_picture_in_and_says_so() -> None:
     closed = AgentCard(id="shop", description="S.", model="offline", handoff=Handoff(closed=True))
     kit, models = support_kit(asks("support", "shop"), stitched, cards=[closed])

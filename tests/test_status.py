@@ -364,6 +364,7 @@ async def test_a_running_turn_collapses_what_several_agents_do() -> None:
     assert lines(reply.events) == [(0.7, "", "Searching offers and looking up your points")]
 
 
+@pytest.mark.req("PC2-FR-13", "PC2-S5.7b")
 async def test_what_waits_of_an_agent_that_has_ended_is_old_news() -> None:
     reply = await ask(
         team_of(

@@ -402,6 +402,7 @@ async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
 # A service that fails
 
 
+@pytest.mark.req("PC2-FR-12", "PC2-S5.5")
 @pytest.mark.parametrize(
     ("status", "body", "fault"),
     [

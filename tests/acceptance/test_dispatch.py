@@ -172,6 +172,7 @@ async def test_every_tool_call_id_gets_exactly_one_tool_message() -> None:
     assert [m.tool_call_id for m in last if isinstance(m, ToolMessage)] == ids
 
 
+@pytest.mark.req("PC2-FR-14", "PC2-FR-8", "PC2-AC-5")
 async def test_a_raising_agent_cancels_no_sibling_and_leaks_no_word() -> None:
     models = {"a": failing(RuntimeError("secret=/srv/x"), 0.1), "b": answering("B is here", 0.5)}
     kit = small_kit([asks("a", "b"), stitched], models)
@@ -352,6 +353,7 @@ async def test_every_turn_carries_one_routing_decision(message: str) -> None:
         ]
 
 
+@pytest.mark.req("SO-4")
 async def test_a_library_that_cancels_itself_is_a_failure_not_the_end_of_the_turn() -> None:
     models = {"a": failing(asyncio.CancelledError()), "b": answering("B", 1.0)}
     kit = small_kit([asks("a", "b"), stitched], models)

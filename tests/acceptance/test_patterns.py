@@ -464,6 +464,7 @@ async def test_supervisor_may_change_its_mind_after_a_result() -> None:
     assert reply.text == "SHOP | SUPPORT" and reply.routing.invoked == ("shop", "support")
 
 
+@pytest.mark.req("PC2-S5.4a")
 async def test_supervisor_ends_at_the_cap_whatever_its_model_wants() -> None:
     lead = ScriptedModel(
         lambda seen: asks("shop", text="", query=f"again, for the {len(seen)}th time")
