@@ -245,6 +245,22 @@ async def test_a_scope_says_who_reads_a_memory(backend: Backend) -> None:
         assert [one.source for one in near] == [f"by {key}" for key in expected]
 
 
+async def test_the_newest_version_of_a_memory_is_found_by_its_vector(backend: Backend) -> None:
+    memory = backend.stores.memory
+    await memory.write(a_memory("door", value="red", embedding=(1.0, 0.0, 0.0)))
+    await memory.write(a_memory("window", value="small", embedding=(0.6, 0.8, 0.0)))
+
+    async def nearest() -> tuple[str, object]:
+        (found,) = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), 1, session_id="s1")
+        return found.key, found.value
+
+    assert await nearest() == ("door", "red")
+    await memory.write(a_memory("door", value="green", embedding=(1.0, 0.0, 0.0)))
+    assert await nearest() == ("door", "green")
+    await memory.write(a_memory("door", value="gone", embedding=(0.0, 0.0, 1.0)))
+    assert await nearest() == ("window", "small")
+
+
 @pytest.mark.req("AS-30")
 async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backend) -> None:
     memory, clock = backend.stores.memory, backend.clock

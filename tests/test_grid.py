@@ -76,6 +76,19 @@ def play(spec: GridSpec, folder: Path, workers: int | None = 1) -> tuple[Run, li
     return run, read_results(folder)
 
 
+def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path: Path) -> None:
+    def keys(spec: GridSpec) -> set[str]:
+        return {cell.key for cell in cells(spec)}
+
+    spec = spec_of(tmp_path, scorers=["exact"])
+    assert not keys(spec) & keys(spec_of(tmp_path, scorers=["exact", "over_dispatch"]))
+    other_settings = {
+        names: replace(deck, tool_settings={**deck.tool_settings, "lookup": {"size": 3}})
+        for names, deck in spec.decks.items()
+    }
+    assert not keys(spec) & keys(replace(spec, decks=other_settings))
+
+
 # every cell once, the same bytes
 
 

@@ -65,6 +65,12 @@ async def test_a_rule_that_passes_everything_agrees_no_better_than_chance() -> N
         await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
 
 
+async def test_a_score_at_the_pass_mark_passes() -> None:
+    good = {seen.text: line.good for _, seen, line in labelled_replies()}
+    judge = RuleJudge(QUALITY, lambda case, seen: QUALITY.pass_mark if good[seen.text] else 0.0)
+    assert (await measure_judge(judge, "good")).value == 1.0
+
+
 def test_the_labels_hold_enough_of_every_sort() -> None:
     lines = [line for _, _, line in labelled_replies()]
     for label in ("good", "lawful"):

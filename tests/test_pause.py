@@ -138,6 +138,16 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
     assert world.calls == ["desk", "orchestrator"], "what had ended was called again"
 
 
+async def test_the_same_order_in_the_next_turn_is_another_order(tmp_path: Path) -> None:
+    """A service that honours keys would swallow it, if both turns gave the same key."""
+    world = Desk(tmp_path)
+    async with world.opened() as kit:
+        for session in ("first", "second"):
+            reply = await kit.ask(QUESTION, kit.session(session))
+            await kit.resume(reply.turn_id, True)
+    assert world.tickets == 2 and len(set(world.keys)) == 2
+
+
 @pytest.mark.req("K-12")
 async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path) -> None:
     async def open_ticket(words: str, copies: int = 3) -> str:
