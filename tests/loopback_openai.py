@@ -32,6 +32,8 @@ class Say:
     calls: Sequence[Call] = ()
     usage: tuple[int, int] = (11, 7)
     drip: float = 0.0
+    together: threading.Barrier | None = None
+    """The reply begins when as many requests as this barrier asks for are waiting for theirs."""
     cut: bool = False
     """The token limit was reached before the end."""
     wait: float = 0.0
@@ -222,6 +224,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _say(self, say: Say, request: JSON) -> None:
         responses = self.path.endswith("/responses")
         time.sleep(say.wait)
+        if say.together is not None:
+            say.together.wait(60)
         if not request.get("stream") or say.whole:
             time.sleep(say.drip)
             whole = (
