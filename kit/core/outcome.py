@@ -202,8 +202,19 @@ class RoutedOutcome(Value):
     """A failure that a later answer to the same request made good."""
 
 
+class MessagePart(Value):
+    """One thing that a message asks for, and what became of it: a line of the turn's coverage ledger (decisions 26)."""
+
+    text: str
+    """As the user wrote it."""
+    asked: tuple[str, ...] = ()
+    """The agents that were asked for it; empty where an answer speaks of it unasked, and where it is owed."""
+    owed: bool = False
+    """No call and no answer covers it, so the reply names it as left out."""
+
+
 class LeftOut(Value):
-    """Parts of a message that the model counted and made no call for (decisions 26)."""
+    """Parts of a message that no call and no answer covers (decisions 26)."""
 
     count: int = 0
     parts: tuple[str, ...] = ()
@@ -252,6 +263,8 @@ class RoutingDecision(Value):
     refused: tuple[str, ...] = ()
     """Agents whose call a guard dropped."""
     left_out: LeftOut = NOTHING_LEFT
+    parts: tuple[MessagePart, ...] = ()
+    """The parts of the message, counted without the model; empty for a message of one clause."""
     outcomes: tuple[RoutedOutcome, ...] = ()
     rounds: int = 0
     has_failsafe: bool = False

@@ -79,8 +79,14 @@ async def check_composition(
         longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
+    owes_nothing = clean and not ctx.turn.left_out().count
     return await acknowledge(
-        text, ctx, again, clean=clean, sources=lambda: material(thread), seconds=lead.time_budget
+        text,
+        ctx,
+        again,
+        clean=owes_nothing,
+        sources=lambda: material(thread),
+        seconds=lead.time_budget,
     )
 
 

@@ -59,7 +59,7 @@ async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision
     submissions = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
     args: Mapping[str, object] = submissions[0] if submissions else {}
     decision = Decision(reply, _in_order(args.get("labels"), args.get("query"), call, lead, ctx))
-    ctx.turn.note(decision.asks, call.query)
+    ctx.turn.note(decision.asks)
     if ctx.turn.settings.guards.echo:
         decision = echo(decision, call, lead, ctx)
     return (

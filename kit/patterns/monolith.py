@@ -66,7 +66,7 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         )
         thread += [reply.message, *(message for message, _ in tool_runs)]
         results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
-        clean = _note_parts(results, call, ctx)
+        clean = _note_parts(results, call, ctx) and not ctx.turn.left_out().count
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
     text = nobody_can(ctx) if reply.text.startswith(NO_ANSWER) else reply.text.strip()
     return outcome_of(

@@ -58,6 +58,7 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         Answer(call_id=ask.call_id, agent=executor, text=text)
         for ask, text in zip(calls, texts, strict=True)
     ]
+    ctx.turn.in_own_words = False
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
@@ -73,7 +74,11 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         longer = [system_text(f"{thread[0].text}\n\n{notice}"), *thread[1:]]
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
-    text = await acknowledge(text, ctx, again, clean=True, seconds=lead.time_budget)
+    owes_nothing = not ctx.turn.left_out().count
+    sources = "" if owes_nothing else "\n".join([call.query, *texts])
+    text = await acknowledge(
+        text, ctx, again, clean=owes_nothing, sources=sources, seconds=lead.time_budget
+    )
     return Answer(call_id=call.call_id, agent=call.agent, text=text)
 
 

@@ -1,16 +1,11 @@
-"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, or counted by the
-model and made by nobody."""
+"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, and which parts of the message they cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from kit.core.language.clauses import ASKING, clauses
-from kit.core.language.words import content_words, words
-from kit.core.outcome import NOTHING_LEFT, AgentCall, LeftOut, Outcome
-from kit.core.picture import strip_marks
-
-SHORTEST = 10
-"""Characters beside its requests from which on a message may hold a part that was sent to nobody."""
+from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
+from kit.runtime.coverage import Coverage, coverage
+from kit.runtime.parts import Cards, parts_of
 
 
 def request_key(agent: str, query: str) -> tuple[str, str]:
@@ -24,7 +19,13 @@ class CallLedger:
 
     cap: int
     message: str = ""
-    """What the user wrote."""
+    """What the user wrote, or what it stands for ("go on")."""
+    cards: Cards = ()
+    """Whom the message may be for."""
+    in_own_words: bool = True
+    """Calls may stand for parts whose words they do not carry; steps of a plan may not."""
+    noted: bool = False
+    """The model's first response was seen."""
     emitted: int = 0
     """Distinct calls of the model's first response, before any guard (decisions 34)."""
     emitted_later: int = 0
@@ -42,14 +43,14 @@ class CallLedger:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     tool_call_ids: set[str | None] = field(default_factory=set[str | None])
     """Ids of the orchestrator's calls of its own tools."""
-    unsent: LeftOut | None = None
-    """What was plainly sent to nobody; None until it is asked for, and again once there are new calls."""
+    covered: Coverage | None = None
+    """What the calls so far cover; None until it is asked for, and again once there are new calls or outcomes."""
     wording: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> the model's own words, whatever a guard made of them."""
 
-    def note(self, asks: Sequence[AgentCall], message: str) -> None:
+    def note(self, asks: Sequence[AgentCall]) -> None:
         """Notes the model's first response to the user's message, before any guard."""
-        self.message = message
+        self.noted = True
         self.emitted = (
             len(asks) if len(asks) < 2 else len({request_key(ask.agent, ask.query) for ask in asks})
         )
@@ -61,10 +62,10 @@ class CallLedger:
         """Begins a round: notes its calls and splits them into those under the cap and those over
         it, in emission order."""
         self.rounds += 1
-        if self.rounds == 1 and not self.message:
-            self.note(calls, "")
+        if not self.noted:
+            self.note(calls)
         self.calls += calls
-        self.unsent = None
+        self.covered = None
         room = max(0, self.cap - self.cap_used)
         admitted, over = list(calls[:room]), list(calls[room:])
         self.cap_used += len(admitted)
@@ -77,13 +78,14 @@ class CallLedger:
         if not self.outcomes:
             self.outcomes += outcomes
             self.calls += calls
-            self.emitted, self.unsent = self.emitted or len(calls), None
+            self.emitted = self.emitted or len(calls)
+            self.covered = None
             return
         places = {
             (outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)
         }
         self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
-        self.unsent = None
+        self.covered = None
         for outcome in outcomes:
             place = places.get((outcome.agent, outcome.call_id), len(self.outcomes))
             self.outcomes[place : place + 1] = [outcome]
@@ -95,53 +97,28 @@ class CallLedger:
         return granted
 
     def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
-        """Returns the parts that no call was made for, `asks` counted as made: those that the model
-        counted (decisions 26), else those that ask for something and were plainly sent to nobody.
+        """Returns the parts of the message that no call and no answer covers, `asks` counted as made.
 
-        They have names where exactly those clauses of the message stand in no call. A message with
-        no more clauses than calls, and no word that was not sent, has no further part: the model
-        miscounted.
+        The parts are counted from the message (`kit/runtime/parts.py`), never from what the model reports: a model
+        that forgets a part does not count it either, and one that reports a billion asks for no more than there is.
+        Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
-        calls = (*self.calls, *asks)
-        if self.reported <= self.emitted:
-            if asks or self.unsent is None:  # it is asked several times in a turn
-                self.unsent = self._unsent(calls)
-            return self.unsent
-        requests = {
-            request_key(call.agent, self.wording.get(call.call_id, call.query)) for call in calls
-        }
-        text = strip_marks(self.message)
-        count = min(self.reported, len(words(text))) - len(requests)
-        pieces = clauses(text, opening=True)
-        queries = [content_words(query) for _, query in requests]
-        own = {piece.content: piece.text for piece in pieces if piece.content}
-        miscounted = len(own) <= len(requests) and frozenset[str]().union(*own) <= frozenset[
-            str
-        ]().union(*queries)
-        if count <= 0 or miscounted or not requests:
-            return NOTHING_LEFT
-        loose = tuple(
-            text
-            for content, text in own.items()
-            if not any(2 * len(content & query) >= len(content) for query in queries)
-        )
-        return LeftOut(count=count, parts=loose if len(loose) <= count else ())
+        return self.coverage(asks).left_out
 
-    def _unsent(self, calls: Sequence[AgentCall]) -> LeftOut:
-        """Clauses that ask for something and share no word with any request, where each request is
-        a stretch of the message: one that was worded anew may stand for any clause."""
-        if not calls[1:]:
-            return NOTHING_LEFT
-        rest = self.message
-        for call in calls:
-            rest = rest.replace(call.query, "\n", 1) if call.query in self.message else ""
-        if len(rest) < SHORTEST or not ASKING.search(rest):  # cheap: most messages end here
-            return NOTHING_LEFT
-        sent = frozenset[str]().union(*(content_words(call.query) for call in calls))
-        pieces = [
-            piece
-            for piece in clauses(strip_marks(self.message), opening=True)
-            if piece.asks and piece.content
-        ]
-        parts = tuple(piece.text for piece in pieces if piece.content.isdisjoint(sent))
-        return LeftOut(count=len(parts), parts=parts) if parts else NOTHING_LEFT
+    def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
+        """Returns the coverage ledger of the turn, `asks` counted as made."""
+        if self.covered is None or asks:  # it is asked for several times in a turn
+            parts = parts_of(self.message, self.cards)
+            calls = self._calls_of_parts(asks) if parts else ()
+            self.covered = coverage(parts, calls, self.outcomes, in_own_words=self.in_own_words)
+        return self.covered
+
+    def _calls_of_parts(self, asks: Sequence[AgentCall]) -> list[AgentCall]:
+        """Returns the calls that may cover a part: not those a guard dropped, nor those that only handed it on."""
+        idle = {call.call_id for call in self.set_aside}
+        idle.update(
+            outcome.call_id
+            for outcome in self.outcomes
+            if isinstance(outcome, Answer) and outcome.is_handover
+        )
+        return [call for call in (*self.calls, *asks) if call.call_id not in idle]

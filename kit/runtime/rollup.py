@@ -79,6 +79,7 @@ def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) ->
         dropped=tuple(dropped.values()),
         refused=tuple(call.agent for call in turn.set_aside),
         left_out=left_out,
+        parts=turn.coverage().parts,
         outcomes=tuple(
             [_routing_outcome(outcome, requests, answered) for outcome in turn.outcomes]
         ),

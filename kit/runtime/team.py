@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -36,6 +36,7 @@ from kit.runtime.agents.tool_grants import new_tools
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
+from kit.runtime.parts import Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
 from kit.tools.limits import NO_LIMITS, confirm_fault, without_limits
 from kit.tools.loading import function_tool
@@ -80,6 +81,21 @@ class Team:
         if not isinstance(agent, LLMAgent):
             raise BindError(f"{self.root!r} must be an LLM agent to orchestrate")
         return agent
+
+    @cached_property
+    def cards(self) -> Cards:
+        """Whom a message may be for, with what their cards say; of a monolith the agents whose tools it holds.
+
+        Empty where the cards say too little to be compared with a message.
+        """
+        members = list(self.orchestrator.sub_cards.values())
+        if not members:
+            members = [agent.card for name, agent in self.agents.items() if name != self.root]
+        planning = self.deck.settings.planning
+        # planner and executor take every message: their cards say nothing about what it asks
+        helpers = {planning.planner, planning.executor} if planning is not None else set[str]()
+        cards = tuple((card.id, card.description) for card in members if card.id not in helpers)
+        return cards if say_enough(cards) else ()
 
     @property
     def prompts(self) -> list[CohortPrompt]:

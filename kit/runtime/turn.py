@@ -158,6 +158,8 @@ class _Runner:
             agents=kit.team.agents,
             dynamic=dynamic,
             cap=self.settings.cap if cap is None else cap,
+            message=self.message,
+            cards=kit.team.cards,
             pattern=pattern.name,
             settings=self.settings,
             memory=self.memory,

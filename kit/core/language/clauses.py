@@ -108,6 +108,12 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     return result
 
 
+def tells(text: str) -> bool:
+    """Whether a text begins as one that tells does: `my friend signed up`, `there was nobody`."""
+    first_words = words(text[:30])
+    return bool(first_words) and first_words[0] in _TELLERS
+
+
 def _speaks(piece: Sequence[str]) -> bool:
     """Whether words are more than a link ("and another thing") or the beginning of what follows ("I'd also")."""
     links = [word for word in piece if word in LINKS]

@@ -51,7 +51,7 @@ async def apply_guards(
     says. Of a picture without words the model alone can say what it is about: overlap and verbatim
     leave that to it.
     """
-    ctx.turn.note(decision.asks, call.query)
+    ctx.turn.note(decision.asks)
     decision = tidy(decision, ctx)
     if guards.failsafe and missing(decision.asks, ctx.turn) > 0:
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)

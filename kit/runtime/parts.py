@@ -1,0 +1,224 @@
+"""The parts of a user's message, counted without the routing model: its clauses, and which card each is closest to.
+
+What a model reports about its own work cannot show what it forgot. This count is made from the message alone: the
+rules of `kit/core/language/clauses.py` cut it, and static word vectors say which agent's card each clause leans to.
+A message of one clause ends before any vector is read.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, tells
+from kit.core.language.words import content_words, word_set, words
+from kit.core.picture import strip_marks
+from kit.models.offline.similarity import index, spoken
+
+Cards = tuple[tuple[str, str], ...]
+"""Agent ids and what their cards say they answer, in the order of the deck."""
+
+JOINT = re.compile(
+    r"""[,;/\n–—?!]|[.:]\s|\s-\s|\b\d{1,2}[.)]\s|\b[a-h]\)\s
+        |\s(?:and|also|plus|then|but|as\ well|y|e|además|también|luego|pero)\s""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Something that may part two clauses; most messages have none, and are done with after this one search."""
+PAIR = re.compile(r",\s+|(?<!\s)\s+(?:and|or|but|y|e|o|pero)\s+(?:to\s+)?", re.IGNORECASE)
+"""A joiner that parts two clauses only where both sides lean to different cards."""
+CUT = 0.08
+"""How much closer than the other's card each side of such a joiner must be to its own."""
+LEANS = 0.15
+"""The closeness from which on a side leans to a card at all."""
+FEWEST_WORDS = 8
+"""Words of content that each card must have: "Answers questions about play." is close to anything or nothing."""
+LISTED = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
+"""Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
+NARRATORS = word_set("i i'd i'm i'll i've we we're we've it it's he she they")
+"""Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
+BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
+SHORT = 3
+"""Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
+FITS = 0.2
+"""The closeness from which on words that ask for nothing ("tacos nearby") are a part of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One thing that a message asks for."""
+
+    text: str
+    """As the user wrote it."""
+    content: frozenset[str]
+    """The words that say what it is about."""
+    own_words: frozenset[str]
+    """Those of them that stand in no other part; all of them where every one does."""
+    closeness: Mapping[str, float] = field(default_factory=dict[str, float])
+    """Agent -> how close its card is; empty where there are no cards to compare with."""
+
+    @property
+    def nearest(self) -> str | None:
+        """The agent whose card is closest."""
+        return max(self.closeness, key=self.closeness.__getitem__, default=None)
+
+
+def say_enough(cards: Cards) -> bool:
+    """Whether cards can be compared with a message."""
+    return all(len(content_words(description)) >= FEWEST_WORDS for _, description in cards)
+
+
+def parts_of(message: str, cards: Cards) -> tuple[Part, ...]:
+    """Returns the parts of a message, in order; empty for a message of one clause.
+
+    `cards` may be empty: then the rules alone decide.
+    """
+    text = message.strip(" \t\n.?!,;")
+    if JOINT.search(text) is None:
+        return ()
+    return _parts(strip_marks(message)[:LONGEST], cards)
+
+
+@lru_cache(maxsize=256)
+def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
+    stretches = _merged(list(_stretches(text, cards)), cards)
+    if len(stretches) < 2:
+        return ()
+    contents = [content_words(stretch) for stretch in stretches]
+    parts: list[Part] = []
+    for place, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
+        others = frozenset[str]().union(*contents[:place], *contents[place + 1 :])
+        parts.append(
+            Part(
+                text=stretch,
+                content=content,
+                own_words=(content - others) or content,
+                closeness=_closeness(stretch, cards),
+            )
+        )
+    return tuple(parts)
+
+
+def _closeness(text: str, cards: Cards) -> dict[str, float]:
+    if not cards:
+        return {}
+    documents = tuple((spoken(agent), description) for agent, description in cards)
+    scores = index(documents).score(text)
+    return {agent: float(score) for (agent, _), score in zip(cards, scores, strict=True)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    text: str
+    asks: bool
+    listed: bool = False
+    """It is an item of a list."""
+    opens_sentence: bool = False
+    after_comma: bool = False
+    """Nothing but a comma stands before it."""
+
+    @property
+    def narrates(self) -> bool:
+        """It tells what somebody did, has or wants, as "I want to return a speaker" does."""
+        return not self.asks and (words(self.text[:30]) or [""])[0] in NARRATORS
+
+    @property
+    def refers_back(self) -> bool:
+        """It cannot stand alone: "read it to me", "how do I switch that off"."""
+        return BACK.search(self.text) is not None and len(content_words(self.text)) <= SHORT
+
+
+def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
+    """Yields the clauses by rule, those that lean to several cards cut between them."""
+    end = 0
+    for clause in clauses(text, opening=True):
+        joiner = text[end : clause.start]
+        end = clause.end
+        if not clause.content:
+            continue
+        pieces = _cut(clause.text, cards)
+        yield _Stretch(
+            pieces[0],
+            clause.asks,
+            listed=LISTED.search(joiner) is not None,
+            opens_sentence=joiner.strip()[:1] in (".", "?", "!"),
+            after_comma=joiner.strip() == ",",
+        )
+        # the rules saw no beginning of a clause here; that each leans to a card of its own is why it was cut
+        for piece in pieces[1:]:
+            yield _Stretch(piece, asks=True)
+
+
+def _cut(text: str, cards: Cards) -> list[str]:
+    """Cuts a clause where both sides of a joiner lean most clearly to different cards, and those again."""
+    if not cards:
+        return [text]
+    clearest = CUT
+    halves: tuple[str, str] | None = None
+    for joiner in PAIR.finditer(text):
+        left = text[: joiner.start()]
+        right = text[joiner.end() :]
+        gain = _gain(left, right, cards)
+        if gain > clearest:
+            clearest = gain
+            halves = left, right
+    if halves is None:
+        return [text]
+    return [*_cut(halves[0], cards), *_cut(halves[1], cards)]
+
+
+def _gain(left: str, right: str, cards: Cards) -> float:
+    """How much closer each side is to its own card than to the other's; 0 where they are no two requests."""
+    left_words = words(left)
+    right_words = words(right)
+    if len(left_words) < 2 or len(right_words) < 2 or right_words[0] in PREPOSITIONS:
+        return 0.0
+    if not content_words(left) or not content_words(right):
+        return 0.0
+    left_closeness = _closeness(left, cards)
+    right_closeness = _closeness(right, cards)
+    left_card = max(left_closeness, key=left_closeness.__getitem__)
+    right_card = max(right_closeness, key=right_closeness.__getitem__)
+    if min(left_closeness[left_card], right_closeness[right_card]) < LEANS:
+        return 0.0
+    return min(
+        left_closeness[left_card] - left_closeness[right_card],
+        right_closeness[right_card] - right_closeness[left_card],
+    )
+
+
+def _merged(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
+    """Joins what only tells ("my friend signed up with my link") with the request that it belongs to."""
+    closeness = [_closeness(stretch.text, cards) for stretch in stretches]
+    # where no card knows the words, as in another language, closeness says nothing about what is a request
+    cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
+    nearest = [max(scores, key=scores.__getitem__, default=None) for scores in closeness]
+    merged: list[str] = []
+    waiting = ""
+    waiting_is_listed = False
+    for place, stretch in enumerate(stretches):
+        starts_anew = stretch.listed or stretch.opens_sentence
+        if waiting and starts_anew:
+            merged.append(waiting)
+            waiting = ""
+        listed = stretch.listed or (bool(waiting) and waiting_is_listed)
+        text = f"{waiting}, {stretch.text}" if waiting else stretch.text
+        waiting = ""
+        vague = cards_tell and max(closeness[place].values(), default=0.0) < FITS
+        only_tells = tells(stretch.text)
+        if not stretch.asks and only_tells and place + 1 < len(stretches):
+            following = stretches[place + 1]
+            leads_up = stretch.narrates and following.after_comma
+            if leads_up or vague or nearest[place] == nearest[place + 1]:
+                waiting = text
+                waiting_is_listed = listed
+                continue
+        goes_on = vague or (only_tells and place > 0 and nearest[place] == nearest[place - 1])
+        goes_on = goes_on or (only_tells and stretch.after_comma)
+        goes_on = goes_on and not stretch.asks and not listed
+        if merged and (goes_on or (stretch.refers_back and not starts_anew)):
+            merged[-1] = f"{merged[-1]}, {text}"
+            continue
+        merged.append(text)
+    if waiting:
+        merged.append(waiting)
+    return merged
