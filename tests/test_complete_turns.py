@@ -29,7 +29,7 @@ CASES = [
     for case in read_cases(HOME / "data" / "cases" / f"{name}.jsonl")
 ]
 ASKS = [ask for case in CASES for ask in case.turns if ask.expected]
-MOST = 0.01
+MOST = 0.02
 
 
 def shortened(query: str) -> str:
@@ -73,7 +73,7 @@ def share_of_claims(short: bool) -> float:
 
 @pytest.mark.req("PC2-S5.4c")
 @pytest.mark.parametrize("short", [False, True], ids=["verbatim", "shortened"])
-def test_of_complete_turns_at_most_one_in_a_hundred_claims_a_missing_part(short: bool) -> None:
+def test_of_complete_turns_at_most_two_in_a_hundred_claim_a_missing_part(short: bool) -> None:
     share = share_of_claims(short)
     print(f"\n{share:.2%} of {len(ASKS)} complete turns claim a missing part")
     assert len(ASKS) > 800 and share <= MOST

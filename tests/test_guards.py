@@ -150,10 +150,8 @@ async def test_what_is_still_missing_after_the_one_retry_is_recorded() -> None:
         reply.routing.later_calls,
         reply.routing.reported_intents,
     ) == (1, 1, 3)
-    assert (
-        reply.routing.left_out == LeftOut(count=1)
-        and "I left out one more part of your message" in reply.text
-    )
+    assert reply.routing.left_out == LeftOut(), "the message has two parts, whatever was counted"
+    assert "left out" not in reply.text
 
 
 @pytest.mark.req("SAT-2")
@@ -547,20 +545,21 @@ async def test_an_answered_request_is_not_made_again_in_whatever_words_it_was_se
 
 
 async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
+    text = "could you find me coffee deals?"
     same = line(("shop", "find me coffee deals"), text="")
     for times in (1, 3):
         kit = kit_of(same, *[same] * times)
-        again = await turn(kit, MIXED)
+        again = await turn(kit, text)
         assert (
-            calls(again) == [("shop", MIXED)] and again.text == "From shop." and answered_once(kit)
+            calls(again) == [("shop", text)] and again.text == "From shop." and answered_once(kit)
         )
         assert (again.routing.intent_count, again.routing.later_calls) == (1, 0) and acted(
             again, "acknowledge"
         ) == []
     beside = await turn(
-        kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), MIXED
+        kit_of(same, line(("shop", "find me coffee deals"), text="Here: From shop.")), text
     )
-    assert calls(beside) == [("shop", MIXED)] and beside.text == "Here: From shop."
+    assert calls(beside) == [("shop", text)] and beside.text == "Here: From shop."
 
 
 # ── switches ────────────────────────────────────────────────────────────────────────────────────────
@@ -607,7 +606,7 @@ async def test_the_lead_of_a_rerouted_turn_promises_nothing_for_the_other_agent(
     assert "deals" not in transcript(reply.events).lead
 
 
-# ── parts that the model counted and nobody took ────────────────────────────────────────────────────
+# ── parts that nobody took ────────────────────────────────────────────────────
 
 FIVE = "find coffee deals, how many points do I have, my receipt didn't scan, show me new games, and tacos nearby"
 PARTS = [
@@ -666,7 +665,7 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
         (
             "my points, find coffee deals, and is my refund through?",
             [("rewards", "points balance"), ("shop", "coffee deals")],
-            0,
+            1,
         ),
         (
             "my points, find coffee deals, thanks, I am late",
@@ -696,16 +695,16 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
         kit = kit_of(line(*made, intents=4), Line("No."), guards=guards)
         reply = await turn(kit, FIVE)
         assert (
-            reply.routing.left_out == LeftOut(count=2)
-            and "I left out 2 more parts of your message" in reply.text
+            reply.routing.left_out == LeftOut(count=3)
+            and "I left out 3 more parts of your message" in reply.text
         )
         assert reply.routing.cap_behavior == "within"
         record = kit.store.turn(reply.turn_id)
         assert (
             record is not None
-            and ending_words(record.status, record.measures.parts) == "2 of 4 answered"
+            and ending_words(record.status, record.measures.parts) == "2 of 5 answered"
         )
-        assert "2 more parts of your message: left out" in str(
+        assert "3 more parts of your message: left out" in str(
             facts(stored_view(record, reply.events))
         )
 
@@ -739,6 +738,24 @@ async def test_a_part_that_a_later_round_takes_is_owed_no_more() -> None:
 async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text: str) -> None:
     reply = await turn(kit_of(line(("shop", text), intents=2), Line("No.")), text)
     assert reply.text == "From shop." and reply.routing.left_out == LeftOut()
+
+
+@pytest.mark.req("PC2-S5.4c")
+@pytest.mark.parametrize("claimed", [1, 5, 10**9])
+async def test_a_part_is_owed_whatever_the_model_reports_and_never_more_parts_than_there_are(
+    claimed: int,
+) -> None:
+    text = "how many points do I have, find coffee deals, and is my refund through?"
+    made = [("rewards", "how many points do I have"), ("shop", "find coffee deals")]
+    retry = line(*made, intents=claimed)
+    reply = await turn(kit_of(line(*made, intents=claimed), retry), text)
+    assert reply.routing.left_out == LeftOut(count=1, parts=("is my refund through",))
+    assert "I left out “is my refund through” for now" in reply.text
+    assert [(part.text, part.asked) for part in reply.routing.parts] == [
+        ("how many points do I have", ("rewards",)),
+        ("find coffee deals", ("shop",)),
+        ("is my refund through", ()),
+    ]
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4c")

@@ -1,8 +1,10 @@
-"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, and which parts of the message they cover."""
+"""The ledger of a turn's calls: emitted, run, refused, left out over the cap, and which parts of the message
+they cover."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.runtime.coverage import Coverage, coverage
 from kit.runtime.parts import Cards, parts_of
@@ -121,4 +123,23 @@ class CallLedger:
             for outcome in self.outcomes
             if isinstance(outcome, Answer) and outcome.is_handover
         )
-        return [call for call in (*self.calls, *asks) if call.call_id not in idle]
+        calls = [call for call in (*self.calls, *asks) if call.call_id not in idle]
+        lacks_calls = self.reported > len(calls)
+        return [self._as_meant(call, lacks_calls) for call in calls]
+
+    def _as_meant(self, call: AgentCall, lacks_calls: bool) -> AgentCall:
+        """Returns a call in the model's own words, where a guard added what the model never asked anybody for.
+
+        That is so where the model copied a stretch of the message, where it counted more parts than it made calls
+        for, and where neither its words nor any card tell which part it meant.
+        """
+        wording = self.wording.get(call.call_id, call.query)
+        if wording == call.query:
+            return call
+        is_stretch = wording.casefold() in self.message.casefold()
+        cannot_tell = not self.cards and content_words(wording).isdisjoint(
+            content_words(self.message)
+        )
+        if is_stretch or lacks_calls or cannot_tell:
+            return call.model_copy(update={"query": wording})
+        return call

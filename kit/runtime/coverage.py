@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kit.core.language.words import content_words
-from kit.core.outcome import AgentCall, Answer, LeftOut, MessagePart, Outcome
+from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.runtime.parts import Part
 
 SPOKEN_OF = 2
@@ -32,7 +32,7 @@ class Coverage:
 
     parts: tuple[MessagePart, ...] = ()
     """Each part of the message, in order, with who was asked for it."""
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut = NOTHING_LEFT
     """Those that no call and no answer covers."""
 
 
@@ -115,8 +115,8 @@ def _misfits(
 ) -> set[int]:
     """Returns the parts that share their calls with others and fit somebody better who was not asked.
 
-    Where as many agents were asked as there are such parts, each may have one. A model that gives a part a call of its own
-    has decided whose it is, and is believed: cards are too coarse to overrule it.
+    Where as many agents were asked as there are such parts, each may have one. A model that gives a part a call
+    of its own has decided whose it is, and is believed: cards are too coarse to overrule it.
     """
     has_own_call = {places[0] for places in carried if len(places) == 1}
     sharing = [place for places in carried if len(places) > 1 for place in places]

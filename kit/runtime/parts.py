@@ -34,7 +34,7 @@ FEWEST_WORDS = 8
 """Words of content that each card must have: "Answers questions about play." is close to anything or nothing."""
 LISTED = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 """Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
-NARRATORS = word_set("i i'd i'm i'll i've we we're we've it it's he she they")
+NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
 SHORT = 3
@@ -208,12 +208,13 @@ def _merged(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
         if not stretch.asks and only_tells and place + 1 < len(stretches):
             following = stretches[place + 1]
             leads_up = stretch.narrates and following.after_comma
-            if leads_up or vague or nearest[place] == nearest[place + 1]:
+            if leads_up or vague or (cards_tell and nearest[place] == nearest[place + 1]):
                 waiting = text
                 waiting_is_listed = listed
                 continue
-        goes_on = vague or (only_tells and place > 0 and nearest[place] == nearest[place - 1])
-        goes_on = goes_on or (only_tells and stretch.after_comma)
+        same_card = cards_tell and place > 0 and nearest[place] == nearest[place - 1]
+        goes_on = vague or (only_tells and same_card)
+        goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not listed
         if merged and (goes_on or (stretch.refers_back and not starts_anew)):
             merged[-1] = f"{merged[-1]}, {text}"

@@ -224,7 +224,7 @@ async def test_direct_words_before_a_tool_call_are_no_answer() -> None:
     )
     card = AgentCard(id="rewards", description="Points.", model="offline", tools=("look",))
     kit = small_kit([asks("rewards")], {"rewards": model}, {"look": tool}, cards=[card])
-    reply = await ask(kit, "direct")
+    reply = await ask(kit, "direct", "how many points do I have")
     assert reply.text == transcript(reply.events).answer == "You have 4,975 points."
     assert not any("look that up" in text for _, text in words(reply))
 

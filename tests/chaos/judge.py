@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from kit.core.bodies.speech import Acknowledged, StatusLine, Text, TextReplaced
 from kit.core.record import TurnRecord
 from kit.runtime.turn import Reply
+from kit.stores.turn_filter import ending_of
 from kit.ui.traces.export import export
 from tests.chaos import strangers
 from tests.chaos.composer import SMILING
@@ -73,6 +74,13 @@ def vanished(scene: Scene, reply: Reply) -> int:
     return max(0, scene.owed - named - max(counts, default=0))
 
 
+def counted_as_answered(scene: Scene, seen: Witness) -> bool:
+    """The turn is shown as answered although a part of its message went to nobody, whoever counted it."""
+    if not scene.uncalled or seen.record is None:
+        return False
+    return ending_of(seen.record) == "answered"
+
+
 def leaked(scene: Scene, reply: Reply) -> list[str]:
     """Marks of raw text, and the machinery's own words, in anything that was shown."""
     everything = "\n".join([*shown(reply), reply.text, reply.preamble])
@@ -110,6 +118,7 @@ def unreserved(scene: Scene, reply: Reply) -> list[str]:
 def needless(scene: Scene, reply: Reply) -> bool:
     """An acknowledgement, by event or in words, where nothing was wrong, other than of a part that went to nobody."""
     topics = [word for fate in scene.uncalled for word in (fate.topic, SPANISH[fate.agent])]
+    topics += ["more part", "más de tu mensaje"] if scene.uncalled else []
     owed = [
         event.body.owed or ("",) for event in reply.events if isinstance(event.body, Acknowledged)
     ]
@@ -162,6 +171,9 @@ class Tally:
         found = {
             "unacknowledged failures": len(unacknowledged(scene, reply)),
             "vanished counted parts": vanished(scene, reply),
+            "turns that lost a part and are shown as answered": int(
+                counted_as_answered(scene, seen)
+            ),
             "raw leaks": len(leaked(scene, reply)),
             "claims for failed parts": len(claimed(scene, reply)),
             "lost answers": len(lost(scene, reply)),

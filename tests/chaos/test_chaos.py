@@ -29,7 +29,7 @@ def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     assert tally.scenes == BLOCK
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
     assert tally.paths["none owed"] >= tally.clean
-    assert set(tally.by_composer["retells"]) <= {"none owed", "composed"}, (
+    assert set(tally.by_composer["retells"]) <= {"none owed", "composed", "appended"}, (
         "told in other words, and nothing was wrong with it"
     )
 
@@ -123,7 +123,9 @@ def test_the_judge_sees_what_an_unchecked_composer_would_get_away_with(
     about_the_text = [
         what
         for what in tally.wrong
-        if "foreign" not in what and what != "acknowledgements on clean turns"
+        if "foreign" not in what
+        and what != "acknowledgements on clean turns"
+        and what != "turns that lost a part and are shown as answered"
     ]
     assert len(about_the_text) == 6 and all(tally.wrong[what] for what in about_the_text), (
         tally.table()
