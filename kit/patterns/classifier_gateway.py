@@ -44,7 +44,7 @@ async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
     return slot_outcome(slot, call, ctx)
 
 
-CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway, counts_parts=False)
+CLASSIFIER_GATEWAY = Pattern("classifier_gateway", run_gateway)
 
 
 async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:

@@ -81,7 +81,6 @@ MONOLITH = Pattern(
     "monolith",
     run_monolith,
     lambda deck, bind: bind(one_agent(deck)),
-    counts_parts=False,
 )
 
 

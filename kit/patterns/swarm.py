@@ -67,7 +67,6 @@ SWARM = Pattern(
     "swarm",
     run_swarm,
     lambda deck, bind: bind(peers(deck)),
-    counts_parts=False,
 )
 
 

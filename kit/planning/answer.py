@@ -75,9 +75,13 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         return (await lead.compose(longer, call, ctx, live=False, news=1)).text
 
     owes_nothing = not ctx.turn.left_out().count
-    sources = "" if owes_nothing else "\n".join([call.query, *texts])
     text = await acknowledge(
-        text, ctx, again, clean=owes_nothing, sources=sources, seconds=lead.time_budget
+        text,
+        ctx,
+        again,
+        clean=owes_nothing,
+        sources=lambda: "\n".join([call.query, *texts]),
+        seconds=lead.time_budget,
     )
     return Answer(call_id=call.call_id, agent=call.agent, text=text)
 

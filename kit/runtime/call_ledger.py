@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
-from kit.runtime.coverage import Coverage, coverage
-from kit.runtime.parts import Cards, parts_of
+from kit.runtime.answer.coverage import Coverage, coverage
+from kit.runtime.answer.parts import Cards, parts_of
 
 
 def request_key(agent: str, query: str) -> tuple[str, str]:
@@ -101,11 +101,27 @@ class CallLedger:
     def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
         """Returns the parts of the message that no call and no answer covers, `asks` counted as made.
 
-        The parts are counted from the message (`kit/runtime/parts.py`), never from what the model reports: a model
-        that forgets a part does not count it either, and one that reports a billion asks for no more than there is.
+        The parts are counted from the message (`kit/runtime/answer/parts.py`), never from what the model reports:
+        a model that forgets a part does not count it either, and one that reports a billion asks for no more than
+        there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
         return self.coverage(asks).left_out
+
+    @property
+    def owed_parts(self) -> tuple[str, ...]:
+        """What the answer offers to take next, in words that can be asked: parts left out, and calls over the cap."""
+        answered = {request_key(call.agent, call.query) for call in self._answered_calls()}
+        over_cap = [
+            call.query
+            for call in self.over_cap
+            if request_key(call.agent, call.query) not in answered and call.query != self.message
+        ]
+        return tuple(dict.fromkeys([*over_cap, *self.left_out().parts]))
+
+    def _answered_calls(self) -> list[AgentCall]:
+        answers = {outcome.call_id for outcome in self.outcomes if isinstance(outcome, Answer)}
+        return [call for call in self.calls if call.call_id in answers]
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""

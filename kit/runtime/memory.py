@@ -45,6 +45,10 @@ CHAIN_LAPSE = 29 * 24 * 3600.0
 """Seconds after which a provider may have forgotten a response."""
 
 
+OWED = "owed"
+"""The note that holds what a turn left out."""
+
+
 def most_lines(settings: DeckSettings) -> int:
     """Returns how many messages of one reader a turn reads."""
     return max(LINES, 2 * (settings.compact_after or 0) + 8)
@@ -405,7 +409,21 @@ class Memory(SessionMemory):
             last.pop(ctx.path, None)  # the user read other words than the provider remembers
         if last:
             self._keep_chains(last, turn, ctx, agents)
+        self._keep_owed(ctx.turn.owed_parts)
         return self._new
+
+    @property
+    def owed(self) -> tuple[str, ...]:
+        """What the last turn left out and offered to take next, in the user's words."""
+        note = self._notes.get(OWED)
+        return tuple(json.loads(note.value)) if note is not None else ()
+
+    def _keep_owed(self, parts: Sequence[str]) -> None:
+        """Keeps what this turn left out for the next one; a turn that left nothing out clears what was kept."""
+        if parts or self.owed:
+            self._new[OWED] = Note(
+                value=json.dumps(list(parts), ensure_ascii=False), at=time.time()
+            )
 
     def _keep_chains(
         self,

@@ -25,9 +25,6 @@ class Pattern:
     has_failsafe: bool = False
     """Whether its first reply holds all calls at once and goes through the guards, so that the
     failsafe can ask for a missing one (decisions 4)."""
-    counts_parts: bool = True
-    """Whether a model tells how many parts a message has. Where none does, the clauses of the message
-    are held against the calls that were made."""
 
     def team(self, deck: Deck, bind: Bind) -> Team:
         """Returns the team this pattern runs with; `bind` makes a team of a deck. Raises what `bind` raises."""

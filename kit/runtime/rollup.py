@@ -3,18 +3,13 @@
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from kit.core.bodies.call import ToolStarted
 from kit.core.bodies.speech import Separator, Text
 from kit.core.display.turn_parts import TurnStatus
 from kit.core.event import Event
-from kit.core.language.clauses import clauses
-from kit.core.language.words import content_words
 from kit.core.outcome import (
-    NOTHING_LEFT,
     Answer,
     CapBehavior,
     Failure,
-    LeftOut,
     Outcome,
     RoutedOutcome,
     RoutingDecision,
@@ -41,11 +36,8 @@ _Request = tuple[str, str]
 """An agent and its query, as `request_key` has them."""
 
 
-def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) -> RoutingDecision:
-    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part.
-
-    `message` is what the user wrote, `text` what they were answered.
-    """
+def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
+    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part."""
     requests = {call.call_id: request_key(call.agent, call.query) for call in turn.calls}
     answered: set[_Request | None] = set()
     for outcome in turn.outcomes:
@@ -57,9 +49,6 @@ def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) ->
         request = request_key(call.agent, call.query)
         if request not in answered:
             dropped.setdefault(request, call.agent)
-    left_out = turn.left_out()
-    if not left_out.count and not pattern.counts_parts:
-        left_out = _beyond_calls(turn, len(dropped), message, text)
     over = turn.over_cap or turn.reported > turn.cap
     behavior: CapBehavior = (
         "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
@@ -78,7 +67,7 @@ def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) ->
         cap_behavior=behavior,
         dropped=tuple(dropped.values()),
         refused=tuple(call.agent for call in turn.set_aside),
-        left_out=left_out,
+        left_out=turn.left_out(),
         parts=turn.coverage().parts,
         outcomes=tuple(
             [_routing_outcome(outcome, requests, answered) for outcome in turn.outcomes]
@@ -86,26 +75,6 @@ def routing_of(turn: TurnState, pattern: Pattern, *, message: str, text: str) ->
         rounds=turn.rounds,
         has_failsafe=pattern.has_failsafe,
     )
-
-
-def _beyond_calls(turn: TurnState, dropped: int, message: str, text: str) -> LeftOut:
-    """Returns the parts beyond the calls that were made, for a pattern in which nobody counts parts.
-
-    They have names where no word of the answer is about them.
-    """
-    if not turn.outcomes:
-        return NOTHING_LEFT
-    calls = turn.cap_used
-    if not calls:  # a monolith asks nobody: its tool calls stand for the parts
-        tools = [event.body for event in turn.log.events if isinstance(event.body, ToolStarted)]
-        calls = len({(tool.tool, str(tool.args)) for tool in tools})
-    parts = [clause for clause in clauses(message, opening=True) if clause.content]
-    count = len(parts) - calls - dropped
-    if count <= 0:
-        return NOTHING_LEFT
-    spoken = content_words(f"{transcript(turn.log.events).lead} {text}")
-    silent = [part.text for part in parts if part.content.isdisjoint(spoken)]
-    return LeftOut(count=count, parts=tuple(silent[:count]))
 
 
 def record_of(

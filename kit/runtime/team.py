@@ -33,10 +33,10 @@ from kit.runtime.agents.distiller import distilling, fields_from
 from kit.runtime.agents.handoff import private_fields
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.agents.tool_grants import new_tools
+from kit.runtime.answer.parts import Cards, say_enough
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import Agent
 from kit.runtime.job import JOBS
-from kit.runtime.parts import Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
 from kit.tools.limits import NO_LIMITS, confirm_fault, without_limits
 from kit.tools.loading import function_tool

@@ -11,12 +11,14 @@ from typing import cast
 from uuid_utils import uuid7
 
 from kit.compose.locale import locale_of
+from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.display.turn_parts import final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.fault_injection import planned_faults
+from kit.core.language.small_talk import takes_rest
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import Picture, check_count, mark_pictures
 from kit.core.record import Message, SessionRecall, TurnRecord
@@ -32,6 +34,7 @@ from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
 from kit.runtime.guards.danger import answer_to_danger
+from kit.runtime.guards.echo import said_last
 from kit.runtime.handle import Reply, Status, Turn
 from kit.runtime.host import Host, alarm
 from kit.runtime.log import TurnLog, wake
@@ -315,7 +318,8 @@ class _Runner:
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
-        call = _call(call_id="root", agent=self.root.card.id, query=self.message, fields={})
+        self._take_what_was_left_out()
+        call = _call(call_id="root", agent=self.root.card.id, query=self.state.message, fields={})
         self.at_work, seconds, leave = (
             True,
             self.settings.turn_budget_ms / 1000,
@@ -337,6 +341,21 @@ class _Runner:
             f"{outcome.reason}: {outcome.detail}",
         )
 
+    def _take_what_was_left_out(self) -> None:
+        """Has "go on" stand for the parts that the last answer left out and offered to take next."""
+        owed = self.memory.owed
+        if not owed or not takes_rest(self.message, said_last(self.ctx)):
+            return
+        self.state.message = ", and ".join(owed)
+        self.ctx.emit(
+            GuardActed(
+                guard="left_out",
+                action="reworded",
+                agent=self.root.card.id,
+                reason=f"the message takes up what the last answer left out: {self.state.message}",
+            )
+        )
+
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
         page = transcript(self.log.events)
@@ -353,7 +372,7 @@ class _Runner:
     async def _finish(
         self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str
     ) -> Reply:
-        routing = routing_of(self.state, self.pattern, message=self.message, text=text)
+        routing = routing_of(self.state, self.pattern)
         status = cast("Status", final_status(status, turn_parts(routing)))
         usage = self.ctx.ledger.settle()
         self.ctx.emit(_routing(decision=routing))

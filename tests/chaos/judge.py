@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from kit.core.bodies.speech import Acknowledged, StatusLine, Text, TextReplaced
+from kit.core.display.turn_parts import ending_words
 from kit.core.record import TurnRecord
 from kit.runtime.turn import Reply
-from kit.stores.turn_filter import ending_of
 from kit.ui.traces.export import export
 from tests.chaos import strangers
 from tests.chaos.composer import SMILING
@@ -78,7 +78,7 @@ def counted_as_answered(scene: Scene, seen: Witness) -> bool:
     """The turn is shown as answered although a part of its message went to nobody, whoever counted it."""
     if not scene.uncalled or seen.record is None:
         return False
-    return ending_of(seen.record) == "answered"
+    return ending_words(seen.record.status, seen.record.measures.parts) == "Answered"
 
 
 def leaked(scene: Scene, reply: Reply) -> list[str]:

@@ -133,6 +133,35 @@ SMALL_TALK = _whole(
 )
 """Matches a whole message made of nothing but pleasantries."""
 _ONLY_FILLER = _whole()
+_TAKE_REST = re.compile(
+    r"""\A\W*+(?:(?:yes|yeah|yep|ok(?:ay)?|sure|please|and|now|then|sí|si|vale|claro|por\ favor|y)\W++)*
+        (?:go\ (?:on|ahead)|continue|carry\ on|keep\ going|next
+        |(?:(?:take|do|answer|get\ to|ask)\ )?(?:the\ )?
+            (?:rest|others?|remaining(?:\ (?:ones?|parts?))?|missing\ (?:one|part)s?)
+        |(?:take|do|answer)\ (?:it|them|that|those)(?:\ next)?|what\ (?:about|of)\ the\ (?:rest|others?)
+        |sigue|contin[uú]a|adelante|(?:y\ )?(?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
+        (?:\W++(?:now|next|please|then|too|ahora|por\ favor|también))*\W*+""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_BARE_YES = re.compile(
+    r"\A\W*+(?:(?:yes|yeah|yep|ok(?:ay)?|sure|please|do|sí|si|vale|claro|por favor)\b\W*+)+",
+    re.IGNORECASE,
+)
+
+
+def takes_rest(request: str, last_reply: str) -> bool:
+    """True for a message that asks for what the last reply left out, and nothing else.
+
+    "Go on" and "take the rest" always do; a bare yes only where the last reply asked nothing, for else it answers that.
+    """
+    text = request.strip()[:80]
+    if len(request) > len(text):
+        return False
+    if _TAKE_REST.fullmatch(text):
+        return True
+    return _BARE_YES.fullmatch(text) is not None and not asks(last_reply)
+
+
 CLOSERS = word_set(
     """that that's that'll thats this it it's is was will should would be been do does did all
     everything anything nothing i i'm i'll i've you you've you're your we for now today tonight

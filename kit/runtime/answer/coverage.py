@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kit.core.language.words import content_words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
-from kit.runtime.parts import Part
+from kit.runtime.answer.parts import Part
 
 SPOKEN_OF = 2
 """Words of a part that an answer must hold, at least, to speak of it: one alone ("points") stands in many answers."""

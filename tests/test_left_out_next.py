@@ -1,0 +1,114 @@
+"""What an answer left out and offered to take next is taken next, when the user says so."""
+
+import pytest
+
+from kit.compose.parts import Guards
+from kit.core.context import Principal, Session
+from kit.models.scripted import Line, Script, ScriptedModel
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
+
+FIRST = "how many points do I have, find coffee deals, and is my refund through?"
+OWED = "is my refund through"
+COMPOSED = (
+    f"From rewards. From shop. I left out “{OWED}” for now; ask me again and I'll take it next."
+)
+
+
+def line(*calls: tuple[str, str], text: str = "Let me look.") -> Line:
+    made = [
+        (f"ask_{agent}", {"query": query, "intent_count": len(calls)}) for agent, query in calls
+    ]
+    return Line(text, calls=made)
+
+
+def kit_that_forgets(*then: Script) -> SmallKit:
+    """The lead calls for two of three parts, counts two, and composes; then come the other lines."""
+    models = {agent: answering(f"From {agent}.") for agent in ("shop", "support", "rewards")}
+    first = line(("rewards", "how many points do I have"), ("shop", "find coffee deals"))
+    return small_kit(
+        ScriptedModel(first, COMPOSED, *then),
+        models,
+        guards=Guards(),
+        default_sub_agent="shop",
+        support_agent="support",
+    )
+
+
+def asked(reply: Reply) -> list[tuple[str, str]]:
+    return [(e.body.agent, e.body.query) for e in reply.events if e.body.kind == "agent_started"]
+
+
+@pytest.mark.req("PC2-S5.4c")
+@pytest.mark.parametrize(
+    "words",
+    [
+        "go on",
+        "yes please",
+        "Yes.",
+        "take the rest",
+        "yes please take the rest now",
+        "ok, do the rest please",
+        "continue",
+        "and the rest?",
+    ],
+)
+async def test_what_was_left_out_is_asked_next_in_the_users_own_words(words: str) -> None:
+    kit = kit_that_forgets(line(("support", "the refund")), stitched)
+    first = await run_turn(FIRST, ALICE, kit)
+    assert f"“{OWED}”" in first.text
+    second = await run_turn(words, ALICE, kit)
+    assert asked(second) == [("support", OWED)]
+    assert second.text == "From support." and second.routing.left_out.count == 0
+
+
+@pytest.mark.req("PC2-S5.4c")
+async def test_what_was_taken_is_not_taken_again() -> None:
+    kit = kit_that_forgets(line(("support", OWED)), stitched, "You're welcome.")
+    await run_turn(FIRST, ALICE, kit)
+    await run_turn("go on", ALICE, kit)
+    third = await run_turn("yes please", ALICE, kit)
+    assert asked(third) == []
+
+
+async def test_another_question_is_asked_as_it_is() -> None:
+    kit = kit_that_forgets(line(("shop", "tea deals")), stitched)
+    await run_turn(FIRST, ALICE, kit)
+    second = await run_turn("go on holiday deals", ALICE, kit)
+    assert asked(second) == [("shop", "go on holiday deals")]
+
+
+async def test_a_bare_yes_answers_the_question_that_was_asked() -> None:
+    models = {
+        "shop": answering("From shop."),
+        "support": answering("I can open a ticket. Shall I?"),
+        "rewards": answering("From rewards."),
+    }
+    composed = f"I left out “{OWED}” for now. From rewards. I can open a ticket. Shall I?"
+    lead = ScriptedModel(
+        line(("rewards", "how many points do I have"), ("support", "my app crashed")),
+        composed,
+        line(("support", "yes please")),
+        stitched,
+    )
+    kit = small_kit(
+        lead, models, guards=Guards(), default_sub_agent="shop", support_agent="support"
+    )
+    message = "how many points do I have, my app crashed, and is my refund through?"
+    first = await run_turn(message, ALICE, kit)
+    assert first.routing.left_out.parts == (OWED,) and first.text.endswith("Shall I?")
+    second = await run_turn("yes please", ALICE, kit)
+    assert asked(second) == [("support", "yes please")]
+
+
+@pytest.mark.req("PC2-S5.4c")
+async def test_the_stand_in_takes_the_part_that_was_over_the_limit() -> None:
+    who = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
+    async with open_kit(Settings(store=":memory:", pace=0.0)) as kit:
+        first = await kit.ask("how many points do I have, and find coffee deals", who, cap=1)
+        assert len(first.routing.invoked) == 1 and "left out" in first.text
+        second = await kit.ask("yes please take the rest now", who)
+    assert {*first.routing.invoked, *second.routing.invoked} == {"rewards", "shop"}
+    assert len(second.routing.invoked) == 1
