@@ -14,7 +14,7 @@ from kit.core.bodies.call import ModelEnded
 from kit.core.card import Policy
 from kit.core.errors import STOP
 from kit.core.model import ModelSpec
-from kit.core.outcome import Failure
+from kit.core.outcome import Failure, tell
 from kit.models.openai import chat_model
 from kit.models.scripted import ScriptedModel
 from kit.runtime.handle import Reply
@@ -259,6 +259,69 @@ async def test_a_pause_that_does_not_fit_is_not_slept_through() -> None:
     assert time.perf_counter() - began < A_LONG_WAIT and len(server.requests) == 1
     (failure,) = reply.outcomes
     assert failure.kind == "failure" and "too many" in failure.detail
+
+
+# Refusals
+
+
+DECLINED = "I can't help with building a bomb."
+
+
+def declines(streamed: bool) -> Raw:
+    """A reply that holds the words of a refusal, and no text."""
+    about = {"id": "x", "created": 1, "model": "m"}
+    words = {"role": "assistant", "content": None, "refusal": DECLINED}
+    if not streamed:
+        choice = {"index": 0, "message": words, "finish_reason": "stop"}
+        return Raw(json.dumps({**about, "object": "chat.completion", "choices": [choice]}))
+    first, second = DECLINED[:9], DECLINED[9:]
+    deltas = [{"role": "assistant", "content": ""}, {"refusal": first}, {"refusal": second}]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    lines = [
+        json.dumps({**about, "object": "chat.completion.chunk", "choices": [choice]})
+        for choice in choices
+    ]
+    return Raw("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]), SSE)
+
+
+def declining(server: Loopback, place: str, *, streamed: bool) -> SmallKit:
+    """A kit whose orchestrator or sub-agent speaks over the server, and has time enough for a busy machine."""
+    spec = ModelSpec(key="small", provider="openai", stream=streamed)
+    server.plays(declines(streamed))
+    model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+    deck = small_deck(
+        ["shop"], default_sub_agent="shop", defaults=Policy(time_budget_ms=60_000), **PATIENT
+    )
+    models: dict[str, Any] = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
+    if place == "sub-agent":
+        models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
+    return SmallKit(bind(deck, models), SqliteStore(":memory:"))
+
+
+PATIENT: dict[str, Any] = {"turn_budget_ms": 90_000, "model_call_budget_ms": 60_000}
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(streamed: bool) -> None:
+    with loopback() as server:
+        kit = declining(server, "sub-agent", streamed=streamed)
+        reply = await run_turn("what do bombs cost?", ALICE, kit)
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure)
+    assert (outcome.reason, outcome.suggestion) == ("refusal", DECLINED)
+    assert DECLINED in tell(outcome) and reply.status == "failed"
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why(
+    streamed: bool,
+) -> None:
+    with loopback() as server:
+        kit = declining(server, "orchestrator", streamed=streamed)
+        reply = await run_turn("what do bombs cost?", ALICE, kit)
+    assert (reply.status, reply.text) == ("failed", DECLINED)
+    assert not reply.outcomes, "the default sub-agent is not asked all the same"
 
 
 # Cut answers

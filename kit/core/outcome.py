@@ -160,7 +160,7 @@ class Failure(Value):
     reason: Reason
     detail: str = ""
     suggestion: str | None = None
-    """What it would have said, of an agent that was not sure enough."""
+    """What it would have said, of an agent that was not sure enough; of one that declined, its words for that."""
     usage: Usage = Usage()
     timing: Timing | None = None
 
@@ -323,6 +323,11 @@ def tell(
         return f"{text}\n\n(Note: {note})" if note else text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     label = outcome.agent.replace("_", " ").replace("-", " ")
+    if outcome.suggestion and outcome.reason == "refusal":
+        return (
+            f"No answer from {label}: {because}, in these words: {outcome.suggestion} "
+            f"Say plainly that this part could not be answered; you may pass on why, and nothing else of it."
+        )
     if outcome.suggestion:
         return (
             f"No answer from {label}: {because}. Say plainly that this part could not be answered for certain. "

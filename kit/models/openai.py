@@ -2,7 +2,8 @@
 
 import asyncio
 from collections.abc import AsyncGenerator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 import httpx
@@ -14,6 +15,9 @@ from kit.core.model import ModelSpec
 from kit.models.access import NO_KEY, OPENAI, same_url
 from kit.models.deadline import seconds_left
 from kit.models.json_routing import JsonRouting, NativeOrJson
+
+if TYPE_CHECKING:
+    from langchain_openai import ChatOpenAI
 
 TIMEOUT = 120.0
 """Seconds without a byte before a request is given up; a turn's own deadline is shorter."""
@@ -66,11 +70,43 @@ def chat_model(
         "http_async_client": LoopClient(transport=httpx.AsyncBaseTransport()),
         "disable_streaming": not spec.stream,
     }
-    model = ChatOpenAI(**settings, **spec.params.options())
+    # The Responses API streams a refusal as a block of its own, which LangChain keeps.
+    client = _chat_class() if spec.api == "chat" else ChatOpenAI
+    model = client(**settings, **spec.params.options())
     outer: Any = {"inner": model, "name": spec.key, "disable_streaming": not spec.stream}
     if spec.routing == "json_schema":
         return JsonRouting(**outer, schema_in="body" if spec.api == "chat" else "options")
     return NativeOrJson(**outer) if spec.api == "chat" else model
+
+
+@cache
+def _chat_class() -> "type[ChatOpenAI]":
+    """Returns ChatOpenAI as the kit calls it. The import takes a second, which only real models pay."""
+    from langchain_core.outputs import ChatGenerationChunk
+    from langchain_openai import ChatOpenAI
+
+    class Chat(ChatOpenAI):
+        """ChatOpenAI that keeps the words of a refusal when it streams: LangChain drops them there."""
+
+        def _convert_chunk_to_generation_chunk(
+            self,
+            chunk: dict[str, Any],
+            default_chunk_class: type,
+            base_generation_info: dict[str, Any] | None,
+        ) -> ChatGenerationChunk | None:
+            convert: Any = super()._convert_chunk_to_generation_chunk  # type: ignore[reportUnknownMemberType]
+            generation: ChatGenerationChunk | None = convert(
+                chunk, default_chunk_class, base_generation_info
+            )
+            choices: Any = chunk.get("choices")
+            if generation is None or not choices:
+                return generation
+            delta: Any = choices[0].get("delta")
+            if delta and delta.get("refusal"):
+                generation.message.additional_kwargs["refusal"] = delta["refusal"]
+            return generation
+
+    return Chat
 
 
 class LoopClient(httpx.AsyncClient):

@@ -7,6 +7,7 @@ from langchain_core.messages import HumanMessage
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, tell_left_out
 from kit.core.value import builder
 from kit.models.message import system_text
+from kit.runtime.agents.contract import refusal, refusal_words
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge, rescued
 from kit.runtime.answer.help import is_unanswerable
@@ -62,10 +63,26 @@ async def compose_rounds(
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         decision = decision if narrow is None else narrow(decision, ctx)
         turn.emitted_later += len(decision.asks)
+    if not rounds and not decision.text and refusal(decision.reply.message) is not None:
+        return _declined(decision, call, ctx)
     if not rounds:
         return outcome_of(scrub(decision.text, ctx), call)
     return outcome_of(
         await check_composition(decision.text, lead, thread, call, ctx, clean=whole), call
+    )
+
+
+def _declined(decision: Decision, call: AgentCall, ctx: RunContext) -> Failure:
+    """The outcome of a turn whose orchestrator declined: it failed, and its words are the answer."""
+    message = decision.reply.message
+    words = refusal_words(message)
+    return Failure(
+        call_id=call.call_id,
+        agent=call.agent,
+        axis="invocation",
+        reason="refusal",
+        detail=refusal(message) or "",
+        suggestion=scrub(words, ctx) if words else None,
     )
 
 

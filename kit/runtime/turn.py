@@ -334,6 +334,9 @@ class _Runner:
             self.ctx.ledger.charge(outcome.usage)
         if isinstance(outcome, Answer):
             return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
+        if outcome.reason == "refusal" and outcome.suggestion and not self.state.outcomes:
+            # The orchestrator declined before it asked anybody: the user reads in which words.
+            return "failed", outcome.suggestion, f"{outcome.reason}: {outcome.detail}"
         late = outcome.reason == "timeout" and self.state.out_of_time
         return (
             "deadline" if late else "failed",

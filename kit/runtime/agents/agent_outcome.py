@@ -19,7 +19,7 @@ from kit.core.outcome import (
 )
 from kit.core.value import builder
 from kit.models.json_prose import prose
-from kit.runtime.agents.contract import Breach, Contract, refusal
+from kit.runtime.agents.contract import Breach, Contract, refusal, refusal_words
 from kit.runtime.answer.clauses import is_general_advice, only_owns_up
 from kit.runtime.answer.figures import numbers
 from kit.runtime.answer.written_call import is_written_call
@@ -70,7 +70,7 @@ def outcome_of_reply(
         )
 
     if declined := refusal(reply.message):
-        return failed("refusal", declined)
+        return failed("refusal", declined, refusal_words(reply.message))
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
     lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]

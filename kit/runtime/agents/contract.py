@@ -95,26 +95,30 @@ def contract_of(card: AgentCard) -> Contract:
 
 
 def refusal(message: AIMessage) -> str | None:
-    """Returns the words in which a model or its provider declined; None when neither did."""
-    refusal_text: Any = message.additional_kwargs.get("refusal")
-    if refusal_text:
-        return str(refusal_text)
+    """Returns how a model or its provider declined, in its words where it gave any; None when neither did."""
+    words = refusal_words(message)
+    if words is not None:
+        return words
     ending: Any = message.response_metadata.get("finish_reason") or message.response_metadata.get(
         "stop_reason"
     )
     if ending in ("content_filter", "refusal"):
         return f"finish reason {ending}"
+    return "refused" if _refusal_blocks(message) else None
+
+
+def refusal_words(message: AIMessage) -> str | None:
+    """Returns the words in which a model declined; None where it did not, or without a word."""
+    texts = [message.additional_kwargs.get("refusal")]
+    texts += [block.get("refusal") for block in _refusal_blocks(message)]
+    return next((str(text) for text in texts if text), None)
+
+
+def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
     if isinstance(message.content, str):
-        return None
+        return []
     blocks = [cast("dict[str, Any]", block) for block in message.content if isinstance(block, dict)]
-    return next(
-        (
-            str(block.get("refusal") or "refused")
-            for block in blocks
-            if block.get("type") == "refusal"
-        ),
-        None,
-    )
+    return [block for block in blocks if block.get("type") == "refusal"]
 
 
 def only_asks(text: str) -> bool:

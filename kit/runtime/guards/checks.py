@@ -14,6 +14,7 @@ from kit.core.language.words import content_words, words
 from kit.core.outcome import AgentCall, Answer
 from kit.core.picture import strip_marks
 from kit.core.transcript import transcript
+from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.call_ledger import request_key
 from kit.runtime.context import RunContext, TurnState
@@ -60,7 +61,9 @@ async def apply_guards(
     mistaken = [
         own for own in decision.own if own["name"] not in lead.tools
     ]  # told to the model, which calls again
-    if guards.fastpath and not decision.asks and not mistaken and _must_route(call, ctx):
+    declined = refusal(decision.reply.message) is not None  # nobody else is asked what it refused
+    may_reroute = not decision.asks and not mistaken and not declined
+    if guards.fastpath and may_reroute and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
     if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
