@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit.compose.deck import Deck, load_deck
-from kit.compose.revision import load_deck_at
+from kit.compose.revision import RevisionError, committed_on, load_deck_at
 from kit.core.errors import DeckError
 from kit.settings import HOME
 
@@ -98,6 +98,19 @@ def test_an_unknown_revision_or_a_folder_without_git_is_a_sentence(
     shutil.copytree(HOME / "cards", tmp_path / "loose" / "cards")
     with pytest.raises(DeckError, match="not a git repository"):
         load_deck_at("HEAD", tmp_path / "loose" / "cards" / "consumer")
+
+
+@pytest.mark.parametrize("revision", ["--output=written", "v1\0", "v\ud800"])
+def test_what_is_no_revision_is_a_sentence_and_no_option_of_git(
+    repository: Path, revision: str
+) -> None:
+    path = repository / "product" / "cards" / "consumer"
+    with pytest.raises(RevisionError, match=r"a revision (does not begin|holds neither)"):
+        committed_on(path, revision)
+    with pytest.raises(DeckError, match=r"a revision (does not begin|holds neither)"):
+        load_deck_at(revision, path)
+    assert not list(repository.rglob("written"))
+    assert committed_on(path, "v1").year >= 2020
 
 
 def test_faults_of_an_old_deck_name_the_revision_and_no_scratch_folder(repository: Path) -> None:

@@ -35,6 +35,7 @@ ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme
 TASK = Task(ANN, "s1", "t1", "scout")
 OTHERS = [
     TASK._replace(who=BOB),
+    TASK._replace(who=Principal(tenant_id="globex", user_id="ann")),
     TASK._replace(session_id="s2"),
     TASK._replace(id="t2"),
     TASK._replace(session_id='s1", "t1'),

@@ -55,10 +55,7 @@ def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
 
     A folder that is not there any more is found too. Raises RevisionError, which says what to do.
     """
-    if revision.startswith("-"):
-        raise RevisionError(
-            "a revision does not begin with a dash; give a commit, a tag or a branch"
-        )
+    _check_revision(revision)
     top = Path(_git(folder, "rev-parse", "--show-toplevel").decode().strip())
     beside = folder.absolute().parent.resolve().relative_to(top.resolve())
     archive = _git(top, "archive", "--format=zip", revision, "--", beside.as_posix())
@@ -70,9 +67,22 @@ def checkout(folder: Path, revision: str) -> Generator[tuple[Path, Path]]:
 
 def committed_on(folder: Path, revision: str) -> date:
     """Returns the day of a revision's commit. Raises RevisionError."""
-    return date.fromisoformat(
-        _git(folder, "show", "-s", "--format=%cs", f"{revision}^{{commit}}").decode().strip()
-    )
+    _check_revision(revision)
+    commit = f"{revision}^{{commit}}"
+    day = _git(folder, "show", "-s", "--format=%cs", "--end-of-options", commit)
+    return date.fromisoformat(day.decode().strip())
+
+
+def _check_revision(revision: str) -> None:
+    """Raises RevisionError for what git would take for an option, and for what no command line can hold."""
+    if revision.startswith("-"):
+        raise RevisionError(
+            "a revision does not begin with a dash; give a commit, a tag or a branch"
+        )
+    if "\0" in revision or revision.encode("utf-8", "replace").decode() != revision:
+        raise RevisionError(
+            "a revision holds neither a zero byte nor half of a character; give a commit, a tag or a branch"
+        )
 
 
 def _git(folder: Path, *arguments: str) -> bytes:

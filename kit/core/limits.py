@@ -1,5 +1,6 @@
 """How much data from outside may hold: so deep, so large, and numbers that every reader can take."""
 
+import hashlib
 import json
 import math
 from typing import Annotated, Any, cast
@@ -10,6 +11,8 @@ DEPTH = 32
 """Lists and objects inside one another."""
 SIZE = 1_000_000
 """Characters, keys and values in all."""
+LONGEST_EXCERPT = 100_000
+"""Characters that an event keeps of what a tool said."""
 LARGEST = 10**50
 """The largest whole number; a longer one is an attack on whoever prints it."""
 
@@ -40,6 +43,18 @@ def excess(value: Any) -> str | None:
             return None
         level = below
     return f"more than {DEPTH} levels"
+
+
+def excerpt(text: str) -> str:
+    """A text as an event keeps it: whole, or of a longer one its beginning, with its length and its hash.
+
+    What it returns is short enough to be returned as it is by a second call.
+    """
+    if len(text) <= LONGEST_EXCERPT:
+        return text
+    digest = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()
+    note = f"\n[the trace keeps no more of {len(text):,} characters, sha256 {digest}]"
+    return text[: LONGEST_EXCERPT - len(note)] + note
 
 
 def read_json(text: str) -> Any:

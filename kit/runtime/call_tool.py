@@ -18,6 +18,7 @@ from kit.core.bodies.speech import Component
 from kit.core.errors import describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
+from kit.core.limits import excerpt
 from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
@@ -110,7 +111,7 @@ async def call_tool(
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     error = f"{result.fault}: {result.detail}" if result.fault else None
-    trace = (result.text, error, result.caveat)
+    trace = (excerpt(result.text), error, result.caveat)
     text, error, caveat = hide(trace, private) if private else trace
     span.emit(
         _tool_ended(

@@ -1,5 +1,6 @@
 """A schema or a result of a server costs its own call: neither is checked or read without end."""
 
+import hashlib
 import json
 import time
 from collections.abc import Mapping
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from kit.core.bodies.call import ModelStarted, ToolEnded
 from kit.core.errors import BindError
+from kit.core.limits import LONGEST_EXCERPT, excerpt
 from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
 from kit.tools.skill import SkillFault
 from kit.worlds.outlets.access import Scope
@@ -189,6 +192,30 @@ async def test_a_message_has_a_million_bytes_where_the_deck_says_nothing(tmp_pat
     folder = await accepted(write_deck(tmp_path, inside(line)))
     async with kit_of(folder) as kit:
         assert "more than 1,000,000 bytes was cut off" in await result(kit)
+
+
+@pytest.mark.realtime
+async def test_the_trace_keeps_the_beginning_of_a_long_result_with_its_size_and_hash(
+    tmp_path: Path,
+) -> None:
+    line = "return {'content': [{'type': 'text', 'text': 'x' * 800_000}]}"
+    folder = await accepted(write_deck(tmp_path, inside(line)))
+    async with kit_of(folder) as kit:
+        reply = await kit.ask("how many packs of tea are in stock?", kit.session("s"))
+        stored = kit.store.events(reply.turn_id)
+    digest = hashlib.sha256(b"x" * 800_000).hexdigest()
+    [end] = [event.body for event in stored if isinstance(event.body, ToolEnded)]
+    assert len(end.result) == LONGEST_EXCERPT and end.result.startswith("xxx")
+    assert end.result.endswith(f"800,000 characters, sha256 {digest}]")
+    assert excerpt(end.result) == end.result, "a fork that is told this stores the same"
+    shown = [
+        line
+        for event in stored
+        if isinstance(event.body, ModelStarted)
+        for line in event.body.input
+    ]
+    assert any(digest in line for line in shown)
+    assert all(len(line) < 2 * LONGEST_EXCERPT for line in shown if line.startswith("tool: "))
 
 
 @pytest.mark.req("K-1")

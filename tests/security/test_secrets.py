@@ -7,6 +7,7 @@ from langchain_core.messages import BaseMessage
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from kit.core.context import Principal, Session
+from kit.core.errors import BindError
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
@@ -15,6 +16,8 @@ from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.sinks.opentelemetry import OtelSink
 from kit.sinks.recorder import Recorder
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.tools import address
 from kit.wire import open_kit
 from tests.kits import ALICE, answering, asks, small_kit, stitched
 from tests.loopback_openai import Refuse, loopback
@@ -136,3 +139,44 @@ async def test_a_key_that_streams_in_two_pieces_is_in_no_recording(
     async with open_kit(settings(tmp_path), models=models, cassette=cassette) as kit:
         await kit.ask("hi there", Session(id="s", principal=WHO))
     assert KEY not in (tmp_path / "calls.jsonl").read_text()
+
+
+@pytest.mark.req("S-3", "AS-10")
+@pytest.mark.parametrize(
+    ("url", "is_home"),
+    [
+        ("https://shop.example/v1", True),
+        ("https://shop.example/v1/", True),
+        ("https://shop.example/v1/mcp", True),
+        ("https://shop.example/v1.evil", False),
+        ("https://shop.example/v10/mcp", False),
+        ("https://shop.example", False),
+        ("https://shop.example.evil/v1", False),
+        ("https://shop.example@evil.example/v1", False),
+        ("https://shop.example:8443/v1", False),
+        ("http://shop.example/v1", False),
+    ],
+)
+@pytest.mark.parametrize("slash", ["", "/"])
+def test_a_key_goes_to_its_home_and_to_no_host_that_looks_like_it(
+    url: str, is_home: bool, slash: str
+) -> None:
+    server = McpServer(url=url, headers={"authorization": "Bearer $SHOP_API_KEY"})
+    environment = {"SHOP_API_KEY": KEY, "SHOP_BASE_URL": f"https://shop.example/v1{slash}"}
+    if is_home:
+        sent_to, headers = address("shop", server, environment)
+        assert sent_to == url and headers["authorization"] == f"Bearer {KEY}"
+    else:
+        with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to .* and is not sent to"):
+            address("shop", server, environment)
+
+
+@pytest.mark.req("S-3", "AS-10")
+@pytest.mark.parametrize(
+    "host", ["shop.example.evil", "shop.example@evil.example", "shop.examples"]
+)
+def test_a_home_without_a_path_is_no_prefix_of_another_host(host: str) -> None:
+    server = McpServer(url=f"https://{host}/mcp", headers={"x-key": "$SHOP_API_KEY"})
+    environment = {"SHOP_API_KEY": KEY, "SHOP_BASE_URL": "https://shop.example"}
+    with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to https://shop.example and"):
+        address("shop", server, environment)

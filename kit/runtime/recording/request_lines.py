@@ -7,6 +7,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.core.bodies.call import PREFIX, ModelStarted, Purpose
+from kit.core.limits import excerpt
 from kit.core.value import builder
 from kit.runtime.agents.handoff import PLACEHOLDER, hide, hide_words, texts_of
 from kit.runtime.bound_model import BoundModel
@@ -47,12 +48,14 @@ def opening(
         if model.prefix and system.startswith(model.prefix):
             system = PREFIX + system[len(model.prefix) :]
             turn.suffix, system = turn.suffix or system, PREFIX if system == turn.suffix else system
-    lines = [
-        f"{m.type}: {m.content}"
-        if m.type != "ai" and type(m.content) is str
-        else _line(m, model.private)
-        for m in messages[same:]
-    ]
+    lines: list[str] = []
+    for message in messages[same:]:
+        if message.type == "tool" and type(message.content) is str:
+            lines.append(f"tool: {excerpt(message.content)}")
+        elif message.type != "ai" and type(message.content) is str:
+            lines.append(f"{message.type}: {message.content}")
+        else:
+            lines.append(_line(message, model.private))
     if private:
         system, lines = hide_words(system, private), hide(lines, private)
     return _model_started(

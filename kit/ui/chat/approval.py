@@ -30,7 +30,7 @@ def draw_approval(host: Host, view: TurnView) -> None:
             horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{place}"
         ):
             if len(questions) > 1:
-                st.markdown(literal(one.question), width="content")
+                st.markdown(literal(one.question, len(one.question)), width="content")
             for word, answer, icon in (("Yes", True, "check"), ("No", False, "close")):
                 give = partial(_answer, host, view, one.key, answer)
                 kind = "primary" if answers.get(one.key) is answer else "secondary"
