@@ -7,7 +7,7 @@ WORKDIR /app
 
 COPY requirements.txt .
 RUN pip install --no-cache-dir "uv>=0.13,<1" \
-    && uv pip install --system --no-cache -r requirements.txt \
+    && uv pip install --system --no-cache --require-hashes -r requirements.txt \
     && pip uninstall --yes uv
 
 COPY --chown=kit:kit . .

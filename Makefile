@@ -85,7 +85,7 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 
 .kit/peers/.ready: benchmarks/peers/requirements.txt
 	@$(py) -m uv venv --quiet --clear --python $(py) .kit/peers
-	@$(py) -m uv pip install --quiet --python .kit/peers/bin/python -r $<
+	@$(py) -m uv pip install --quiet --require-hashes --python .kit/peers/bin/python -r $<
 	@touch $@
 
 sweeps: setup ## the long sweeps of which the tests take a sample: chaos, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
@@ -105,7 +105,7 @@ format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb
 
 lock: setup
-	@$(py) -m uv pip compile --quiet pyproject.toml --extra all --extra test -o requirements.txt --python-version 3.11
-	@$(py) -m uv pip compile --quiet benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet --generate-hashes pyproject.toml --extra all --extra test -o requirements.txt --python-version 3.11
+	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
-		| $(py) -m uv pip compile --quiet - -c requirements.txt -o requirements-browser.txt --python-version 3.11
+		| $(py) -m uv pip compile --quiet --generate-hashes - -c requirements.txt -o requirements-browser.txt --python-version 3.11
