@@ -1,10 +1,12 @@
 """Holds a value against a JSON Schema that a server gave. The schema is a stranger's, so what it may cost is bounded.
 
-A reference to elsewhere is not followed.
+A reference to elsewhere is not followed. Patterns are matched by RE2, in time proportional to the text; Python's `re`
+takes exponential time for some and holds the interpreter meanwhile. A pattern that RE2 cannot take is refused.
 """
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -35,6 +37,7 @@ _OVER_PARTS = (
     "propertyNames", "unevaluatedItems", "unevaluatedProperties",
 )  # fmt: skip
 """Keywords that look at each part of a value, whatever they say of it."""
+_CODE_POINT = re.compile(r"\\u([0-9a-fA-F]{4})")
 _SUBSCHEMA = (
     "additionalItems", "additionalProperties", "contains", "contentSchema", "else", "if", "items",
     "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties",
@@ -83,15 +86,74 @@ def _schema_fault(text: str) -> str | None:
         _Places(schema).count()
         # Without a checker of formats: Python's `re` would be asked whether each pattern is one.
         kind.check_schema(schema, format_checker=None)
+        _compile_all(schema)
     except SchemaError as error:
         return error.message
-    except SchemaTooCostly as error:
+    except (SchemaTooCostly, UnreadablePattern) as error:
         return str(error)
+    if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
+        # The only place left where jsonschema would run a pattern by Python's `re`.
+        return (
+            "it has both patternProperties and unevaluatedProperties, which are not read together"
+        )
     return None
 
 
 _known_fault = lru_cache(maxsize=256)(_schema_fault)
 """A server describes the same tools at each connection, and to check a schema takes milliseconds."""
+
+
+class UnreadablePattern(Exception):
+    """A pattern that RE2 does not take."""
+
+
+@lru_cache(maxsize=256)
+def _compile(pattern: str) -> Any:
+    """Compiles a pattern. Raises UnreadablePattern for a back-reference, a look-around, a count over 1,000."""
+    from kit.core.extra import require
+
+    require("mcp", "re2")
+    import re2  # type: ignore[reportMissingTypeStubs]
+
+    library: Any = re2
+    options = library.Options()
+    options.log_errors = False
+    options.max_mem = (
+        2_000_000  # of one pattern, and its states while it matches; others are refused
+    )
+    # ECMA's way to write a character by its number, which RE2 spells otherwise.
+    spelled = _CODE_POINT.sub(r"\\x{\1}", pattern)
+    try:
+        return library.compile(spelled, options=options)
+    except (library.error, UnicodeEncodeError) as error:
+        reason = error.args[0] if error.args else "it cannot be read"
+        words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise UnreadablePattern(
+            f"its pattern {pattern[:100]!r} is not one that RE2 takes, and no other is run: {words[:200]}"
+        ) from error
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """Whether a pattern is found in a text. Raises SchemaTooCostly for a pattern that RE2 does not take."""
+    try:
+        return _compile(pattern).search(text.encode("utf-8", "replace").decode()) is not None
+    except UnreadablePattern as error:
+        raise SchemaTooCostly(str(error)) from error
+
+
+def _compile_all(schema: Any) -> None:
+    """Compiles each pattern of a schema. Raises UnreadablePattern for one that is not run."""
+    waiting = [schema]
+    while waiting:
+        keywords = waiting.pop()
+        if not isinstance(keywords, Mapping):
+            continue
+        keywords = cast("Mapping[str, Any]", keywords)
+        by_pattern: Any = keywords.get("patternProperties") or {}
+        for pattern in (*by_pattern, keywords.get("pattern")):
+            if isinstance(pattern, str):
+                _compile(pattern)
+        waiting.extend(subschema for _, subschema in _subschemas(keywords))
 
 
 def _levels_exceed(value: Any, most: int) -> bool:
@@ -250,7 +312,7 @@ def _counting_kind(kind: Any) -> Any:
     """The same validator, each of whose keywords takes steps before it looks at a value."""
     import jsonschema.validators
 
-    checks: dict[str, Check] = {**kind.VALIDATORS, "uniqueItems": _unique_items}
+    checks: dict[str, Check] = {**kind.VALIDATORS, **_OWN_CHECKS}
     checks_in_steps = {keyword: _in_steps(keyword, check) for keyword, check in checks.items()}
     library: Any = jsonschema.validators
     return library.extend(kind, checks_in_steps)
@@ -301,3 +363,55 @@ def _unique_items(
     texts = {json.dumps(item, sort_keys=True) for item in items}
     if len(texts) < len(items):
         yield ValidationError("its items are not all different")
+
+
+def _pattern(
+    validator: Any, pattern: str, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Exception]:
+    from jsonschema.exceptions import ValidationError
+
+    if isinstance(instance, str) and not _matches(pattern, instance):
+        yield ValidationError(f"{instance[:200]!r} does not match {pattern!r}")
+
+
+def _pattern_properties(
+    validator: Any, schemas: Mapping[str, Any], instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Exception]:
+    if not isinstance(instance, dict):
+        return
+    for pattern, subschema in schemas.items():
+        for name, value in cast("dict[str, Any]", instance).items():
+            _current_steps.get().take(1)
+            if _matches(pattern, name):
+                yield from validator.descend(value, subschema, path=name, schema_path=pattern)
+
+
+def _additional_properties(
+    validator: Any, allowed: Any, instance: Any, schema: Mapping[str, Any]
+) -> Iterator[Exception]:
+    from jsonschema.exceptions import ValidationError
+
+    if not isinstance(instance, dict):
+        return
+    patterns: Mapping[str, Any] = schema.get("patternProperties", {})
+    for name, value in cast("dict[str, Any]", instance).items():
+        _current_steps.get().take(1 + len(patterns))
+        if name in schema.get("properties", {}):
+            continue
+        if any(_matches(pattern, name) for pattern in patterns):
+            continue
+        if allowed is False:
+            yield ValidationError(
+                f"Additional properties are not allowed ({name[:100]!r} was unexpected)"
+            )
+        else:
+            yield from validator.descend(value, allowed, path=name)
+
+
+_OWN_CHECKS: Mapping[str, Check] = {
+    "additionalProperties": _additional_properties,
+    "pattern": _pattern,
+    "patternProperties": _pattern_properties,
+    "uniqueItems": _unique_items,
+}
+"""What jsonschema would check by Python's `re`, or in quadratic time."""
