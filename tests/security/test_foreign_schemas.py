@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,15 +10,19 @@ from typing import Any
 
 import pytest
 
+from kit.compose.read import read_servers
 from kit.core.bodies.call import ModelStarted, ToolEnded
 from kit.core.errors import BindError
 from kit.core.limits import LONGEST_EXCERPT, excerpt
 from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
+from kit.tools.mcp.lock import read_lock
+from kit.tools.mcp.tools import session_with
 from kit.tools.skill import SkillFault
+from kit.tools.tool import ToolResult
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
 from tests.mcp_servers import SERVER, over_http, write_deck
-from tests.security.loop_gap import LONGEST_GAP, LoopGap
+from tests.security.loop_gap import LoopGap
 from tests.test_mcp_faults import accepted, inside, kit_of, result
 from tests.test_skills import in_memory
 
@@ -78,6 +83,18 @@ def nested(levels: int) -> dict[str, Any]:
     for _ in range(levels):
         value = {"x": value}
     return value
+
+
+async def called(folder: Path) -> ToolResult:
+    """Calls the tool of an accepted deck outside of any turn, whose budgets a busy machine may use up."""
+    server = read_servers(folder)["shop"]
+    environment = {"PATH": os.environ["PATH"]}
+    session = session_with("shop", server, folder, environment, read_lock(folder)["shop"])
+    try:
+        await session.open()
+        return await session.call("stock", {"product": "tea"})
+    finally:
+        await session.aclose()
 
 
 @pytest.mark.req("K-1")
@@ -240,11 +257,8 @@ async def test_a_result_that_takes_too_many_steps_to_check_is_a_fault_of_its_cal
         'on shelf 7."}]}',
         f'on shelf 7."}}], "structuredContent": json.loads({json.dumps(nested(40))!r})}}',
     )
-    folder = await accepted(write_deck(tmp_path, text, timeout_ms=120_000))
-    async with kit_of(folder) as kit, LoopGap() as gap:
-        end = await result(kit)
-    assert end.startswith("contract_violation: ") and "more than 500,000 steps" in end
-    print(f"loop silent {gap.longest:.3f} s")
+    end = await called(await accepted(write_deck(tmp_path, text)))
+    assert end.fault == "contract_violation" and "more than 500,000 steps" in str(end.detail)
 
 
 MANY_PARTS = "return {'content': [{'type': 'text', 'text': ''}] * 30_000}"
@@ -259,13 +273,9 @@ async def test_a_result_of_many_parts_is_cut_off_before_an_object_is_made_of_eac
     text = inside(MANY_PARTS)
     with over_http(text) as (url, _):
         at = {"url": url} if where == "http" else {}
-        folder = await accepted(write_deck(tmp_path, text, most_bytes=8_000_000, **at))
-        async with kit_of(folder) as kit:
-            async with LoopGap() as gap:
-                end = await result(kit)
-            assert "'content' of a result has 30,000 items; at most 1,000 are read" in end
-            assert end.startswith("contract_violation: ")
-    print(f"loop silent {gap.longest:.3f} s, of {LONGEST_GAP}")
+        end = await called(await accepted(write_deck(tmp_path, text, most_bytes=8_000_000, **at)))
+    assert end.fault == "contract_violation"
+    assert "'content' of a result has 30,000 items; at most 1,000 are read" in str(end.detail)
 
 
 @pytest.mark.req("K-1")
