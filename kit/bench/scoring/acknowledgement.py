@@ -28,6 +28,11 @@ SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 """What stands between two sentences of a reply."""
 
 
+def denies(sentence: str) -> bool:
+    """Whether a sentence says that something was not answered, not asked or left out."""
+    return _DENIES.search(sentence) is not None
+
+
 def agents_to_acknowledge(case: Case, observation: Observation) -> tuple[str, ...]:
     """Agents the reply owes words about: they ended in failure, were left out, or were made to fail
     and said nothing."""

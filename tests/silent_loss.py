@@ -1,0 +1,94 @@
+"""`python -m tests.silent_loss [every]`: parts of the mixed cases that were lost without a word, by pattern.
+
+The offline stand-in plays every n-th mixed case. A labelled part is lost unsaid when its sub-agent neither answered
+nor is owned up to in the reply; "elsewhere" counts those whose words another sub-agent was sent. A false alarm is a
+turn in which everybody answered and the reply still says that a part was left out.
+"""
+
+import sys
+from dataclasses import dataclass, replace
+
+from kit.bench.case import Case, read_cases
+from kit.bench.scoring.acknowledgement import SENTENCE_END, denies
+from kit.bench.scoring.run_case import run_case
+from kit.compose.deck import load_deck
+from kit.core.language.words import content_words
+from kit.experiment_kits import ExperimentKits
+from kit.models.offline import OfflineModel
+from kit.patterns import PATTERNS
+from kit.runtime.clock import run_virtual
+from kit.runtime.handle import Reply
+from kit.settings import HOME
+
+
+@dataclass
+class Losses:
+    """What came of the cases under one pattern."""
+
+    turns: int = 0
+    parts: int = 0
+    lost: int = 0
+    elsewhere: int = 0
+    complete: int = 0
+    false_alarms: int = 0
+
+    def line(self, pattern: str) -> str:
+        lost = f"{self.lost} of {self.parts} ({self.lost / max(1, self.parts):.1%})"
+        alarms = f"{self.false_alarms} of {self.complete}"
+        return f"{pattern:20}{self.turns:6}{lost:>22}{self.elsewhere:>12}{alarms:>16}"
+
+
+def owns_up(reply: Reply, agent: str, query: str) -> bool:
+    """Whether a sentence of the reply denies a part and names it, by its agent or by half of its words."""
+    about = content_words(query)
+    for sentence in SENTENCE_END.split(reply.text):
+        if not denies(sentence):
+            continue
+        named = 2 * len(about & content_words(sentence)) >= len(about)
+        if named or agent.replace("_", " ") in sentence.casefold():
+            return True
+    return False
+
+
+def add(losses: Losses, case: Case, reply: Reply) -> None:
+    ask = case.turns[-1]
+    queries = [event.body.query for event in reply.events if event.body.kind == "agent_started"]
+    results = reply.routing.outcomes
+    answered = {line.agent for line in results if line.result in ("success", "partial")}
+    losses.turns += 1
+    losses.parts += len(ask.expected)
+    for agent in ask.expected:
+        part = ask.queries.get(agent, ask.user)
+        if agent in answered or owns_up(reply, agent, part):
+            continue
+        losses.lost += 1
+        about = content_words(part)
+        sent = [query for query in queries if 2 * len(about & content_words(query)) >= len(about)]
+        losses.elsewhere += bool(sent)
+    if set(ask.expected) <= answered:
+        losses.complete += 1
+        losses.false_alarms += reply.routing.left_out.count > 0
+
+
+async def play(pattern: str, every: int) -> Losses:
+    names = ("mixed", "pairs")
+    cases = [c for name in names for c in read_cases(HOME / "data" / "cases" / f"{name}.jsonl")]
+    losses = Losses()
+    deck = load_deck(HOME / "cards" / "consumer")
+    kits = ExperimentKits.of(virtual=True)
+    async with kits(models=OfflineModel().paced(0), deck=deck, faults=False) as kit:
+        host = replace(kit, team=kit.stages.team(PATTERNS[pattern]))
+        for case in cases[::every]:
+            [(_, reply)] = await run_case(case, host, PATTERNS[pattern])
+            add(losses, case, reply)
+    return losses
+
+
+def main(every: int) -> None:
+    print(f"{'pattern':20}{'turns':>6}{'lost unsaid':>22}{'elsewhere':>12}{'false alarms':>16}")
+    for pattern in PATTERNS:
+        print(run_virtual(play(pattern, every)).line(pattern), flush=True)
+
+
+if __name__ == "__main__":
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
