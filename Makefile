@@ -89,7 +89,7 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@touch $@
 
 sweeps: setup ## the long sweeps of which the tests take a sample: chaos, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
-	@code=0; for sweep in chaos plan_kills bootstrap_coverage growth grid_growth; do \
+	@code=0; for sweep in chaos plan_kills coverage growth grid_growth; do \
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
 	done; exit $$code
 

@@ -55,13 +55,15 @@ def rows(scorer: str = "exact", **ways: Sequence[float]) -> list[dict[str, Any]]
 
 
 def said(told: list[dict[str, Any]]) -> str:
-    return headline(compare(told, {"pattern": "base"}), "base", "simulated", ["pattern"])
+    cases = len({row["case"] for row in told})
+    found = compare(told, {"pattern": "base"}, planned=cases)
+    return headline(found, "base", "simulated", ["pattern"])
 
 
 # the verdict, in one sentence
 
 
-def test_a_better_way_is_named_with_its_difference_and_interval_and_needs_no_more_cases() -> None:
+def test_a_better_way_is_named_with_its_difference_and_interval() -> None:
     told = said(
         rows(
             base=[0.0, 1.0] * 30,
@@ -73,7 +75,7 @@ def test_a_better_way_is_named_with_its_difference_and_interval_and_needs_no_mor
     assert told.startswith(
         "By messages routed exactly right, **good** is better than **base** (simulated): 100.0 % against 50.0 %"
     )
-    assert "+50.0 points [+3" in told and "over 60 cases; settled, no more cases are needed" in told
+    assert "+50.0 points [+3" in told and "over 60 cases (2 of 3 ways" in told
     assert told.endswith("(2 of 3 ways are better).")
     assert told.count(".  ") == 0 and "\n" not in told
 
@@ -86,38 +88,42 @@ def test_less_is_better_for_time_and_the_figures_have_their_unit() -> None:
     assert "\N{MINUS SIGN}1.75 s [\N{MINUS SIGN}1.8" in told
 
 
-def test_where_nothing_is_settled_the_sentence_says_how_many_more_cases_would() -> None:
-    told = said(rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0]))
-    assert (
-        "no way can be told apart from **base** yet (simulated): nearest to a verdict is **nearly**"
-        in told
-    )
+def test_where_nothing_is_settled_the_sentence_says_what_is_left_open_and_how_many_cases_tell() -> (
+    None
+):
+    told = rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0])
     (near,) = (
         one
-        for one in compare(
-            rows(base=[1.0] * 40, nearly=[1.0] * 37 + [0.0] * 3, far=[1.0] * 39 + [0.0]),
-            {"pattern": "base"},
-        )
+        for one in compare(told, {"pattern": "base"}, planned=40)
         if one.way["pattern"] == "nearly"
     )
-    assert near.more and told.endswith(
-        f"about {near.more:,} more cases like these would settle it."
+    sentence = said(told)
+    assert (
+        "it cannot be told which way is better than **base** (simulated): for **nearly**"
+        in sentence
+    )
+    assert sentence.endswith(
+        f"{near.leaves_possible}; a difference of 5 points takes about {near.cases:,} cases."
     )
 
 
 def test_a_baseline_that_is_not_beaten_says_who_is_worse_and_what_is_open() -> None:
     told = said(rows(base=[1.0] * 60, bad=[0.0] * 40 + [1.0] * 20, nearly=[1.0] * 57 + [0.0] * 3))
     assert (
-        "no way is better than **base** (simulated): **bad** is worse, with 33.3 % against 100.0 %"
+        "no way is shown to be better than **base** (simulated): **bad** is worse, with 33.3 % against 100.0 %"
         in told
     )
-    assert "more cases like these would settle nearly" in told
+    assert "; of **nearly** it cannot be told: from " in told and told.endswith(" cases.")
 
 
-def test_ways_that_are_all_alike_promise_nothing_from_more_cases() -> None:
-    assert said(rows(base=[1.0] * 20, same=[1.0] * 20)).endswith(
-        "no number of cases would show more."
-    )
+def test_ways_that_came_out_alike_are_neither_called_equal_nor_beyond_telling() -> None:
+    told = said(rows(base=[1.0] * 20, same=[1.0] * 20))
+    assert "points either way are possible; a difference of 5 points takes about" in told
+    assert "no way differs" not in told and "no number of cases" not in told
+    alike = rows(base=[1.0] * 400, same=[1.0] * 400)
+    found = compare(alike, {"pattern": "base"}, planned=400, margin=0.02)
+    sentence = headline(found, "base", "simulated", ["pattern"])
+    assert "**same** is equivalent to **base** within 2 points (simulated)" in sentence
     assert "nothing to compare" in headline([], "base", "simulated", [])
     alone = headline([], "one", "simulated", [], summarise(rows(one=[1.0] * 40)))
     assert "is the only way here (simulated): 100.0 %, 95 % interval 91.2 to 100.0 %" in alone

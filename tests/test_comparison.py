@@ -1,14 +1,13 @@
 """Rows become verdicts that are right as often as they say, and sentences a person can act on."""
 
-from collections.abc import Iterator
-from statistics import pstdev
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 
-from kit.bench.grid.comparison import Comparison, compare, sign_flip_test, standings, summarise
-from kit.bench.statistics.power import items_for_mean
+from kit.bench.grid.comparison import Comparison, compare, standings, summarise
+from kit.bench.statistics.sign_flips import sign_flip_test
 from kit.core.errors import DataError
 from tests.pages import flat_page
 
@@ -39,7 +38,7 @@ def simulated(
 
 def test_a_difference_that_is_there_is_called_better_and_in_one_sentence() -> None:
     rows = [*simulated("mediated", 0.7, 1), *simulated("direct", 0.92, 2)]
-    (found,) = compare(rows, {"pattern": "mediated"})
+    (found,) = compare(rows, {"pattern": "mediated"}, planned=120)
     assert found.verdict == "better" and found.more == 0 and not found.difference.low <= 0
     assert str(found) in flat_page("statistics.md"), (
         f"docs/statistics.md quotes another sentence than: {found}"
@@ -52,12 +51,151 @@ def test_a_difference_too_small_for_its_sample_says_how_many_more_items_it_needs
     (found,) = compare(
         [*simulated("a", 0.84, 3, 60), *simulated("b", 0.88, 4, 60)], {"pattern": "a"}
     )
-    assert found.verdict == "not distinguishable" and found.more and found.more > 50
-    assert f"not distinguishable; needs about {found.more:,} more items" in str(found)
-    same = [*simulated("a", 1.0, 3, 60), *simulated("b", 1.0, 4, 60)]
-    assert str(compare(same, {"pattern": "a"})[0]).endswith(
-        "no difference was seen that more items would settle"
+    assert found.verdict == "cannot tell" and found.more > 50 and found.cases
+    assert str(found).endswith(
+        f"higher is possible; a difference of 5 points takes about {found.cases:,} cases"
     )
+    same = [*simulated("a", 1.0, 3, 60), *simulated("b", 1.0, 4, 60)]
+    (alike,) = compare(same, {"pattern": "a"}, planned=60)
+    assert alike.verdict == "cannot tell" and alike.difference.low < -0.03
+    assert "points either way are possible; a difference of 5 points takes about" in str(alike)
+
+
+def paired(
+    first: Sequence[float | None], second: Sequence[float | None], scorer: str = "exact"
+) -> list[Row]:
+    """Rows of two ways on the same cases."""
+    return [
+        {"model": way, "case": f"c{case}", "scorer": scorer, "value": value}
+        for way, values in (("base", first), ("other", second))
+        for case, value in enumerate(values)
+    ]
+
+
+@pytest.mark.req("K-17")
+def test_a_difference_that_thirty_cases_hide_and_three_hundred_show_is_never_called_none() -> None:
+    """The first thirty of these cases came out alike: that is no reason to say that more would not help."""
+    base = [1.0] * 300
+    other = [1.0] * 30 + [0.0, *[1.0] * 9] * 27
+    (few,) = compare(paired(base[:30], other[:30]), {"model": "base"}, ("model",), planned=30)
+    (many,) = compare(paired(base, other), {"model": "base"}, ("model",), planned=300)
+    assert (few.verdict, many.verdict) == ("cannot tell", "worse")
+    assert few.difference.low < many.difference.value, "what three hundred show was left possible"
+    assert few.leaves_possible in str(few) and few.cases is not None and few.cases > 30
+
+
+def test_ways_are_equivalent_only_within_a_stated_margin_and_only_when_all_of_the_interval_is() -> (
+    None
+):
+    alike = [1.0, 0.0] * 200
+    rows = paired(alike, alike)
+    (unstated,) = compare(rows, {"model": "base"}, ("model",), planned=400)
+    (stated,) = compare(rows, {"model": "base"}, ("model",), planned=400, margin=0.05)
+    (narrow,) = compare(rows, {"model": "base"}, ("model",), planned=400, margin=0.001)
+    (few,) = compare(paired(alike[:20], alike[:20]), {"model": "base"}, ("model",), margin=0.05)
+    assert stated.verdict == "equivalent" and str(stated).endswith("equivalent within 5 points")
+    assert stated.difference.low > -0.05 and stated.difference.high < 0.05 and stated.settled
+    assert unstated.verdict == narrow.verdict == few.verdict == "cannot tell"
+    by_name = compare(rows, {"model": "base"}, ("model",), planned=400, margin={"seconds": 1.0})
+    assert by_name[0].verdict == "cannot tell", "the margin of another measure"
+
+
+def test_whoever_grows_the_sample_is_held_to_a_bound_that_holds_at_any_look() -> None:
+    """Ten of forty cases better, one worse: enough for a single look at forty planned cases, and for no other."""
+    base = [0.0] * 10 + [1.0] * 30
+    other = [1.0] * 9 + [0.0] * 1 + [0.0] * 1 + [1.0] * 29
+    rows = paired(base, other)
+
+    def verdict(planned: int | None) -> Comparison:
+        (found,) = compare(rows, {"model": "base"}, ("model",), planned=planned)
+        return found
+
+    once, never, other_plan = verdict(40), verdict(None), verdict(30)
+    assert (once.verdict, never.verdict, other_plan.verdict) == (
+        "better",
+        "cannot tell",
+        "cannot tell",
+    )
+    assert "at any look" in str(never) and "at any look" not in str(once)
+    assert once.p.value < never.p.value < other_plan.p.value
+    assert once.difference.low > never.difference.low > other_plan.difference.low
+
+
+def test_what_a_way_does_not_decide_is_named_and_gives_no_verdict_by_its_absence() -> None:
+    """The other way calls nobody wherever it would have erred: of what it decides all is right."""
+    base = [1.0, 1.0, 1.0, 0.0] * 25
+    silent: list[float | None] = [1.0, 1.0, None, None] * 25
+    (found,) = compare(
+        paired(base, silent, "precision"), {"model": "base"}, ("model",), planned=100
+    )
+    assert found.after.value == 1.0 and found.verdict == "cannot tell"
+    assert found.one_sided == 50 and "50 cases decided on one side only" in str(found)
+    assert found.difference.low < -0.2 and found.difference.high > 0.2
+    few: list[float | None] = [0.0, 0.0, 0.0, 0.0] * 24 + [0.0, 0.0, None, 0.0]
+    (worse,) = compare(paired(base, few, "precision"), {"model": "base"}, ("model",), planned=100)
+    assert worse.verdict == "worse" and worse.one_sided == 1, "one case cannot turn it round"
+    both: list[float | None] = [None, 1.0, 0.0, 1.0] * 25
+    (same,) = compare(paired(both, both, "precision"), {"model": "base"}, ("model",), planned=100)
+    assert same.one_sided == 0 and same.difference.n == 75, "no part of the question on either side"
+
+
+def test_a_verdict_stands_only_if_it_does_whatever_the_lost_cells_would_have_been() -> None:
+    base = [1.0] * 250 + [0.0] * 250
+    other = [1.0] * 250 + [1.0] * 7 + [0.0] * 243
+    (whole,) = compare(paired(base, other), {"model": "base"}, ("model",), planned=500)
+    assert whole.verdict == "better"
+    rows = paired(base, other)
+    for row in rows:
+        if row["case"] in ("c300", "c301", "c302", "c303"):
+            row.update(value=None, lost=True)
+    (holes,) = compare(rows, {"model": "base"}, ("model",), planned=500)
+    assert holes.verdict == "cannot tell" and holes.one_sided == 4
+    assert holes.difference.low <= 0 < holes.difference.value
+
+
+def test_cases_of_a_cluster_are_no_evidence_of_their_own() -> None:
+    base = [1.0] * 200
+    other = [0.0] * 60 + [1.0] * 140
+    apart = compare(paired(base, other), {"model": "base"}, ("model",), planned=200)
+    together = {f"c{case}": f"message {case // 20}" for case in range(200)}
+    (found,) = compare(
+        paired(base, other), {"model": "base"}, ("model",), planned=200, clusters=together
+    )
+    assert apart[0].verdict == "worse" and found.verdict == "cannot tell"
+    assert "paired by 200 items in 10 clusters" in str(found)
+    assert found.after.high - found.after.low > apart[0].after.high - apart[0].after.low
+
+
+def test_six_hundred_ways_that_are_each_three_times_slower_are_all_called_so() -> None:
+    """So many comparisons ask for p-values that ten thousand flips could not show."""
+    generator = np.random.default_rng(3)
+    seconds = generator.lognormal(0, 0.4, 30)
+    rows = [
+        {"model": f"m{way}", "case": f"c{case}", "scorer": "seconds", "value": value}
+        for way in range(601)
+        for case, value in enumerate(seconds * (1 if way == 0 else 3))
+    ]
+    found = compare(rows, {"model": "m0"}, ("model",), planned=30)
+    assert {one.verdict for one in found} == {"worse"} and len(found) == 600
+
+
+def test_a_p_value_below_what_the_flips_can_show_is_printed_as_such() -> None:
+    generator = np.random.default_rng(4)
+    gains = [*generator.normal(1, 1, 60).tolist(), -0.1]
+    shown = sign_flip_test(gains)
+    assert shown.is_bound and str(shown).startswith("p < ") and shown.value <= 1e-4
+    assert not sign_flip_test([0.5] * 10).is_bound
+    rows = paired([0.0] * 61, gains, "seconds")
+    (found,) = compare(rows, {"model": "base"}, ("model",), planned=61)
+    assert "; p < " in str(found) and "p = " not in str(found)
+
+
+def test_ties_get_one_level_and_so_one_interval() -> None:
+    """Two scorers with the same data say the same."""
+    values = ([0.0, 1.0] * 30, [1.0, 1.0, 0.0, 1.0] * 15)
+    rows = [*paired(*values, "exact"), *paired(*values, "policy"), *paired(*values, "facts")]
+    found = compare(rows, {"model": "base"}, ("model",), planned=60)
+    assert len({(one.difference.low, one.difference.high) for one in found}) == 1
 
 
 def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
@@ -71,14 +209,7 @@ def test_the_more_ways_are_compared_the_more_items_one_of_them_needs() -> None:
         among.difference.low < alone.difference.low
         and among.difference.high > alone.difference.high
     )
-    gains = [0.0] * 60
-    for row in two:
-        gains[int(row["case"][1:])] += row["value"] if row["pattern"] == "b" else -row["value"]
-    few, many = (
-        items_for_mean(alone.difference.value, pstdev(gains), level=level) or 0
-        for level in (0.95, 1 - 0.05 / 3)
-    )
-    assert (alone.more, among.more) == (few - 60, many - 60) and few < many
+    assert alone.cases is not None and among.cases is not None and alone.cases < among.cases
 
 
 def test_an_interval_of_few_pairs_of_shares_ends_at_one_and_that_of_seconds_does_not() -> None:
@@ -111,7 +242,7 @@ def test_an_interval_leaves_zero_out_only_beside_a_verdict() -> None:
         row for way in range(10) for row in simulated(f"p{way:02}", 0.5 + 0.05 * way, 10 + way, 100)
     ]
     verdicts = compare(rows, {"pattern": "p00"})
-    assert {one.verdict for one in verdicts} == {"better", "not distinguishable"}
+    assert {one.verdict for one in verdicts} == {"better", "cannot tell"}
     assert [one.difference.excludes(0.0) for one in verdicts] == [
         one.verdict == "better" for one in verdicts
     ]
@@ -148,7 +279,7 @@ def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said() -> Non
 def test_of_many_ways_that_are_all_alike_hardly_one_set_in_twenty_claims_a_difference() -> None:
     claims = sum(
         any(
-            c.verdict != "not distinguishable"
+            c.verdict != "cannot tell"
             for c in compare(
                 [
                     row
@@ -156,6 +287,7 @@ def test_of_many_ways_that_are_all_alike_hardly_one_set_in_twenty_claims_a_diffe
                     for row in simulated(f"p{way}", 0.8, 100 * trial + way, 60)
                 ],
                 {"pattern": "p0"},
+                planned=60,
                 seed=trial,
             )
         )
@@ -188,7 +320,8 @@ def test_only_cases_decided_on_both_sides_are_compared() -> None:
         {**row, "value": None} if row["pattern"] == "b" and row["case"] in ("c1", "c2") else row
         for row in rows
     ]
-    assert compare(rows, {"pattern": "a"})[0].difference.n == 78
+    (found,) = compare(rows, {"pattern": "a"})
+    assert found.difference.n == 78 and "2 cases decided on one side only" in str(found)
     summaries = {s.way["pattern"]: s for s in summarise(rows)}
     assert summaries["b"].estimate.is_share
     assert (summaries["b"].undecided, summaries["b"].estimate.n) == (2, 78)
@@ -201,8 +334,9 @@ def test_a_baseline_nobody_ran_is_named_with_those_that_were() -> None:
 
 
 def test_the_sign_flip_test_is_as_odd_as_its_coins() -> None:
-    assert sign_flip_test([0.5] * 10) == pytest.approx(2 / 2**10, abs=1e-3)
-    assert sign_flip_test([0.5, -0.5, 0.25, -0.25]) == 1.0
+    assert sign_flip_test([0.5] * 10).value == pytest.approx(2 / 2**10)
+    assert sign_flip_test([0.5] * 9 + [-0.5]).value == pytest.approx(22 / 2**10, abs=5e-3)
+    assert sign_flip_test([0.5, -0.5, 0.25, -0.25]).value == 1.0
 
 
 @pytest.mark.req("PC1-S9.3-3")

@@ -55,6 +55,7 @@ def grid_of(folder: Path, url: str, budget_ms: int = 10_000, **fields: Any) -> G
         "scorers": ["exact"],
         "settings": {"quick": {"guards": {"fastpath": False}, "model_call_budget_ms": budget_ms}},
         "baseline": {"model": "offline"},
+        "cluster": "cluster",  # the cases say hello alike, and count one by one all the same
         "limits": {"concurrency": 1},
         **fields,
     }

@@ -22,6 +22,7 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import FinishedCell, Ledger
+from kit.bench.grid.plan import Plan
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results, read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
@@ -773,7 +774,7 @@ def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path) -> Non
     for size in (1, 1, 6):  # the first brings what is imported and kept for good
         (tmp_path / "results.jsonl").write_text(text * size)
         tracemalloc.start()
-        compare_ways(spec, Results(tmp_path))
+        compare_ways(spec, Results(tmp_path), Plan())
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700

@@ -62,7 +62,27 @@ async def test_a_rule_that_passes_everything_agrees_no_better_than_chance() -> N
     judge = RuleJudge(QUALITY, lambda case, seen: float(len(seen.text) % 2))
     assert not (await measure_judge(judge, "good")).excludes(0.0)
     with pytest.raises(DataError, match="add some of the other sort"):
-        await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
+        agreement([True] * 10, [True, False] * 5)
+
+
+async def test_a_judge_that_says_the_same_of_all_has_a_figure_and_the_name_of_a_constant() -> None:
+    found = await measure_judge(RuleJudge(QUALITY, lambda case, seen: 1.0), "good")
+    good = sum(line.good for _, _, line in labelled_replies())
+    assert str(found) == f"kappa 0: {good} of 60 verdicts as labelled, as a constant"
+    assert (found.value, found.sensitivity.value, found.specificity.value) == (0.0, 1.0, 0.0)
+    assert not found.excludes(0.9), "a constant vouches for nothing"
+
+
+def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses() -> None:
+    labels = [True] * 40 + [False] * 20
+    found = agreement(labels, [True] * 38 + [False] * 2 + [True] * 5 + [False] * 15)
+    assert "53 of 60 verdicts as labelled, a constant has 40" in str(found)
+    assert found.detail.startswith("passes 0.950 [") and "fails 0.750 [" in found.detail
+
+
+def test_sixty_of_sixty_is_no_certainty() -> None:
+    found = agreement([True, False] * 30, [True, False] * 30)
+    assert found.value == 1.0 and 0.8 < found.low < 0.95
 
 
 async def test_a_score_at_the_pass_mark_passes() -> None:
@@ -84,7 +104,7 @@ def test_kappa_is_that_of_a_worked_example() -> None:
     verdicts = [True] * 20 + [False] * 5 + [True] * 10 + [False] * 15
     found = agreement(labels, verdicts)
     assert found.value == pytest.approx(0.4) and found.table == ((15, 10), (5, 20))
-    assert found.low == pytest.approx(0.4 - 1.96 * 0.1265, abs=0.01)
+    assert found.low == pytest.approx(0.4 - 1.96 * 0.1265, abs=0.04)
     assert agreement([*labels, True], [*verdicts, None]).undecided == 1
 
 
@@ -114,11 +134,28 @@ async def test_a_model_judges_by_the_rubric_and_what_it_judges_is_quoted_as_data
 
 @pytest.mark.parametrize(
     "said",
-    ["I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "", "{broken"],
+    [
+        *("I like it.", "{}", '{"score": "high"}', '{"score": 7}', '{"score": NaN}', "", "{broken"),
+        *('{"score": true}', '{"score": false}', '{"score": null}', "[1]", '{"score": 1e999}'),
+    ],
 )
 async def test_a_reply_that_is_no_verdict_is_none_and_not_a_low_score(said: str) -> None:
     assert verdict_in(said) is None
     assert await LLMJudge(QUALITY, ScriptedModel(lambda _: Line(said))).judge(CASE, SEEN) is None
+
+
+@pytest.mark.parametrize(
+    ("said", "score"),
+    [
+        ('<think>{"score": 0} would be unfair {so}</think>{"score": 1}', 1.0),
+        ('First thought: {"score": 0.2}. Then again: {"score": 0.8, "why": "it {does} help"}', 0.8),
+        ('```json\n{"score": 0.5}\n```\nIt keeps to {the rules}.', 0.5),
+        ('{"score": 0.5} {"note": "no score"} {"score": true}', 0.5),
+    ],
+)
+def test_a_verdict_is_found_behind_thoughts_and_other_objects(said: str, score: float) -> None:
+    found = verdict_in(said)
+    assert found is not None and found.score == score
 
 
 async def test_a_judge_that_declines_now_and_then_is_measured_on_the_rest() -> None:

@@ -235,7 +235,7 @@ def test_who_judges_by_what_belongs_to_the_key_of_a_cell_and_runs_by_other_judge
         for name, threshold in (("mild", 0.5), ("same", 0.5), ("stern", 0.9)):
             played(judged(tmp_path, server.url, {"threshold": threshold}), tmp_path / name)
     assert [one.verdict for one in compare_runs(tmp_path / "mild", tmp_path / "same")] == [
-        "not distinguishable"
+        "cannot tell"
     ]
     with pytest.raises(DataError, match="played over other judges"):
         compare_runs(tmp_path / "mild", tmp_path / "stern")

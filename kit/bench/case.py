@@ -136,6 +136,8 @@ class Case(Value):
     live: bool = False
     """The turns are played one after the other in one session of the store, instead of being told as history."""
     source: str = "ours"
+    cluster: str = Field(default="", exclude_if=lambda name: not name)
+    """Cases of one cluster are about one thing, such as paraphrases of one question; empty: it is alone."""
 
     @property
     def scored(self) -> tuple[int, ...]:

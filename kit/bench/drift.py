@@ -1,15 +1,16 @@
 """Drift: how stored turns were routed, by their labels, against how the evaluation said they would be."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from kit.bench.routing_report import RoutedTurn, read_routed_turns
 from kit.bench.scoring.labelling_sheet import NOBODY, Item, read_sheet
-from kit.bench.statistics.difference import Difference, newcombe
+from kit.bench.statistics.difference import Difference, holm, holm_levels, newcombe
+from kit.bench.statistics.distributions import fisher_p
 from kit.core.display.command import command
 from kit.core.errors import DataError
 from kit.core.value import Value
-from kit.metrics.estimate import Estimate, share
+from kit.metrics.estimate import LEVEL, Estimate, normal_reach, share
 
 
 class Drift(Value):
@@ -21,12 +22,16 @@ class Drift(Value):
     open: int = 0
     """Sampled turns that nobody labelled."""
     difference: Difference | None = None
-    """Stored less evaluated; None where one side has no turns."""
+    """Stored less evaluated, as wide as the number of sub-agents asks; None where one side has no turns."""
+    p: float = 1.0
+    """Fisher's exact test, corrected by Holm for all sub-agents."""
 
     @property
     def significant(self) -> bool:
-        """The interval of the difference does not hold zero."""
-        return self.difference is not None and self.difference.excludes(0.0)
+        """Whether it would be odd even of the oddest of so many sub-agents, had none of them drifted."""
+        if self.difference is None:
+            return False
+        return self.p < 1 - LEVEL and self.difference.excludes(0.0)
 
     def line(self) -> str:
         """Returns the row in words, for a terminal."""
@@ -58,14 +63,30 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
         for name in item.strata:
             agents = item.label.agents
             now.setdefault(name, []).append(None if agents is None else _right(name, agents))
-    return tuple(
+    rows = [
         _compare(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now})
-    )
+    ]
+    return tuple(_corrected(rows))
+
+
+def _corrected(rows: Sequence[Drift]) -> Iterator[Drift]:
+    """The same rows, their p-values and intervals corrected for the number of comparisons."""
+    chances = {row.vertical: row.p for row in rows if row.difference is not None}
+    adjusted = holm(chances)
+    levels = holm_levels(chances)
+    for row in rows:
+        if row.difference is None:
+            yield row
+            continue
+        wider = row.difference.reaching(normal_reach(levels[row.vertical]))
+        ends = {"low": max(-1.0, wider.low), "high": min(1.0, wider.high)}
+        difference = wider.model_copy(update=ends)
+        yield row.model_copy(update={"p": adjusted[row.vertical], "difference": difference})
 
 
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
-    """Prints a line for each sub-agent; returns 1 when one has drifted. Raises DataError for a file
-    that is missing or broken."""
+    """Prints a line for each sub-agent; returns 1 when one has drifted, which chance alone brings
+    about in at most one run of twenty. Raises DataError for a file that is missing or broken."""
     if cases is None or predictions is None:
         raise DataError(
             f"a comparison needs both: the evaluation's --cases and the --predictions that "
@@ -84,17 +105,19 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
 def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     labels = [right for right in now if right is not None]
     evaluated, stored = share(sum(before), len(before)), share(sum(labels), len(labels))
-    gain = (
-        newcombe((sum(before), len(before)), (sum(labels), len(labels)))
-        if before and labels
-        else None
-    )
+    gain: Difference | None = None
+    p = 1.0
+    if before and labels:
+        sides = (sum(before), len(before)), (sum(labels), len(labels))
+        gain = newcombe(*sides)
+        p = fisher_p(*sides)
     return Drift(
         vertical=vertical,
         evaluated=evaluated,
         stored=stored,
         open=len(now) - len(labels),
         difference=gain,
+        p=p,
     )
 
 

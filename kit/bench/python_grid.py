@@ -18,6 +18,7 @@ from kit.bench.grid.failures import read_failures
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
+from kit.bench.grid.plan import plan_of
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results
 from kit.bench.grid.run import Bar, Run, run_grid
@@ -75,7 +76,9 @@ class GridResult:
 
     @cached_property
     def _compared(self) -> tuple[list[Summary], list[Comparison]]:
-        return compare_ways(self.spec, Results(self.run.folder), read_failures(self.run.folder))
+        folder = self.run.folder
+        plan = plan_of(self.spec, folder)
+        return compare_ways(self.spec, Results(folder), plan, read_failures(folder))
 
     def __str__(self) -> str:
         return self.text

@@ -3,6 +3,8 @@
 import asyncio
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,12 @@ from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import SettingsError
 from kit.home import find_deck
+
+_MARGIN: dict[str, Any] = {
+    "metavar": "D",
+    "help": "the difference too small to matter, such as 0.05 of every score, or MEASURE=D; "
+    "ways that surely differ by less are called equivalent",
+}
 
 
 def add(commands: Any) -> None:
@@ -86,6 +94,7 @@ def add(commands: Any) -> None:
     grid.add_argument(
         "--model", help="takes the place of every model of the file but the baseline's"
     )
+    grid.add_argument("--margin", action="append", default=[], type=_margin, **_MARGIN)
     taping(grid)
     grid.set_defaults(run=_grid)
 
@@ -101,6 +110,7 @@ def add(commands: Any) -> None:
         metavar="MEASURE",
         help="a scorer or measure (default: the run's own)",
     )
+    pair.add_argument("--margin", action="append", default=[], type=_margin, **_MARGIN)
     pair.set_defaults(run=_compare)
 
     bench = commands.add_parser(
@@ -165,6 +175,9 @@ def _grid(arguments: Namespace) -> int:
             )
         file = project / "grid.yaml"
     spec, settings = read_grid(file, arguments.model), Settings.read()
+    if arguments.margin:
+        grid = spec.grid.model_copy(update={"margin": _margins(arguments.margin)})
+        spec = replace(spec, grid=grid)
     folder = arguments.out or settings.grids / spec.grid.name
     spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, file)
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
@@ -193,11 +206,31 @@ def _grid(arguments: Namespace) -> int:
 def _compare(arguments: Namespace) -> int:
     from kit.bench.grid.run_pair import compare_runs
 
-    print(
-        "\n".join(map(str, compare_runs(arguments.before, arguments.after, arguments.by)))
-        or "no case was scored in both"
-    )
+    margin = _margins(arguments.margin)
+    verdicts = compare_runs(arguments.before, arguments.after, arguments.by, margin=margin)
+    print("\n".join(map(str, verdicts)) or "no case was scored in both")
     return 0
+
+
+def _margin(text: str) -> tuple[str, float]:
+    """`0.05`, or `seconds=0.5`. Raises ValueError, which argparse turns into a sentence."""
+    measure, _, figure = text.rpartition("=")
+    value = float(figure)
+    if not value > 0:
+        raise ValueError(text)
+    return measure, value
+
+
+def _margins(given: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
+    """One figure is that of every score, others are by measure. Raises SettingsError for both at once."""
+    margins = dict(given)
+    if "" not in margins:
+        return margins or None
+    if len(given) > 1:
+        raise SettingsError(
+            "--margin is one figure for every score, or MEASURE=D, as often as needed"
+        )
+    return margins[""]
 
 
 def _bench(arguments: Namespace) -> int:

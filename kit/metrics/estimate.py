@@ -1,7 +1,7 @@
 """An estimate: a figure with its interval, which prints as one plain sentence; and shares, the
 estimates made from counts."""
 
-from math import sqrt
+from math import isfinite, sqrt
 from statistics import NormalDist
 
 from kit.core.errors import DataError
@@ -35,16 +35,28 @@ class Estimate(Value):
         """True for so many right of so many."""
         return self.right is not None
 
+    @property
+    def has_interval(self) -> bool:
+        """False where there are too few items for one; its ends are infinite then."""
+        return isfinite(self.low) or isfinite(self.high)
+
     def excludes(self, figure: float) -> bool:
         """True when this interval rules a figure out."""
         return not self.low <= figure <= self.high
 
     def columns(self) -> dict[str, float]:
-        """The figure and its ends as a row of a chart's frame has them: y, low, high."""
+        """The figure and its ends as a row of a chart's frame has them: y, low, high. Without an
+        interval both ends are the figure, so that a chart draws its dot alone."""
+        if not self.has_interval:
+            return {"y": self.value, "low": self.value, "high": self.value}
         return {"y": self.value, "low": self.low, "high": self.high}
 
     def __format__(self, form: str) -> str:
-        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]" if form else str(self)
+        if not form:
+            return str(self)
+        if not self.has_interval:
+            return f"{self.value:{form}} (too few for an interval)"
+        return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
     def __str__(self) -> str:
         return f"{self.basis and self.basis + ' = '}{self:.3f}{self.unit and ' ' + self.unit}"

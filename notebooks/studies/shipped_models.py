@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.results import read_results
-from kit.bench.statistics.means import bootstrap_mean
+from kit.bench.statistics.means import mean_of
 from kit.core.model import ModelSpec, Published
 from kit.home import HOME
 from kit.metrics.estimate import wilson
@@ -111,5 +111,5 @@ def _measurement(counts: str, rows: Rows) -> str:
 def _milliseconds(times: Sequence[float], cases: Sequence[str]) -> str:
     if not times:
         return ""
-    mean = bootstrap_mean(times, cases)
+    mean = mean_of(times, cases)
     return f"{mean.value:,.0f} ms [{mean.low:,.0f}, {mean.high:,.0f}]"

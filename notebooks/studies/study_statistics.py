@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from math import inf
-from statistics import fmean, stdev
+from statistics import NormalDist, fmean, stdev
 
 import numpy as np
 
+from kit.bench.statistics.clusters import Floats
 from kit.bench.statistics.distributions import binomial_share, student_reach
-from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
+from kit.bench.statistics.means import SEED
 from kit.core.errors import DataError
 from kit.metrics.estimate import LEVEL, Estimate
 from kit.metrics.latency import percentile
+
+RESAMPLES = 2000
 
 
 def mean(values: Sequence[float]) -> Estimate:
@@ -32,8 +35,8 @@ def ratio(over: Sequence[float], under: Sequence[float]) -> Estimate:
         raise DataError(
             f"{len(over)} values over {len(under)} make no ratio: measure both on the same items"
         )
-    resampled = redraw(np.column_stack([over, under]).astype(float), SEED, RESAMPLES)
-    low, high = percentiles(resampled[:, 0] / resampled[:, 1], len(over))
+    resampled = _redraw(np.column_stack([over, under]).astype(float))
+    low, high = _percentiles(resampled[:, 0] / resampled[:, 1], len(over))
     return Estimate(value=sum(over) / sum(under), low=low, high=high, n=len(over))
 
 
@@ -68,3 +71,23 @@ def quantile(values: Sequence[float], share: float, *, bounded: bool = False) ->
         high=ascending[high - 1] if high else greatest,
         n=total,
     )
+
+
+def _redraw(rows: Floats) -> Floats:
+    """Sums of rows drawn with replacement, as many as there are, once a resample.
+
+    Equal rows are drawn together, as counts of one multinomial: the same law as drawing each by
+    itself, and far quicker.
+    """
+    distinct, counts = np.unique(rows, axis=0, return_counts=True)
+    generator = np.random.default_rng(SEED)
+    return generator.multinomial(len(rows), counts / len(rows), size=RESAMPLES) @ distinct
+
+
+def _percentiles(resampled: Floats, items: int) -> tuple[float, float]:
+    """The ends of the expanded percentile interval (Hesterberg 2015) from so many items."""
+    tail = (1 - LEVEL) / 2
+    if items > 1:
+        tail = NormalDist().cdf(-student_reach(items - 1) * (items / (items - 1)) ** 0.5)
+    low, high = np.quantile(resampled, [tail, 1 - tail])
+    return float(low), float(high)

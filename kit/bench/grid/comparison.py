@@ -3,39 +3,66 @@ number, each as one sentence.
 
 A row is a dict: `case`, `scorer`, `value`, and what tells ways apart, such as `model` and
 `pattern`; `repeat`, `turn` and `domain` where there are several. Rows without a value are
-undecided: they are left out and counted.
+undecided: where one way decides a case and the other does not, a verdict has to hold whatever the
+missing value is.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from statistics import pstdev
-from typing import Any, Literal
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any
 
 import numpy as np
 
 from kit.bench.grid.failures import CellCount, CellEnds, obstacle
-from kit.bench.grid.results import MEASURES, PEER_MEASURES
+from kit.bench.grid.results import PEER_MEASURES
+from kit.bench.grid.verdict import (
+    POINTS,
+    TENTH,
+    Better,
+    CannotTell,
+    Equivalent,
+    Margin,
+    NoVerdict,
+    Verdict,
+    VerdictName,
+    Worse,
+    amount,
+    is_score,
+    margin_of,
+    possible,
+    sample_words,
+)
 from kit.bench.scoring.scorers import COSTS
-from kit.bench.statistics.clusters import clustered
+from kit.bench.statistics.always_valid import any_look_p, any_look_reach
+from kit.bench.statistics.clusters import share_of_sums
 from kit.bench.statistics.difference import (
     Difference,
-    Scores,
-    by_item,
+    all_or_nothing,
+    difference_of,
     holm,
     holm_levels,
     mcnemar_of,
-    paired_difference,
 )
-from kit.bench.statistics.means import SEED, bootstrap_mean
-from kit.bench.statistics.power import more_items
+from kit.bench.statistics.means import (
+    ANYTHING,
+    DIFFERENCES_OF_SCORES,
+    SCORES,
+    SEED,
+    Range,
+    mean_of_sums,
+)
+from kit.bench.statistics.power import items_for_reach
+from kit.bench.statistics.sign_flips import PValue, sign_flip_test
 from kit.core.display.count import many
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value
-from kit.metrics.estimate import LEVEL, Estimate
+from kit.metrics.estimate import LEVEL, Estimate, normal_reach
 
 Row = Mapping[str, Any]
-Score = tuple[str, float]
-"""A case, and what one of its turns scored: all that is kept of a row while many are compared."""
+Clusters = Mapping[str, str]
+"""Case -> the cluster it belongs to; cases that are not in it are each their own."""
 WAYS = ("model", "pattern")
 """Columns that tell ways apart, unless others are named."""
 LOWER = COSTS | {
@@ -50,7 +77,43 @@ LOWER = COSTS | {
 """Of these less is better."""
 QUALITY = "response_quality"
 """The scorer that a card's threshold is about."""
-FLIPS = 10_000
+AT_PLAN = 0.8
+"""The part of the chance of a false claim that the look at the planned size may spend. All other
+looks together spend what is left, so that the whole stays what it was (docs/statistics.md)."""
+NO_CLUSTERS: Clusters = {}
+
+
+@dataclass(slots=True)
+class CaseTally:
+    """What one way scored on one case, by one scorer, over its repeats and turns."""
+
+    total: float = 0.0
+    count: int = 0
+    undecided: int = 0
+    lost: int = 0
+    binary: bool = True
+
+    def add(self, row: Row) -> None:
+        value = row["value"]
+        if value is not None:
+            self.total += float(value)
+            self.count += 1
+            self.binary = self.binary and value in (0, 1)
+        elif row.get("lost"):
+            self.lost += 1
+        else:
+            self.undecided += 1
+
+    def mean_between(self, missing: int, within: Range) -> tuple[float, float]:
+        """The mean had each missing value been the least, and the greatest there can be."""
+        count = self.count + missing
+        lost_low = missing * within.low if missing else 0.0
+        lost_high = missing * within.high if missing else 0.0
+        return (self.total + lost_low) / count, (self.total + lost_high) / count
+
+
+Tallies = dict[str, CaseTally]
+"""Case -> its tally: all that is kept of rows while many are compared."""
 
 
 class Summary(Value):
@@ -86,29 +149,78 @@ class Comparison(Value):
     before: Estimate
     after: Estimate
     difference: Difference
-    """With an interval as wide as the correction for all comparisons asks."""
-    p: float
-    """McNemar's mid-p by item; of scores between 0 and 1 that of a sign-flip test."""
-    adjusted: float
+    """With an interval as wide as the correction for all comparisons and looks asks, and as what is
+    missing on one side leaves open."""
+    p: PValue
+    """McNemar's mid-p by item; of other scores, and of clusters, that of a sign-flip test; the
+    greater of the two that what is missing leaves open. Where the sample is not the planned one
+    it is the p-value that holds at every look."""
+    adjusted: PValue
     """The same, corrected by Holm for all comparisons made together."""
-    verdict: Literal["better", "worse", "not distinguishable", "no verdict"]
-    more: int | None
-    """Items still needed, if the difference stays as seen; 0 when settled, None where no difference is seen."""
-    obstacle: str = ""
-    """Why there is no verdict."""
+    finding: Verdict
+    planned: bool
+    """Whether the sample is the one that was planned, so that the verdict is that of a single look."""
+    margin: float
+    """The difference that `cases` is about; what "equivalent" means where one was stated."""
+    cases: int | None
+    """How many cases such a difference takes, 8 times in 10; None where nothing tells."""
+    one_sided: int = 0
+    """Cases of which one side is undecided or failed, in whole or in part, and the other is not."""
+
+    @property
+    def verdict(self) -> VerdictName:
+        """The name of the finding."""
+        return self.finding.kind
+
+    @property
+    def settled(self) -> bool:
+        return self.verdict in ("better", "worse", "equivalent")
+
+    @property
+    def more(self) -> int:
+        """Cases still needed until a difference of the margin shows; 0 once it is settled."""
+        if self.settled or self.cases is None:
+            return 0
+        return max(0, self.cases - self.difference.n)
+
+    @property
+    def words(self) -> str:
+        """The verdict in words, with what it leaves possible and what would settle it."""
+        match self.finding:
+            case NoVerdict(reason=reason):
+                return f"no verdict, {reason}"
+            case Equivalent(margin=margin):
+                return f"equivalent within {amount(margin, self.scorer)}"
+            case CannotTell():
+                parts = [f"cannot tell: {self.leaves_possible}", self.takes]
+                return "; ".join(part for part in parts if part)
+            case _:
+                return self.verdict
+
+    @property
+    def leaves_possible(self) -> str:
+        """Which differences the interval leaves possible, in words."""
+        return possible(self.difference.low, self.difference.high, self.scorer)
+
+    @property
+    def takes(self) -> str:
+        """How many cases a difference of the margin takes, in words."""
+        return sample_words(self.cases, self.difference.n, self.margin, self.scorer)
+
+    @property
+    def missing(self) -> str:
+        """The cases that only one side decides, in words; empty where there are none."""
+        if not self.one_sided:
+            return ""
+        return f"{many(self.one_sided, 'case')} decided on one side only, taken either way"
 
     def __str__(self) -> str:
-        verdict: str = self.verdict
-        if self.verdict == "not distinguishable":
-            verdict += (
-                f"; needs about {self.more:,} more items"
-                if self.more
-                else "; no difference was seen that more items would settle"
-            )
         ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
-        if self.obstacle:
-            return f"{self.scorer}: {ways} of the completed: no verdict, {self.obstacle}"
-        return f"{self.scorer}: {ways}; {self.difference}; p = {self.adjusted:.3g} after Holm: {verdict}"
+        if self.verdict == "no verdict":
+            return f"{self.scorer}: {ways} of the completed: {self.words}"
+        missing = f", {self.missing}" if self.missing else ""
+        look = "" if self.planned else ", at any look"
+        return f"{self.scorer}: {ways}; {self.difference}{missing}; {self.adjusted} after Holm{look}: {self.words}"
 
 
 class Standing(Value):
@@ -134,29 +246,30 @@ class Standing(Value):
         return f"{self.vertical}, {QUALITY}: {self.estimate}, {self.threshold:g} {verdict}"
 
 
-def summarise(rows: Iterable[Row], by: Sequence[str] = WAYS) -> list[Summary]:
+def summarise(
+    rows: Iterable[Row], by: Sequence[str] = WAYS, *, clusters: Clusters = NO_CLUSTERS
+) -> list[Summary]:
     """Every way by every scorer, with an interval that takes a case's repeats and turns for one
-    item, in order of way."""
-    groups: dict[tuple[str, ...], list[Score]] = defaultdict(list)
-    failed, undecided = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+    item, and the cases of a cluster for one cluster, in order of way."""
+    groups: dict[tuple[str, ...], Tallies] = defaultdict(dict)
     for row in rows:
         key = (row["scorer"], *(str(row.get(name, "")) for name in by))
-        if row["value"] is not None:
-            groups[key].append((row["case"], row["value"]))
-        else:
-            (failed if row.get("lost") else undecided)[key] += 1
+        groups[key].setdefault(row["case"], CaseTally()).add(row)
     return [
-        _summary(dict(zip(by, key[1:], strict=True)), key[0], scores, undecided[key], failed[key])
-        for key, scores in sorted(groups.items())
+        _summary(dict(zip(by, key[1:], strict=True)), key[0], tallies, clusters)
+        for key, tallies in sorted(groups.items())
+        if any(tally.count for tally in tallies.values())
     ]
 
 
-def _summary(
-    way: dict[str, str], scorer: str, scores: Sequence[Score], undecided: int, failed: int
-) -> Summary:
-    figure, bounds = estimate(scores), None
-    if failed and scorer not in MEASURES:
-        right, count = figure.value * len(scores), len(scores) + failed
+def _summary(way: dict[str, str], scorer: str, tallies: Tallies, clusters: Clusters) -> Summary:
+    figure = _estimate(tallies, scorer, clusters)
+    failed = sum(tally.lost for tally in tallies.values())
+    undecided = sum(tally.undecided for tally in tallies.values())
+    bounds: tuple[float, float] | None = None
+    if failed and is_score(scorer):
+        right = sum(tally.total for tally in tallies.values())
+        count = sum(tally.count for tally in tallies.values()) + failed
         bounds = (right / count, (right + failed) / count)
     return Summary(
         way=way, scorer=scorer, estimate=figure, undecided=undecided, failed=failed, bounds=bounds
@@ -169,23 +282,27 @@ def compare(
     by: Sequence[str] = WAYS,
     scorers: Sequence[str] | None = None,
     *,
+    planned: int | None = None,
+    margin: Margin | None = None,
+    clusters: Clusters = NO_CLUSTERS,
     seed: int = SEED,
 ) -> list[Comparison]:
     """Every other way beside the baseline, by every scorer, over the cases decided on both sides.
 
     `baseline` names the way to compare with, such as {"pattern": "mediated"}; a column of `by` it
-    leaves out must agree between the two that are compared. Where too many cells failed there is no
-    verdict. Raises DataError where no row is of the baseline.
+    leaves out must agree between the two that are compared. `planned`: how many plays of each way
+    (cases times repeats) were planned before the first was looked at; on another number, and where
+    none was planned, a verdict holds however often one looks, and takes more cases. `margin`: the
+    difference that is too small to matter; without it no two ways are called equivalent. Where too
+    many cells failed there is no verdict. Raises DataError where no row is of the baseline.
     """
-    ways: dict[tuple[str, ...], dict[str, list[Score]]] = defaultdict(lambda: defaultdict(list))
+    ways: dict[tuple[str, ...], dict[str, Tallies]] = defaultdict(lambda: defaultdict(dict))
     ends: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
     for row in rows:
         names = tuple(str(row.get(name, "")) for name in by)
         ends[names][row["case"], row.get("repeat")] = bool(row.get("lost"))
         if scorers is None or row["scorer"] in scorers:
-            scores = ways[names][row["scorer"]]
-            if row["value"] is not None:
-                scores.append((row["case"], row["value"]))
+            ways[names][row["scorer"]].setdefault(row["case"], CaseTally()).add(row)
     counts = {names: CellCount.of(own) for names, own in ends.items()}
     way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
     bases = [
@@ -197,109 +314,237 @@ def compare(
         name, existing = _label(baseline), sorted({_label(way) for way in way_of.values()})
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
     free = [name for name in by if name not in baseline]
-    jobs = [
-        (scorer, (way_of[base], ways[base][scorer]), (way_of[way], ways[way][scorer]))
+    pairs = [
+        _Pair(
+            scorer=scorer,
+            baseline=way_of[base],
+            way=way_of[way],
+            before=ways[base][scorer],
+            after=ways[way][scorer],
+            clusters=clusters,
+            planned=planned is not None and len(ends[base].keys() & ends[way].keys()) == planned,
+            unplanned=planned is None,
+            obstacle=obstacle(counts[base], counts[way]),
+            margin=margin_of(scorer, margin),
+        )
         for base in sorted(bases)
         for way in sorted(set(ways) - set(bases))
         if all(way_of[base][name] == way_of[way][name] for name in free)
         for scorer in ways[base]
-        if _cases(ways[base][scorer]) & _cases(ways[way][scorer])
     ]
-    comparisons = [_compare_pair(*job, seed, len(jobs)) for job in jobs]
-    chances = {str(place): comparison.p for place, comparison in enumerate(comparisons)}
-    corrections = zip(
-        comparisons, holm(chances).values(), holm_levels(chances).values(), strict=True
-    )
-    return [_settle(comparison, p, level, counts) for comparison, p, level in corrections]
+    samples = [(pair, _sample(pair)) for pair in pairs]
+    comparable = [(pair, sample) for pair, sample in samples if sample is not None]
+    p_values = [_p_value(pair, sample, len(comparable), seed) for pair, sample in comparable]
+    chances = {str(place): p.value for place, p in enumerate(p_values)}
+    adjusted = list(holm(chances).values())
+    levels = list(holm_levels(chances).values())
+    return [
+        _settle(pair, sample, p_values[place], adjusted[place], levels[place], len(comparable))
+        for place, (pair, sample) in enumerate(comparable)
+    ]
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
     """Every vertical's quality against its own threshold; a row's `domain` is its vertical."""
-    scores: dict[str, list[Score]] = defaultdict(list)
+    tallies: dict[str, Tallies] = defaultdict(dict)
     for row in rows:
         if row["scorer"] == QUALITY and row["value"] is not None:
-            scores[row.get("domain", "")].append((row["case"], row["value"]))
+            tallies[row.get("domain", "")].setdefault(row["case"], CaseTally()).add(row)
     return [
-        Standing(vertical=vertical, estimate=estimate(scores[vertical]), threshold=threshold)
+        Standing(
+            vertical=vertical,
+            estimate=_estimate(tallies[vertical], QUALITY, NO_CLUSTERS),
+            threshold=threshold,
+        )
         for vertical, threshold in thresholds.items()
-        if vertical in scores
+        if vertical in tallies
     ]
 
 
-def estimate(scores: Sequence[Score]) -> Estimate:
-    """A share where every value is yes or no, else a mean; cases are the items."""
-    values, cases = [float(value) for _, value in scores], [case for case, _ in scores]
-    if set(values) <= {0.0, 1.0}:
-        return clustered([value == 1.0 for value in values], cases)
-    return bootstrap_mean(values, cases)
+def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
+    """A share where every value is yes or no, else a mean; cases, or their clusters, are the items."""
+    decided = {case: tally for case, tally in tallies.items() if tally.count}
+    sums: dict[str, float] = defaultdict(float)
+    sizes: dict[str, float] = defaultdict(float)
+    for case, tally in decided.items():
+        cluster = clusters.get(case, case)
+        sums[cluster] += tally.total
+        sizes[cluster] += tally.count
+    every_sum = np.array(list(sums.values()))
+    every_size = np.array(list(sizes.values()))
+    if is_score(scorer) and all(tally.binary for tally in decided.values()):
+        return share_of_sums(every_sum, every_size)
+    return mean_of_sums(every_sum, every_size, within=SCORES if is_score(scorer) else ANYTHING)
 
 
-def sign_flip_test(gains: Sequence[float], seed: int = SEED) -> float:
-    """How odd a mean gain this far from zero would be if each item's sign were a coin (Fisher 1935, sign-flip test)."""
-    sizes, counts = np.unique(np.abs(np.asarray(gains, dtype=float)), return_counts=True)
-    heads = np.random.default_rng(seed).binomial(counts, 0.5, size=(FLIPS, len(counts)))
-    sums = np.abs((2 * heads - counts) @ sizes)
-    return float((1 + np.sum(sums >= abs(sum(gains)) - 1e-9)) / (1 + FLIPS))
+@dataclass(frozen=True)
+class _Pair:
+    """Two ways by one scorer, and what was laid down about their comparison before it was made."""
+
+    scorer: str
+    baseline: dict[str, str]
+    way: dict[str, str]
+    before: Tallies
+    after: Tallies
+    clusters: Clusters
+    planned: bool
+    """The sample is the planned one."""
+    unplanned: bool
+    """No sample was planned at all."""
+    obstacle: str
+    margin: float | None
+
+    @property
+    def spends(self) -> float:
+        """The part of the chance of a false claim that this look may spend."""
+        if self.unplanned:
+            return 1.0
+        return AT_PLAN if self.planned else 1 - AT_PLAN
 
 
-Side = tuple[dict[str, str], list[Score]]
+@dataclass(frozen=True)
+class _Sample:
+    """The differences by case of a pair."""
+
+    gains: dict[str, float]
+    """Of the cases that both sides decide."""
+    ends: tuple[dict[str, float], dict[str, float]]
+    """The same and those of which only one side is known, had all that is missing spoken against
+    the way, and for it."""
+    one_sided: int
 
 
-def _compare_pair(scorer: str, first: Side, second: Side, seed: int, count: int) -> Comparison:
-    """One of `count` comparisons; what follows from the others is put in later."""
-    common = _cases(first[1]) & _cases(second[1])
-    before, after = ([score for score in side[1] if score[0] in common] for side in (first, second))
-    scores = _by_case(before), _by_case(after)
-    gains, difference = by_item(*scores), paired_difference(*scores, seed=seed)
-    whole = all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
-    p = mcnemar_of(gains).mid_p if whole else sign_flip_test(list(gains.values()), seed)
-    return Comparison(
-        scorer=scorer,
-        baseline=first[0],
-        way=second[0],
-        before=estimate(before),
-        after=estimate(after),
-        difference=difference,
-        p=p,
-        adjusted=p,
-        verdict="not distinguishable",
-        more=more_items(difference, pstdev(gains.values()), level=1 - (1 - LEVEL) / count),
-    )
+def _sample(pair: _Pair) -> _Sample | None:
+    """The differences by case; None where no case is decided on both sides."""
+    within = _range_of(pair)
+    gains: dict[str, float] = {}
+    lowest: dict[str, float] = {}
+    highest: dict[str, float] = {}
+    one_sided = 0
+    for case in sorted(pair.before.keys() & pair.after.keys()):
+        before = pair.before[case]
+        after = pair.after[case]
+        if before.count and after.count:
+            gains[case] = after.total / after.count - before.total / before.count
+        # What neither side decides is no part of the question; what infrastructure took may be.
+        missing_before = before.lost + max(0, before.undecided - after.undecided)
+        missing_after = after.lost + max(0, after.undecided - before.undecided)
+        if not before.count + missing_before or not after.count + missing_after:
+            continue
+        if missing_before or missing_after:
+            one_sided += 1
+            least, most = before.mean_between(missing_before, within)
+            low, high = after.mean_between(missing_after, within)
+            lowest[case] = low - most
+            highest[case] = high - least
+        else:
+            lowest[case] = highest[case] = gains[case]
+    return _Sample(gains, (lowest, highest), one_sided) if gains else None
+
+
+def _range_of(pair: _Pair) -> Range:
+    """Between which figures a missing value lies: of what has no bound, those that were seen."""
+    if is_score(pair.scorer):
+        return SCORES
+    tallies = [*pair.before.values(), *pair.after.values()]
+    means = [tally.total / tally.count for tally in tallies if tally.count]
+    return Range(min(means), max(means)) if means else ANYTHING
+
+
+def _p_value(pair: _Pair, sample: _Sample, comparisons: int, seed: int) -> PValue:
+    """The greater of the p-values at both ends of what is missing, over the part this look may spend."""
+    ends = sample.ends if sample.one_sided else (sample.gains,)
+    sums = [sum(gains.values()) for gains in ends]
+    if min(sums) < 0 < max(sums):
+        return PValue(value=1.0)
+    tests = [_test(pair, gains, comparisons, seed) for gains in ends]
+    worst = max(tests, key=lambda p: p.value)
+    return PValue(value=min(1.0, worst.value / pair.spends), is_bound=worst.is_bound)
+
+
+def _test(pair: _Pair, gains: dict[str, float], comparisons: int, seed: int) -> PValue:
+    sums: dict[str, float] = defaultdict(float)
+    for case, gain in gains.items():
+        sums[pair.clusters.get(case, case)] += gain
+    if not pair.planned:
+        return PValue(value=any_look_p(list(sums.values())))
+    if len(sums) == len(gains) and all_or_nothing(gains):
+        return PValue(value=mcnemar_of(gains).mid_p)
+    return sign_flip_test(list(sums.values()), comparisons=comparisons, seed=seed)
 
 
 def _settle(
-    comparison: Comparison,
-    adjusted: float,
-    level: float,
-    counts: Mapping[tuple[str, ...], CellCount],
+    pair: _Pair, sample: _Sample, p: PValue, adjusted: float, level: float, comparisons: int
 ) -> Comparison:
-    difference = comparison.difference.at(level)
-    if (
-        comparison.scorer not in MEASURES
-    ):  # scores are 0 to 1, and a wider interval does not know it
+    """The comparison with its verdict, given what Holm's correction makes of its p-value."""
+    seen = _difference(pair, sample.gains)
+    difference = seen.reaching(_reach(pair, sample, level))
+    if sample.one_sided:
+        low, high = (
+            _difference(pair, gains).reaching(_reach(pair, sample, level)) for gains in sample.ends
+        )
+        difference = difference.model_copy(
+            update={"low": min(difference.low, low.low), "high": max(difference.high, high.high)}
+        )
+    if is_score(pair.scorer):  # a wider interval does not know that scores are 0 to 1
         ends = {"low": max(-1.0, difference.low), "high": min(1.0, difference.high)}
         difference = difference.model_copy(update=ends)
-    update: dict[str, Any] = {"adjusted": adjusted, "difference": difference}
-    why = obstacle(
-        counts[tuple(comparison.baseline.values())], counts[tuple(comparison.way.values())]
+    before = _estimate(_of(pair.before, sample.gains), pair.scorer, pair.clusters)
+    margin = pair.margin or _usual_margin(pair.scorer, before.value)
+    cases: int | None = None
+    if margin and isfinite(seen.deviation) and seen.deviation > 0:
+        alone = 1 - (1 - LEVEL) / comparisons
+        cases = items_for_reach(margin, seen.deviation, _reach(pair, sample, alone))
+    return Comparison(
+        scorer=pair.scorer,
+        baseline=pair.baseline,
+        way=pair.way,
+        before=before,
+        after=_estimate(_of(pair.after, sample.gains), pair.scorer, pair.clusters),
+        difference=difference,
+        p=p,
+        adjusted=p.model_copy(update={"value": adjusted}),
+        finding=_finding(pair, difference, adjusted),
+        planned=pair.planned,
+        margin=margin,
+        cases=cases,
+        one_sided=sample.one_sided,
     )
-    if why:
-        update |= {"verdict": "no verdict", "more": None, "obstacle": why}
-    elif adjusted < 1 - LEVEL and difference.excludes(0.0):
-        ahead = (comparison.difference.value > 0) != (comparison.scorer in LOWER)
-        update |= {"verdict": "better" if ahead else "worse", "more": 0}
-    return comparison.model_copy(update=update)
 
 
-def _by_case(scores: Iterable[Score]) -> Scores:
-    values: dict[str, list[float]] = defaultdict(list)
-    for case, value in scores:
-        values[case].append(float(value))
-    return values
+def _finding(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
+    if pair.obstacle:
+        return NoVerdict(reason=pair.obstacle)
+    if adjusted < 1 - LEVEL and difference.excludes(0.0):
+        ahead = (difference.low > 0) != (pair.scorer in LOWER)
+        return Better() if ahead else Worse()
+    margin = pair.margin
+    if margin and -margin < difference.low and difference.high < margin:
+        return Equivalent(margin=margin)
+    return CannotTell()
 
 
-def _cases(scores: Iterable[Score]) -> set[str]:
-    return {case for case, _ in scores}
+def _reach(pair: _Pair, sample: _Sample, level: float) -> float:
+    """How many standard errors an interval reaches at this level, for the part this look may spend."""
+    level = 1 - (1 - level) * pair.spends
+    if pair.planned:
+        return normal_reach(level)
+    differing = {pair.clusters.get(case, case) for case, gain in sample.gains.items() if gain}
+    return any_look_reach(len(differing), level)
+
+
+def _difference(pair: _Pair, gains: dict[str, float]) -> Difference:
+    within = DIFFERENCES_OF_SCORES if is_score(pair.scorer) else ANYTHING
+    return difference_of(gains, clusters=pair.clusters or None, within=within)
+
+
+def _usual_margin(scorer: str, before: float) -> float:
+    """The difference that sample sizes are given for where none is stated."""
+    return POINTS if is_score(scorer) else TENTH * abs(before)
+
+
+def _of(tallies: Tallies, cases: Iterable[str]) -> Tallies:
+    return {case: tallies[case] for case in cases}
 
 
 def _label(way: Mapping[str, str]) -> str:

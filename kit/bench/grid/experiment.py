@@ -11,6 +11,7 @@ from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
+from kit.bench.grid.plan import plan_of
 from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
@@ -80,7 +81,8 @@ def experiments(
 ) -> Iterator[Experiment]:
     """One for each way of the grid, its verdicts, intervals, seed and revision as metadata, its
     scores beside its traces."""
-    ways, verdicts = compare_ways(spec, rows, read_failures(run.folder))
+    plan = plan_of(spec, run.folder)
+    ways, verdicts = compare_ways(spec, rows, plan, read_failures(run.folder))
     names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
@@ -172,7 +174,7 @@ def _verdict(comparison: Comparison) -> dict[str, Any]:
         "against": comparison.baseline,
         "difference": comparison.difference.value,
         "interval": [comparison.difference.low, comparison.difference.high],
-        "p_after_holm": comparison.adjusted,
+        "p_after_holm": comparison.adjusted.value,
         "says": str(comparison),
     }
 

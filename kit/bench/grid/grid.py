@@ -100,6 +100,18 @@ class Grid(Value):
     it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
+    margin: float | dict[str, float] | None = Field(
+        default=None, exclude_if=lambda margin: margin is None
+    )
+    """The difference that is too small to matter: of every score, or by scorer or measure. Ways that
+    differ by less for certain are equivalent; without it no two are called so."""
+    planned: int | None = Field(default=None, gt=0, exclude_if=lambda planned: planned is None)
+    """Cases that are to be played before a verdict is that of a single look; None: as many as the
+    grid has when it is first played."""
+    cluster: Literal["cluster", "domain", "kind", "source"] | None = Field(
+        default=None, exclude_if=lambda cluster: cluster is None
+    )
+    """The field of a case by which cases belong together; None: those that ask the same in the same words."""
     limits: Limits = Limits()
     cassette: GridCassette | None = None
 
@@ -124,6 +136,24 @@ class Grid(Value):
                 return {**data, "baseline": _way(words, data)}
             case _:
                 return data
+
+    @field_validator("margin")
+    @classmethod
+    def _positive(cls, value: float | dict[str, float] | None) -> float | dict[str, float] | None:
+        margins = value.values() if isinstance(value, dict) else () if value is None else (value,)
+        if any(margin <= 0 for margin in margins):
+            raise ValueError("a margin is a difference greater than 0")
+        return value
+
+    @model_validator(mode="after")
+    def _margins_of_verdicts(self) -> "Grid":
+        named = self.margin if isinstance(self.margin, dict) else {}
+        for name in named:
+            if name not in self.verdicts:
+                raise ValueError(
+                    f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"
+                )
+        return self
 
     @field_validator("patterns", mode="before")
     @classmethod

@@ -22,6 +22,7 @@ from kit.bench.grid.failures import (
 )
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
+from kit.bench.grid.plan import Plan, plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.core.display.count import many
@@ -35,7 +36,8 @@ def report(spec: GridSpec, run: Run) -> str:
     """The report in Markdown; also written as report.md into the grid's folder. Every line of a
     simulated model says so."""
     grid, rows, failures = spec.grid, Results(run.folder), read_failures(run.folder)
-    ways, verdicts = compare_ways(spec, rows, failures)
+    plan = plan_of(spec, run.folder)
+    ways, verdicts = compare_ways(spec, rows, plan, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
     lost = (
         f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
@@ -69,7 +71,9 @@ def report(spec: GridSpec, run: Run) -> str:
         f"{way}: no verdict, {count}" for way, count in unscored(ways, rows, failures).items()
     ]
     if verdicts or (grid.baseline and (failures or missing)):
-        parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways])]
+        parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways]), str(plan)]
+    if plan.warning:
+        parts.append(plan.warning)
     if QUALITY in grid.verdicts:
         parts += ["## Against the cards' own thresholds", _list(_standings(spec, rows, ways))]
     text = "\n\n".join(parts) + "\n"
@@ -83,18 +87,28 @@ def report(spec: GridSpec, run: Run) -> str:
 
 
 def compare_ways(
-    spec: GridSpec, rows: Sequence[Row] | Results, failures: Sequence[Row] = ()
+    spec: GridSpec, rows: Sequence[Row] | Results, plan: Plan, failures: Sequence[Row] = ()
 ) -> tuple[list[Summary], list[Comparison]]:
     """Every way by every verdict of the grid, and beside the baseline where it has one that was played."""
     names = spec.grid.verdicts
     differing = axes(chain(rows, failures))
-    ways = summarise(tidy(rows, names, failures), differing)
+    ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
     others = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
     played = any(
         all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures)
     )
     comparable = others and played and len(ways) > len(names)
-    return ways, compare(tidy(rows, names, failures), others, differing) if comparable else []
+    if not comparable:
+        return ways, []
+    verdicts = compare(
+        tidy(rows, names, failures),
+        others,
+        differing,
+        planned=plan.planned,
+        margin=plan.margin,
+        clusters=plan.clusters,
+    )
+    return ways, verdicts
 
 
 def unscored(

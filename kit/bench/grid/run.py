@@ -15,6 +15,7 @@ from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
+from kit.bench.grid.plan import plan_of
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import provenance
 from kit.bench.grid.workers import play
@@ -240,6 +241,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
             "failed": Counter(json.loads(line)["error_class"] for line in lost),
             "baseline": grid.baseline,
             "verdicts": grid.verdicts,
+            "plan": plan_of(spec, folder).model_dump(mode="json"),
         }
         runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
         _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])

@@ -8,16 +8,23 @@ from kit.bench.grid.comparison import Comparison, compare
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.results import AXES, read_results, tidy
 from kit.bench.grid.stored_runs import StoredRun, read_run
+from kit.bench.grid.verdict import Margin
 from kit.core.errors import DataError
 
 _SAME = {"cases": "other case files", "judges": "other judges"}
 """Input of a run -> what is wrong where it differs."""
 
 
-def compare_runs(before: Path, after: Path, measures: Sequence[str] = ()) -> list[Comparison]:
+def compare_runs(
+    before: Path,
+    after: Path,
+    measures: Sequence[str] = (),
+    *,
+    margin: Margin | None = None,
+) -> list[Comparison]:
     """Every way of the second run beside the same way of the first; `measures` are scorers and
     measures, the first run's verdicts when none is named. On an axis where the runs differ each
-    must have one value: that is what is compared.
+    must have one value: that is what is compared. `margin` takes the place of the first run's.
 
     Raises DataError for folders without results, for runs over other case files or by other judges,
     and for ways that cannot be told apart.
@@ -29,7 +36,16 @@ def compare_runs(before: Path, after: Path, measures: Sequence[str] = ()) -> lis
     for name, run in runs.items():
         own = tidy(read_results(run.folder), names, read_failures(run.folder))
         rows += [{**row, "run": name} for row in own]
-    return compare(rows, {"run": "before"}, ("run", *_shared_axes(rows)))
+    plan = runs["before"].plan
+    same_size = plan.planned == runs["after"].plan.planned
+    return compare(
+        rows,
+        {"run": "before"},
+        ("run", *_shared_axes(rows)),
+        planned=plan.planned if same_size else None,
+        margin=plan.margin if margin is None else margin,
+        clusters=plan.clusters,
+    )
 
 
 def _check_inputs(before: StoredRun, after: StoredRun) -> None:

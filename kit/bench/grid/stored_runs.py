@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from kit.bench.grid.plan import Plan
 from kit.bench.grid.run import PROVENANCE, RESULTS
 from kit.core.errors import DataError
 from kit.core.limits import read_json
@@ -24,6 +25,7 @@ class StoredRun(Value):
     """What lost how many cells."""
     baseline: dict[str, str]
     verdicts: tuple[str, ...]
+    plan: Plan = Plan()
     runs: tuple[dict[str, Any], ...]
     """What each of its runs was made of, oldest first (see provenance.py)."""
 
@@ -81,6 +83,7 @@ def read_run(folder: Path) -> StoredRun:
             failed=grid.get("failed", {}),
             baseline=grid.get("baseline", {}),
             verdicts=grid.get("verdicts", ()),
+            plan=Plan.model_validate(grid.get("plan", {})),
             runs=runs,
         )
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:

@@ -12,12 +12,12 @@ from kit.bench.scoring.judge import Judge, Rubric, RuleJudge, read_rubric
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.bench.scoring.scorers import Scorer
-from kit.bench.statistics.distributions import kappa_of
+from kit.bench.statistics.kappa import kappa_of
 from kit.compose.yaml_loader import load_yaml
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.home import HOME
-from kit.metrics.estimate import Estimate
+from kit.metrics.estimate import Estimate, share
 
 SOURCE = HOME / "data" / "source" / "cases"
 Quality = Literal["good", "lawful"]
@@ -38,8 +38,8 @@ class LabelledReply(Value):
 
 
 class Kappa(Estimate):
-    """Agreement beyond what chance would bring (Cohen 1960), with its large-sample interval
-    (Fleiss, Cohen and Everitt 1969)."""
+    """Agreement beyond what chance would bring (Cohen 1960), with the interval of Donner and
+    Eliasziw (1992)."""
 
     table: tuple[tuple[int, int], tuple[int, int]]
     """Labelled no and yes, by judged no and yes."""
@@ -50,22 +50,52 @@ class Kappa(Estimate):
     def agreed(self) -> int:
         return self.table[0][0] + self.table[1][1]
 
+    @property
+    def is_constant(self) -> bool:
+        """Whether the judge says the same of all replies."""
+        (both_no, judged_yes), (judged_no, both_yes) = self.table
+        return both_no + judged_no == 0 or judged_yes + both_yes == 0
+
+    @property
+    def best_constant(self) -> int:
+        """As many verdicts as a judge would have right that says of every reply what most labels say."""
+        labelled_no = sum(self.table[0])
+        return max(labelled_no, self.n - labelled_no)
+
+    @property
+    def sensitivity(self) -> Estimate:
+        """Of the replies labelled yes, how many the judge passes."""
+        return share(self.table[1][1], sum(self.table[1]))
+
+    @property
+    def specificity(self) -> Estimate:
+        """Of the replies labelled no, how many the judge fails."""
+        return share(self.table[0][0], sum(self.table[0]))
+
     def __str__(self) -> str:
         rest = f", {self.undecided} undecided" if self.undecided else ""
-        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled{rest}"
+        if self.is_constant:
+            return f"kappa 0: {self.agreed} of {self.n} verdicts as labelled, as a constant{rest}"
+        constant = f"a constant has {self.best_constant}"
+        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled, {constant}{rest}"
+
+    @property
+    def detail(self) -> str:
+        """Which of the two labels the judge misses, in words."""
+        return f"passes {self.sensitivity:.3f} of the good, fails {self.specificity:.3f} of the bad"
 
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
-    """Kappa of verdicts against labels. Raises DataError where one of the two never varies: chance
-    alone would agree then."""
+    """Kappa of verdicts against labels; 0 for a judge that says the same of all. Raises DataError
+    where the labels never vary, or nothing was decided: there is nothing to agree with then."""
     counts = Counter(
         (label, verdict)
         for label, verdict in zip(labels, verdicts, strict=True)
         if verdict is not None
     )
-    if len({label for label, _ in counts}) < 2 or len({verdict for _, verdict in counts}) < 2:
+    if len({label for label, _ in counts}) < 2:
         raise DataError(
-            "agreement needs good and bad replies among the labels, and among the verdicts: add some of the other sort"
+            "agreement needs good and bad replies among the labels: add some of the other sort"
         )
     table = ((counts[False, False], counts[False, True]), (counts[True, False], counts[True, True]))
     value, low, high = kappa_of(table)

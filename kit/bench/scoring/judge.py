@@ -2,10 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from langchain_core.runnables import Runnable
@@ -14,14 +14,15 @@ from kit.bench.case import Case
 from kit.bench.scoring.observation import Observation
 from kit.compose.yaml_source import Faults, build, parse, read_text
 from kit.core.errors import DataError
-from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.home import HOME
 from kit.models.direct_call import langsmith_hears
 
 RUBRICS = HOME / "cards" / "rubrics"
 _FORM = 'Answer with one line of JSON and nothing else: {"score": <number from 0 to 1>, "why": "<one short sentence>"}'
-_OBJECT = re.compile(r"\A[^{]*(\{.*\})", re.S)
+_LONGEST = 20_000
+"""Characters of the end of a text in which a verdict is looked for."""
+_THOUGHTS = re.compile(r"<think>.*?</think>", re.S)
 
 
 class Rubric(Value):
@@ -112,11 +113,33 @@ def question(rubric: Rubric, case: Case, observation: Observation) -> list[BaseM
 
 
 def verdict_in(text: str) -> Verdict | None:
-    """The verdict a model's text holds; None when it holds none."""
-    match = _OBJECT.search(text)
-    try:
-        raw: Any = read_json(match[1]) if match else {}
-        score = float(raw["score"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return Verdict(score=score, why=str(raw.get("why", ""))[:300]) if 0 <= score <= 1 else None
+    """The verdict a model's text holds: the last object with a score, for a model that thinks aloud
+    says what it means at the end. None where it holds none."""
+    verdict: Verdict | None = None
+    for raw in _objects(_THOUGHTS.sub(" ", text[-_LONGEST:])):
+        score = raw.get("score")
+        # True is a number in Python, and no score.
+        if isinstance(score, bool) or not isinstance(score, int | float | str):
+            continue
+        try:
+            figure = float(score)
+        except (ValueError, OverflowError):
+            continue
+        if 0 <= figure <= 1:
+            verdict = Verdict(score=figure, why=str(raw.get("why", ""))[:300])
+    return verdict
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """The JSON objects of a text, in order; what lies between them is passed over."""
+    decoder = json.JSONDecoder()
+    start = text.find("{")
+    while start >= 0:
+        try:
+            raw, end = decoder.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            end = start + 1
+        else:
+            if isinstance(raw, dict):
+                yield cast("dict[str, Any]", raw)
+        start = text.find("{", end)

@@ -11,9 +11,12 @@ from numpy.typing import NDArray
 
 from kit.bench.statistics.distributions import student_reach
 from kit.core.errors import DataError
-from kit.metrics.estimate import Estimate, wilson_bounds
+from kit.metrics.estimate import Estimate, normal_reach, wilson_bounds
 
 Floats = NDArray[np.float64]
+PSEUDO_CLUSTER = 0.75
+"""Size, in clusters of the mean size, of the imagined cluster of the rarer outcome. Without it the
+variance comes out too small whenever the few clusters that differ happen not to be drawn."""
 
 
 def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable]) -> Estimate:
@@ -21,18 +24,25 @@ def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable]) -> Estimat
     dialogue.
 
     Wilson's interval on the effective sample size, that is on as many independent outcomes as give
-    the cluster-robust variance (Kish 1965; Korn and Graubard 1998; Dean and Pagano 2015). Where all
-    outcomes agree nothing tells how alike a cluster is: each cluster then counts once. Raises
-    DataError for no outcome, or for as many clusters as not outcomes.
+    the cluster-robust variance (Kish 1965; Korn and Graubard 1998; Dean and Pagano 2015), with the
+    correction CR2 and the degrees of freedom of clusters of unequal size (Bell and McCaffrey 2002;
+    Carter, Schnepel and Steigerwald 2017). Raises DataError for no outcome, or for as many clusters
+    as not outcomes.
     """
     if not outcomes or len(outcomes) != len(clusters):
         raise DataError(
             f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome"
         )
-    sums, sizes = sum_clusters([float(outcome) for outcome in outcomes], clusters)
-    total, right, groups = len(outcomes), sum(map(bool, outcomes)), len(sums)
+    return share_of_sums(*sum_clusters([float(outcome) for outcome in outcomes], clusters))
+
+
+def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
+    """The same from the right outcomes and the size of every cluster."""
+    total = int(sizes.sum())
+    right = round(float(sums.sum()))
     effective = _effective(sums, sizes)
     low, high = wilson_bounds(right / total, effective)
+    groups = len(sums)
     within = f" in {groups} clusters" if groups < total else ""
     return Estimate(
         value=right / total,
@@ -53,16 +63,34 @@ def sum_clusters(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floa
     return sums.astype(np.float64), sizes.astype(np.float64)
 
 
+def clusters_worth(sizes: Floats) -> float:
+    """How many clusters of equal size would vouch for as much as these (Carter et al. 2017)."""
+    return float(sizes.sum() ** 2 / (sizes**2).sum())
+
+
 def _effective(sums: Floats, sizes: Floats) -> float:
     """How many independent outcomes these clusters are worth; never more than there are."""
-    groups, total = len(sums), float(sizes.sum())
-    share = float(sums.sum()) / total
-    if groups == total:
+    total = float(sizes.sum())
+    if len(sums) == total:
         return total
-    if groups == 1:
+    if len(sums) == 1:
         return 1.0
-    few = (student_reach(int(total) - 1) / student_reach(groups - 1)) ** 2
+    worth = clusters_worth(sizes)
+    few = (normal_reach() / student_reach(max(1.0, worth - 1))) ** 2
+    imagined = PSEUDO_CLUSTER * float(sizes.mean())
+    as_wrong = _relative_variance(np.append(sums, 0.0), np.append(sizes, imagined))
+    as_right = _relative_variance(np.append(sums, imagined), np.append(sizes, imagined))
+    variance = max(as_wrong, as_right)
+    # No sample is worth less than its clusters, however alike the outcomes of each of them are.
+    return min(total, max(few / variance, few * worth)) if variance else total
+
+
+def _relative_variance(sums: Floats, sizes: Floats) -> float:
+    """The cluster-robust variance of a share (CR2), over that of one independent outcome."""
+    total = float(sizes.sum())
+    share = float(sums.sum()) / total
     if share in (0.0, 1.0):
-        return groups * few
-    spread = groups / (groups - 1) * float(((sums - share * sizes) ** 2).sum()) / total**2
-    return min(total, few * share * (1 - share) / spread) if spread else total
+        return 0.0
+    residuals = sums - share * sizes
+    variance = float((residuals**2 / (1 - sizes / total)).sum()) / total**2
+    return variance / (share * (1 - share))

@@ -1,20 +1,17 @@
 """Two ways set side by side: differences with their intervals, tests by item, and what they entitle one to say."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from itertools import accumulate
-from math import comb, hypot
+from math import comb, hypot, sqrt
 from statistics import fmean as mean
 
-import numpy as np
-
+from kit.bench.statistics.clusters import sum_clusters
 from kit.bench.statistics.distributions import student_reach
-from kit.bench.statistics.means import RESAMPLES, SEED, percentiles, redraw
+from kit.bench.statistics.means import DIFFERENCES_OF_SCORES, Range, mean_of_sums
 from kit.core.errors import DataError
 from kit.core.value import Value
-from kit.metrics.estimate import LEVEL, Estimate, wilson
+from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
 
-SCARCE = 50
-"""Items from which on the paired bootstrap holds what it promises, by simulation: docs/statistics.md."""
 Scores = Mapping[str, Sequence[float]]
 """Item -> its scores, one a repeat."""
 
@@ -25,9 +22,22 @@ class Difference(Estimate):
     def at(self, level: float) -> "Difference":
         """The same at another confidence: both ends are moved by as much as Student's reach grows."""
         freedom = max(1, self.n - 1)
-        reach = student_reach(freedom, level) / student_reach(freedom)
-        low, high = (self.value + reach * (end - self.value) for end in (self.low, self.high))
+        return self.widened(student_reach(freedom, level) / student_reach(freedom))
+
+    def reaching(self, errors: float) -> "Difference":
+        """The same where an interval reaches so many standard errors to either side."""
+        return self.widened(errors / normal_reach())
+
+    def widened(self, times: float) -> "Difference":
+        """The same with both ends so many times as far from the figure."""
+        low = self.value + times * (self.low - self.value)
+        high = self.value + times * (self.high - self.value)
         return self.model_copy(update={"low": low, "high": high})
+
+    @property
+    def deviation(self) -> float:
+        """The standard deviation by item that an interval as wide as this one speaks of."""
+        return (self.high - self.low) / 2 / normal_reach() * sqrt(self.n)
 
     def __str__(self) -> str:
         return f"difference {self:+.3f}, {self.basis}"
@@ -62,29 +72,56 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
 
 
 def paired_difference(
-    first: Scores, second: Scores, *, seed: int = SEED, resamples: int = RESAMPLES
+    first: Scores,
+    second: Scores,
+    *,
+    clusters: Mapping[str, Hashable] | None = None,
+    within: Range = DIFFERENCES_OF_SCORES,
 ) -> Difference:
-    """The mean difference over the same items, items drawn again with replacement (Efron and
-    Tibshirani 1993; Hesterberg 2015 for the expanded percentiles). Repeats of an item are averaged
-    first: they are no items of their own.
-
-    When all items differ alike a bootstrap would call itself certain; the ends are then moved by
-    the share of differing items that so many alike cannot rule out. Good for 50 items or more.
-    Raises DataError where the items are not the same.
+    """The mean difference over the same items. Repeats of an item are averaged first: they are no
+    items of their own. `clusters` says which items belong together; `within` between which figures
+    the difference of an item lies. Raises DataError where the items are not the same.
     """
-    gains = np.array(list(by_item(first, second).values()))
-    resampled = redraw(gains[:, None], seed, resamples)[:, 0] / len(gains)
-    low, high = percentiles(resampled, len(gains))
-    if np.ptp(gains) == 0.0:
-        unseen = wilson(0, len(gains)).high
-        low, high = max(-1.0, low - unseen), min(1.0, high + unseen)
-    return Difference(
-        value=float(gains.mean()),
-        low=low,
-        high=high,
-        n=len(gains),
-        basis=f"paired by {len(gains)} items",
-    )
+    return difference_of(by_item(first, second), clusters=clusters, within=within)
+
+
+def difference_of(
+    gains: Mapping[str, float],
+    *,
+    clusters: Mapping[str, Hashable] | None = None,
+    within: Range = DIFFERENCES_OF_SCORES,
+) -> Difference:
+    """The mean of differences by item, with its interval.
+
+    Where every item is right or wrong it is that of Bonett and Price (2012, "Adjusted Wald
+    confidence interval for a difference of binomial proportions based on paired data"), which holds
+    from five items on; else that of `mean_of`.
+    """
+    groups = [item if clusters is None else clusters.get(item, item) for item in gains]
+    n = len(gains)
+    together = len(set(groups))
+    basis = f"paired by {n} items" + (f" in {together} clusters" if together < n else "")
+    if together == n and all_or_nothing(gains):
+        value = mean(gains.values())
+        low, high = _bonett_price(gains)
+        return Difference(value=value, low=low, high=high, n=n, basis=basis)
+    found = mean_of_sums(*sum_clusters(list(gains.values()), groups), within=within)
+    return Difference(value=found.value, low=found.low, high=found.high, n=n, basis=basis)
+
+
+def all_or_nothing(gains: Mapping[str, float]) -> bool:
+    """Whether each of two ways is right or wrong on every item, so that McNemar's test is theirs."""
+    return all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
+
+
+def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
+    """The ends: one item is added on which only the first was right, and one for the second."""
+    items = len(gains) + 2
+    only_second = (sum(gain > 0 for gain in gains.values()) + 1) / items
+    only_first = (sum(gain < 0 for gain in gains.values()) + 1) / items
+    middle = only_second - only_first
+    half = normal_reach() * sqrt((only_second + only_first - middle**2) / items)
+    return max(-1.0, middle - half), min(1.0, middle + half)
 
 
 def by_item(first: Scores, second: Scores) -> dict[str, float]:
@@ -132,11 +169,9 @@ def holm(chances: Mapping[str, float]) -> dict[str, float]:
 
 
 def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
-    """The confidence that Holm's correction asks of each interval, so that it stands beside its adjusted p-value."""
+    """The confidence that Holm's correction asks of each interval, so that it stands beside its
+    adjusted p-value. Equal p-values get one level: that of the first of them, the widest."""
     claims = sum(chance < 1 - LEVEL for chance in holm(chances).values())
-    names = sorted(chances, key=lambda name: (chances[name], name))
-    levels = {
-        name: 1 - (1 - LEVEL) / (len(names) - min(place, claims))
-        for place, name in enumerate(names)
-    }
-    return {name: levels[name] for name in chances}
+    ascending = sorted(chances.values())
+    places = {name: min(ascending.index(chance), claims) for name, chance in chances.items()}
+    return {name: 1 - (1 - LEVEL) / (len(chances) - place) for name, place in places.items()}

@@ -1,60 +1,99 @@
-"""The mean of scores with its interval, by drawing them again."""
+"""The mean of scores, costs or seconds with its interval: skewed ones too, and whole clusters."""
 
 from collections.abc import Hashable, Sequence
-from math import sqrt
-from statistics import NormalDist
+from math import cbrt, inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
-from kit.bench.statistics.clusters import Floats, sum_clusters
+from kit.bench.statistics.clusters import Floats, clusters_worth, sum_clusters
 from kit.bench.statistics.distributions import student_reach
 from kit.core.errors import DataError
-from kit.metrics.estimate import LEVEL, Estimate
+from kit.metrics.estimate import LEVEL, Estimate, wilson_bounds
 
-RESAMPLES = 2000
 SEED = 7
+FEWEST = 4
+"""Items, or clusters, from which on a mean has an interval at all."""
+_FEW = ((8, 0.99), (50, 0.965))
+"""Below so many items the interval is made at this level instead, so that one of skewed costs
+holds what 95 % promises. Found by simulation: `python -m tests.coverage`."""
 
 
-def bootstrap_mean(
+class Range(NamedTuple):
+    """Between which figures every value lies."""
+
+    low: float
+    high: float
+
+
+SCORES = Range(0.0, 1.0)
+DIFFERENCES_OF_SCORES = Range(-1.0, 1.0)
+ANYTHING = Range(-inf, inf)
+
+
+def mean_of(
     values: Sequence[float],
     clusters: Sequence[Hashable] | None = None,
     *,
-    seed: int = SEED,
-    resamples: int = RESAMPLES,
+    within: Range = ANYTHING,
     unit: str = "",
 ) -> Estimate:
-    """The mean of any scores; whole clusters are drawn again with replacement (Efron 1979; Field
-    and Welsh 2007).
+    """The mean of any scores; `clusters` names what each value belongs to.
 
-    Percentiles are those of the expanded interval, which makes up for small samples (Hesterberg
-    2015, "What teachers should know about the bootstrap"). Scores that are all alike get a width of
-    zero: a bootstrap knows of no others. Raises DataError for no value.
+    Student's interval with its skewness removed by Hall's transformation (Hall 1992, "On the
+    removal of skewness by transformation"), on the cluster-robust variance CR2 (Bell and McCaffrey
+    2002). Scores that are all alike prove no certainty where `within` says how far another could
+    lie. Fewer than four items have no interval: its ends are infinite. Raises DataError for no value.
     """
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
-    sums, sizes = sum_clusters(values, clusters if clusters is not None else range(len(values)))
-    resampled = redraw(np.column_stack([sums, sizes]), seed, resamples)
-    low, high = percentiles(resampled[:, 0] / resampled[:, 1], len(sums))
-    value, n = float(sums.sum() / sizes.sum()), len(sums)
+    return mean_of_sums(
+        *sum_clusters(values, clusters if clusters is not None else range(len(values))),
+        within=within,
+        unit=unit,
+    )
+
+
+def mean_of_sums(
+    sums: Floats, sizes: Floats, *, within: Range = ANYTHING, unit: str = ""
+) -> Estimate:
+    """The same from the sum and the size of every cluster."""
+    value = float(sums.sum() / sizes.sum())
+    low, high = _bounds(sums, sizes, value, within)
+    n = len(sums)
     return Estimate(value=value, low=low, high=high, n=n, basis=f"mean of {n} items", unit=unit)
 
 
-def redraw(rows: Floats, seed: int, resamples: int) -> Floats:
-    """Sums of rows drawn with replacement, as many as there are, once a resample: an array
-    (resamples, columns).
+def _bounds(sums: Floats, sizes: Floats, value: float, within: Range) -> tuple[float, float]:
+    """The ends of the interval, no further than values can lie."""
+    total = float(sizes.sum())
+    worth = clusters_worth(sizes)
+    if worth < FEWEST - 1e-9:
+        return within
+    residuals = sums - value * sizes
+    if float(np.abs(residuals).max()) <= 1e-12 * max(1.0, abs(value)) * float(sizes.max()):
+        return _of_equal_values(value, worth, within)
+    level = next((level for items, level in _FEW if worth < items), LEVEL)
+    reach = student_reach(worth - 1, level)
+    error = sqrt(float((residuals**2 / (1 - sizes / total)).sum())) / total
+    skewness = float((residuals**3).mean() / (residuals**2).mean() ** 1.5)
+    skewness *= sqrt(worth * (worth - 1)) / (worth - 2)
+    low = value - error * sqrt(worth) * _untransformed(reach, skewness, worth)
+    high = value - error * sqrt(worth) * _untransformed(-reach, skewness, worth)
+    return max(within.low, low), min(within.high, high)
 
-    Equal rows are drawn together, as counts of one multinomial: the same law as drawing each by
-    itself, and far quicker.
-    """
-    distinct, counts = np.unique(rows, axis=0, return_counts=True)
-    often = np.random.default_rng(seed).multinomial(len(rows), counts / len(rows), size=resamples)
-    return often @ distinct
+
+def _of_equal_values(value: float, items: float, within: Range) -> tuple[float, float]:
+    """As many values that are all alike cannot rule out that this share of all would be others."""
+    if within == ANYTHING:
+        return value, value
+    _, unseen = wilson_bounds(0.0, items)
+    return value - unseen * (value - within.low), value + unseen * (within.high - value)
 
 
-def percentiles(resampled: Floats, items: int) -> tuple[float, float]:
-    """The ends of the expanded percentile interval of bootstrap estimates from so many items."""
-    tail = (1 - LEVEL) / 2
-    if items > 1:
-        tail = NormalDist().cdf(-student_reach(items - 1) * sqrt(items / (items - 1)))
-    low, high = np.quantile(resampled, [tail, 1 - tail])
-    return float(low), float(high)
+def _untransformed(reach: float, skewness: float, items: float) -> float:
+    """Hall's third transformation, inverted: the studentised mean less its skewness."""
+    plain = reach / sqrt(items)
+    if abs(skewness) < 1e-9:
+        return plain
+    return 3 / skewness * (cbrt(1 + skewness * (plain - skewness / (6 * items))) - 1)

@@ -3,27 +3,17 @@
 from math import ceil
 from statistics import NormalDist
 
-from kit.bench.statistics.difference import Difference
 from kit.metrics.estimate import LEVEL, normal_reach
 
 POWER = 0.8
-"""How often the sample found here settles a question whose answer is as it was seen."""
+"""How often the sample found here settles a question whose answer is as it was assumed."""
 
 
 def items_for_mean(gap: float, deviation: float, level: float = LEVEL) -> int | None:
     """Items until a mean difference of any scores shows, from the standard deviation of the differences by item."""
-    if gap == 0:
-        return None
-    reach = normal_reach(level) + NormalDist().inv_cdf(POWER)
-    return max(2, ceil((reach * deviation / gap) ** 2))
+    return None if gap == 0 else items_for_reach(gap, deviation, normal_reach(level))
 
 
-def more_items(difference: Difference, deviation: float, level: float = LEVEL) -> int | None:
-    """Items still needed, at least one, until a difference like this one shows; None where none is
-    seen.
-
-    `deviation`: the standard deviation of the differences by item. `level`: the confidence that
-    many comparisons ask of each.
-    """
-    count = items_for_mean(difference.value, deviation, level)
-    return None if count is None else max(1, count - difference.n)
+def items_for_reach(gap: float, deviation: float, errors: float) -> int:
+    """The same for an interval that reaches so many standard errors to either side."""
+    return max(2, ceil(((errors + NormalDist().inv_cdf(POWER)) * deviation / gap) ** 2))

@@ -150,6 +150,8 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
         f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}"
     )
     if result.verdicts:
+        st.caption(f"{run.plan} {run.plan.warning}".strip())
+    if result.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
             sentences = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
             st.markdown(sentences.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
@@ -161,7 +163,7 @@ def _method(comparisons: int) -> str:
     return (
         " Differences are paired by case; verdicts and the intervals of differences are "
         "corrected by Holm's method for all "
-        f"{comparisons} comparisons of this choice. More cases: for a power of 80 %, if the difference stays as seen."
+        f"{comparisons} comparisons of this choice. Cases it takes: to show a difference of that size 8 times in 10."
     )
 
 
@@ -223,13 +225,24 @@ def _compare(
     from kit.bench.grid.failures import read_failures
     from kit.bench.grid.report import axes, unscored
     from kit.bench.grid.results import tidy
+    from kit.bench.grid.stored_runs import read_run
 
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
     scored_rows, every = list(tidy(rows, measures, failures)), axes([*rows, *failures])
     differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
-    verdicts = compare(scored_rows, base, every) if differing else []
-    ways = summarise(scored_rows, every)
+    plan = read_run(Path(folder)).plan
+    verdicts: list[Comparison] = []
+    if differing:
+        verdicts = compare(
+            scored_rows,
+            base,
+            every,
+            planned=plan.planned,
+            margin=plan.margin,
+            clusters=plan.clusters,
+        )
+    ways = summarise(scored_rows, every, clusters=plan.clusters)
     lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
     return _Comparisons(
         len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost

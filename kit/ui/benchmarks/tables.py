@@ -12,7 +12,8 @@ from kit.ui.shared.table import row_html, table_html
 _TONES = {
     "better": "good",
     "worse": "bad",
-    "not distinguishable": "",
+    "equivalent": "good",
+    "cannot tell": "",
     "no verdict": "bad",
     "baseline": "busy",
 }
@@ -26,7 +27,7 @@ def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) ->
         "95 % interval",
         f"Beside {base}",
         "Verdict",
-        "More cases to settle it",
+        "Cases it takes",
     )
     caption = f"All figures are {escape(kinds)}."
     return table_html(

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
+from kit.bench.grid.verdict import amount, bare, unit
 from kit.core.display.count import many
 from kit.metrics.estimate import Estimate
 
@@ -28,15 +29,6 @@ WORDS = {
 }
 """Scorer or measure -> what it counts."""
 NONE_LOST: Mapping[str, str] = MappingProxyType({})
-_UNITS = {
-    "seconds": " s",
-    "ttft": " s",
-    "routing_seconds": " s",
-    "cost": " $",
-    "hop_ms": " ms",
-    "peer_seconds": " s",
-    "peer_cost": " $",
-}
 
 
 class Line(NamedTuple):
@@ -49,7 +41,7 @@ class Line(NamedTuple):
     """Beside the baseline; empty for the baseline itself."""
     verdict: str
     more: str
-    """How many more cases would settle it."""
+    """How many cases a difference worth knowing takes, or that none are needed."""
 
 
 def way_name(way: Mapping[str, str], axes: Sequence[str]) -> str:
@@ -81,9 +73,10 @@ def headline(
         line = lines(ways, (), axes)[0]
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
-    if refused := [one for one in comparisons if one.obstacle]:
+    if refused := [one for one in comparisons if one.verdict == "no verdict"]:
         ways_refused = ", ".join(
-            f"**{way_name(one.way, axes)}** ({one.obstacle})" for one in refused
+            f"**{way_name(one.way, axes)}** ({one.words.removeprefix('no verdict, ')})"
+            for one in refused
         )
         return f"By {words(refused[0].scorer)} there is no verdict beside **{baseline}** ({kinds}): {ways_refused}."
     if not comparisons:
@@ -91,30 +84,31 @@ def headline(
             f"There is nothing to compare with **{baseline}** here: choose another baseline, "
             f"or a run with several ways."
         )
-    better, worse = (
-        [one for one in comparisons if one.verdict == verdict] for verdict in ("better", "worse")
-    )
-    open_ = sorted((one for one in comparisons if one.more), key=lambda one: one.more or 0)
-    by, of = (
-        f"By {words(comparisons[0].scorer)}",
-        f"{len(comparisons)} way{'s' if len(comparisons) > 1 else ''}",
-    )
+    by = f"By {words(comparisons[0].scorer)}"
+    of = many(len(comparisons), "way")
+    better = [one for one in comparisons if one.verdict == "better"]
+    worse = [one for one in comparisons if one.verdict == "worse"]
+    equivalent = [one for one in comparisons if one.verdict == "equivalent"]
+    unsettled = [one for one in comparisons if one.verdict == "cannot tell"]
     if better:
         lead = max(better, key=_gain)
         sentence = f"{by}, **{way_name(lead.way, axes)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
-        return f"{sentence}; settled, no more cases are needed{_others(len(better), of, 'better')}."
+        return f"{sentence}{_others(len(better), of, 'better')}."
     if worse:
         near = max(worse, key=_gain)
-        sentence = f"{by}, no way is better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}** is worse"
-        return f"{sentence}, with {_sides(near)}; {_settling(open_, axes)}{_others(len(worse), of, 'worse')}."
-    if open_:
-        near = open_[0]
-        sentence = f"{by}, no way can be told apart from **{baseline}** yet ({kinds}): nearest to a verdict is"
-        sentence += f" **{way_name(near.way, axes)}**, with {_sides(near)}"
-        return f"{sentence}; about {near.more:,} more cases like these would settle it."
+        sentence = f"{by}, no way is shown to be better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}**"
+        return f"{sentence} is worse, with {_sides(near)}{_others(len(worse), of, 'worse')}{_rest(unsettled, axes)}."
+    if not unsettled:
+        near = max(equivalent, key=_gain)
+        every = f"**{way_name(near.way, axes)}** is" if len(equivalent) == 1 else f"all {of} are"
+        return (
+            f"{by}, {every} equivalent to **{baseline}** within {amount(near.margin, near.scorer)} "
+            f"({kinds}): {_sides(near)}."
+        )
+    widest = max(unsettled, key=lambda one: one.difference.high - one.difference.low)
+    sentence = f"{by}, it cannot be told which way is better than **{baseline}** ({kinds}):"
     return (
-        f"{by}, no way differs from **{baseline}** ({kinds}): {_sides(comparisons[0])}; no "
-        f"number of cases would show more."
+        f"{sentence} for **{way_name(widest.way, axes)}**, with {_sides(widest)}, {_open(widest)}."
     )
 
 
@@ -134,24 +128,14 @@ def lines(
 
 def value(figure: float, measure: str, *, share: bool) -> str:
     """Returns a figure with its unit, as a person reads it."""
-    return f"{_bare(figure, measure, share=share)}{_unit(measure, share=share)}"
+    return f"{bare(figure, measure, share=share)}{unit(measure, share=share)}"
 
 
 def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
     """Returns the ends of an estimate in words, with their unit."""
-    return f"{_bare(estimate.low, measure, share=share)} to {value(estimate.high, measure, share=share)}"
-
-
-def _bare(figure: float, measure: str, *, share: bool) -> str:
-    if share:
-        return f"{100 * figure:.1f}"
-    if measure == "cost":
-        return f"{figure:,.4f}"
-    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:,.2f}"
-
-
-def _unit(measure: str, *, share: bool) -> str:
-    return " %" if share else _UNITS.get(measure, "")
+    if not estimate.has_interval:
+        return "too few cases"
+    return f"{bare(estimate.low, measure, share=share)} to {value(estimate.high, measure, share=share)}"
 
 
 def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
@@ -168,41 +152,58 @@ def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
     name = way_name(way.way, axes)
     if one is None:
         return Line(name, figure, ends, "", "baseline", "")
-    if one.obstacle:
+    if one.verdict == "no verdict":
         return Line(name, figure, ends, _difference(one), one.verdict, "")
-    more = "settled" if one.more == 0 else f"about {one.more:,}" if one.more else "no number"
-    return Line(name, figure, ends, _difference(one), one.verdict, more)
+    return Line(name, figure, ends, _difference(one), one.verdict, _cases(one))
+
+
+def _cases(one: Comparison) -> str:
+    if one.settled:
+        return "settled"
+    if one.cases is None:
+        return ""
+    return f"about {one.cases:,} for {amount(one.margin, one.scorer)}"
 
 
 def _sides(one: Comparison) -> str:
     share = one.before.is_share
     after, before = (value(side.value, one.scorer, share=share) for side in (one.after, one.before))
-    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.n:,} cases"
+    missing = f" ({one.missing})" if one.missing else ""
+    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.n:,} cases{missing}"
 
 
 def _difference(one: Comparison) -> str:
     share, of = one.before.is_share, one.difference
+    if not of.has_interval:
+        return _signed(of.value, one.scorer, share=share) + " (too few cases for an interval)"
     middle, low, high = (
         _signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high)
     )
-    return f"{middle}{' points' if share else _unit(one.scorer, share=False)} [{low}, {high}]"
+    return f"{middle}{' points' if share else unit(one.scorer, share=False)} [{low}, {high}]"
 
 
 def _signed(figure: float, measure: str, *, share: bool) -> str:
-    return ("\N{MINUS SIGN}" if figure < 0 else "+") + _bare(abs(figure), measure, share=share)
+    return ("\N{MINUS SIGN}" if figure < 0 else "+") + bare(abs(figure), measure, share=share)
 
 
 def _gain(one: Comparison) -> float:
     return one.difference.value * (-1 if one.scorer in LOWER else 1)
 
 
-def _settling(open_: Sequence[Comparison], axes: Sequence[str]) -> str:
-    if not open_:
-        return "settled, no more cases are needed"
-    return (
-        f"about {open_[0].more:,} more cases like these would settle {way_name(open_[0].way, axes)}"
-    )
+def _open(one: Comparison) -> str:
+    """What the interval leaves possible, and how many cases would tell."""
+    return "; ".join(part for part in (one.leaves_possible, one.takes) if part)
+
+
+def _rest(unsettled: Sequence[Comparison], axes: Sequence[str]) -> str:
+    """What is said of the ways that nothing was shown of."""
+    if not unsettled:
+        return ""
+    widest = max(unsettled, key=lambda one: one.difference.high - one.difference.low)
+    return f"; of **{way_name(widest.way, axes)}** it cannot be told: {_open(widest)}"
 
 
 def _others(count: int, of: str, word: str) -> str:
-    return f" ({count} of {of} {'is' if count == 1 else 'are'} {word})" if count > 1 else ""
+    if count < 2:
+        return ""
+    return f" ({count} of {of} are {word})"

@@ -1,0 +1,124 @@
+"""What a comparison of two ways entitles one to say, and the words for it: the report, the page,
+the commands and the notebooks all take them from here."""
+
+from collections.abc import Mapping
+from math import isfinite
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from kit.bench.grid.results import MEASURES
+from kit.core.value import Value
+
+Margin = float | Mapping[str, float]
+"""The difference that is too small to matter: of every score, or by scorer or measure."""
+POINTS = 0.05
+"""The difference of scores that sample sizes are given for where none is stated."""
+TENTH = 0.1
+"""The same of seconds, tokens and dollars, as a share of the baseline's mean."""
+_UNITS = {
+    "seconds": " s",
+    "ttft": " s",
+    "routing_seconds": " s",
+    "cost": " $",
+    "hop_ms": " ms",
+    "peer_seconds": " s",
+    "peer_cost": " $",
+}
+
+
+class Better(Value):
+    """The way is ahead of the baseline, whatever the cells say that are missing."""
+
+    kind: Literal["better"] = "better"
+
+
+class Worse(Value):
+    """The way is behind the baseline, whatever the cells say that are missing."""
+
+    kind: Literal["worse"] = "worse"
+
+
+class Equivalent(Value):
+    """The difference is smaller than the margin, to either side."""
+
+    kind: Literal["equivalent"] = "equivalent"
+    margin: float
+
+
+class CannotTell(Value):
+    """The way may be ahead, or behind, or the same."""
+
+    kind: Literal["cannot tell"] = "cannot tell"
+
+
+class NoVerdict(Value):
+    """The two must not be compared."""
+
+    kind: Literal["no verdict"] = "no verdict"
+    reason: str
+
+
+Verdict = Annotated[
+    Better | Worse | Equivalent | CannotTell | NoVerdict, Field(discriminator="kind")
+]
+VerdictName = Literal["better", "worse", "equivalent", "cannot tell", "no verdict"]
+
+
+def is_score(measure: str) -> bool:
+    """Whether its values lie between 0 and 1."""
+    return measure not in MEASURES
+
+
+def margin_of(measure: str, margin: Margin | None) -> float | None:
+    """Returns the margin of a measure; None where none was stated for it."""
+    if isinstance(margin, Mapping):
+        return margin.get(measure)
+    return margin if is_score(measure) else None
+
+
+def bare(figure: float, measure: str, *, share: bool) -> str:
+    """Returns a figure without its unit."""
+    if share:
+        return f"{100 * figure:.1f}"
+    if measure == "cost":
+        return f"{figure:,.4f}"
+    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:,.2f}"
+
+
+def unit(measure: str, *, share: bool) -> str:
+    """Returns the unit of a figure, with the blank before it."""
+    return " %" if share else _UNITS.get(measure, "")
+
+
+def amount(figure: float, measure: str) -> str:
+    """Returns a difference without its sign, as a person says it: `5 points`, `1.25 s`."""
+    size = abs(figure)
+    if is_score(measure):
+        points = 100 * size
+        digits = 1 if round(points, 1) % 1 else 0
+        return f"{points:.{digits}f} points"
+    return f"{bare(size, measure, share=False)}{unit(measure, share=False)}"
+
+
+def possible(low: float, high: float, measure: str) -> str:
+    """Returns in words what an interval of a difference leaves possible."""
+    if not isfinite(low) or not isfinite(high):
+        return "too few cases for an interval"
+    if low < 0 < high:
+        below, above = amount(low, measure), amount(high, measure)
+        if below == above:
+            return f"{above} either way are possible"
+        return f"from {below} lower to {above} higher is possible"
+    side = "lower" if high <= 0 else "higher"
+    near, far = sorted((abs(low), abs(high)))
+    return f"from {amount(near, measure)} to {amount(far, measure)} {side} is possible"
+
+
+def sample_words(cases: int | None, count: int, margin: float, measure: str) -> str:
+    """Returns how many cases a difference of the margin takes, in words."""
+    if cases is None:
+        return ""
+    if cases <= count:
+        return f"a difference of {amount(margin, measure)} would have shown 8 times in 10"
+    return f"a difference of {amount(margin, measure)} takes about {cases:,} cases"
