@@ -75,7 +75,7 @@ def test_a_better_way_is_named_with_its_difference_and_interval() -> None:
     assert told.startswith(
         "By messages routed exactly right, **good** is better than **base** (simulated): 100.0 % against 50.0 %"
     )
-    assert "+50.0 points [+3" in told and "over 60 cases (2 of 3 ways" in told
+    assert "+50.0 points [+2" in told and "over 60 cases (2 of 3 ways" in told
     assert told.endswith("(2 of 3 ways are better).")
     assert told.count(".  ") == 0 and "\n" not in told
 
@@ -425,7 +425,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     assert (
         len(sentences) == 1
         and "(simulated)" in sentences[0]
-        and "more cases like these would settle it" in sentences[0]
+        and "a difference of 5 points takes about" in sentences[0]
     )
     ways = read_grid(grid_files()["patterns_example"]).grid.patterns
     assert (
@@ -445,6 +445,7 @@ def test_a_run_is_a_verdict_a_table_figures_and_an_origin_and_says_what_its_figu
     told = shown(choose(page, "By", "seconds"))
     assert "**monolith** is better than **mediated** (simulated)" in told
     assert "No way" not in told and "is worse, with" in shown(choose(page, "Beside", 4))
+    assert "Planned: 67 plays of each way." in told
     page.query_params["run"] = "nowhere"
     assert "There is no such run here" in shown(page.run())
 

@@ -363,7 +363,7 @@ def test_the_page_shows_what_compare_kept(
     result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
     text = shown("by hand", kits, monkeypatch)
     (verdict,) = result.verdicts
-    assert f"about {verdict.more:,}" in text and "simulated-dropping" in text
+    assert f"about {verdict.cases:,} for 5 points" in text and "simulated-dropping" in text
 
 
 @pytest.mark.req("SAT-24")

@@ -84,5 +84,5 @@ def equal_messages(cases: Sequence[Case]) -> dict[str, str]:
     groups: dict[tuple[object, ...], list[str]] = defaultdict(list)
     for case in cases:
         words = tuple(" ".join(ask.user.casefold().split()) for ask in case.turns)
-        groups[words, repr(case.principal), case.faults].append(case.id)
+        groups[words, case.principal.tenant_id, case.principal.user_id, case.faults].append(case.id)
     return {case: group[0] for group in groups.values() if len(group) > 1 for case in group}
