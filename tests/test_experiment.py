@@ -21,7 +21,6 @@ import yaml
 from kit.bench.grid.experiment import data_set
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec, read_grid
-from kit.bench.grid.plan import Plan
 from kit.bench.grid.report import compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
@@ -132,7 +131,7 @@ def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_on
     assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(
         sent.spec.cases
     )
-    _, verdicts = compare_ways(sent.spec, sent.rows, Plan(planned=len(sent.spec.cases)))
+    _, verdicts = compare_ways(sent.spec, sent.rows)
     quality, policy = (
         {v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy")
     )
@@ -207,7 +206,7 @@ def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_o
 def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(
     sent: Sent,
 ) -> None:
-    ways, verdicts = compare_ways(sent.spec, sent.rows, Plan(planned=len(sent.spec.cases)))
+    ways, verdicts = compare_ways(sent.spec, sent.rows)
     about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
     for pattern, made in about.items():
         data = made["metadata"]

@@ -44,22 +44,23 @@ class Plan(Value):
 
 def plan_of(spec: GridSpec, folder: Path) -> Plan:
     """The plan of a grid whose results are in this folder. What was planned before its first run stays planned."""
-    grid = spec.grid
     recorded = _recorded(folder)
     if recorded is None:
-        planned = (grid.planned or len(spec.cases)) * grid.repeats
-    else:
-        planned = recorded.get("plan", {}).get("planned")
-    margin = grid.margin
+        return first_plan(spec)
+    planned = recorded.get("plan", {}).get("planned")
+    return first_plan(spec).model_copy(update={"planned": planned})
+
+
+def first_plan(spec: GridSpec) -> Plan:
+    """The plan of a grid of which nothing was seen yet."""
+    grid = spec.grid
+    planned = (grid.planned or len(spec.cases)) * grid.repeats
     if grid.cluster is not None:
-        return Plan(planned=planned, margin=margin, clusters=_by_field(spec.cases, grid.cluster))
+        clusters = _by_field(spec.cases, grid.cluster)
+        return Plan(planned=planned, margin=grid.margin, clusters=clusters)
     clusters = equal_messages(spec.cases)
-    return Plan(
-        planned=planned,
-        margin=margin,
-        clusters=clusters,
-        equal=tuple(sorted(set(clusters.values()))),
-    )
+    equal = tuple(sorted(set(clusters.values())))
+    return Plan(planned=planned, margin=grid.margin, clusters=clusters, equal=equal)
 
 
 def _recorded(folder: Path) -> Mapping[str, Any] | None:

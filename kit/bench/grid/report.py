@@ -22,7 +22,7 @@ from kit.bench.grid.failures import (
 )
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
-from kit.bench.grid.plan import Plan, plan_of
+from kit.bench.grid.plan import Plan, first_plan, plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.core.display.count import many
@@ -87,9 +87,14 @@ def report(spec: GridSpec, run: Run) -> str:
 
 
 def compare_ways(
-    spec: GridSpec, rows: Sequence[Row] | Results, plan: Plan, failures: Sequence[Row] = ()
+    spec: GridSpec,
+    rows: Sequence[Row] | Results,
+    plan: Plan | None = None,
+    failures: Sequence[Row] = (),
 ) -> tuple[list[Summary], list[Comparison]]:
-    """Every way by every verdict of the grid, and beside the baseline where it has one that was played."""
+    """Every way by every verdict of the grid, and beside the baseline where it has one that was
+    played. Without a plan they are those of a first look."""
+    plan = plan or first_plan(spec)
     names = spec.grid.verdicts
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
