@@ -17,7 +17,7 @@ import numpy as np
 from kit.bench.case import Ask, Case
 from kit.bench.drift import measure_drift
 from kit.bench.grid.comparison import Clusters, Comparison, compare
-from kit.bench.grid.plan import equal_messages
+from kit.bench.grid.provenance import equal_messages
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.agreement import agreement
 from kit.bench.scoring.labelling_sheet import Item, Label

@@ -75,7 +75,7 @@ def test_a_better_way_is_named_with_its_difference_and_interval() -> None:
     assert told.startswith(
         "By messages routed exactly right, **good** is better than **base** (simulated): 100.0 % against 50.0 %"
     )
-    assert "+50.0 points [+2" in told and "over 60 cases (2 of 3 ways" in told
+    assert "+50.0 points [+3" in told and "over 60 cases (2 of 3 ways" in told
     assert told.endswith("(2 of 3 ways are better).")
     assert told.count(".  ") == 0 and "\n" not in told
 

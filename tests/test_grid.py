@@ -22,7 +22,7 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import FinishedCell, Ledger
-from kit.bench.grid.plan import Plan
+from kit.bench.grid.provenance import Plan
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results, read_results, routed_turns, tidy
 from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid

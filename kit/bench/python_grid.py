@@ -18,7 +18,7 @@ from kit.bench.grid.failures import read_failures
 from kit.bench.grid.forecast import announce
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec, build_value, digest, make_spec
-from kit.bench.grid.plan import plan_of
+from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import Results
 from kit.bench.grid.run import Bar, Run, run_grid

@@ -17,23 +17,6 @@ import numpy as np
 
 from kit.bench.grid.failures import CellCount, CellEnds, obstacle
 from kit.bench.grid.results import PEER_MEASURES
-from kit.bench.grid.verdict import (
-    POINTS,
-    TENTH,
-    Better,
-    CannotTell,
-    Equivalent,
-    Margin,
-    NoVerdict,
-    Verdict,
-    VerdictName,
-    Worse,
-    amount,
-    is_score,
-    margin_of,
-    possible,
-    sample_words,
-)
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.always_valid import any_look_p, any_look_reach
 from kit.bench.statistics.clusters import share_of_sums
@@ -55,6 +38,23 @@ from kit.bench.statistics.means import (
 )
 from kit.bench.statistics.power import items_for_reach
 from kit.bench.statistics.sign_flips import PValue, sign_flip_test
+from kit.bench.statistics.verdict import (
+    POINTS,
+    TENTH,
+    Better,
+    CannotTell,
+    Equivalent,
+    Margin,
+    NoVerdict,
+    Verdict,
+    VerdictName,
+    Worse,
+    amount,
+    is_score,
+    margin_of,
+    possible,
+    sample_words,
+)
 from kit.core.display.count import many
 from kit.core.errors import DataError, nearest
 from kit.core.value import Value

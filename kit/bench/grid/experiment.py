@@ -11,7 +11,7 @@ from kit.bench.grid.comparison import Comparison, Summary
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.plan import plan_of
+from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid

@@ -22,7 +22,7 @@ from kit.bench.grid.failures import (
 )
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_lines
-from kit.bench.grid.plan import Plan, first_plan, plan_of
+from kit.bench.grid.provenance import Plan, first_plan, plan_of
 from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.run import Run
 from kit.core.display.count import many

@@ -15,9 +15,8 @@ from kit.bench.grid.cell import Cell, Halt, cells, in_play_order, turn_keys
 from kit.bench.grid.failures import FAILURES, STREAK, Streaks
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
-from kit.bench.grid.plan import plan_of
 from kit.bench.grid.player import Opener
-from kit.bench.grid.provenance import provenance
+from kit.bench.grid.provenance import plan_of, provenance
 from kit.bench.grid.workers import play
 from kit.bench.scoring.own_judges import judge_in_words
 from kit.core.errors import DataError

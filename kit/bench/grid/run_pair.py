@@ -8,7 +8,7 @@ from kit.bench.grid.comparison import Comparison, compare
 from kit.bench.grid.failures import read_failures
 from kit.bench.grid.results import AXES, read_results, tidy
 from kit.bench.grid.stored_runs import StoredRun, read_run
-from kit.bench.grid.verdict import Margin
+from kit.bench.statistics.verdict import Margin
 from kit.core.errors import DataError
 
 _SAME = {"cases": "other case files", "judges": "other judges"}

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from kit.bench.grid.plan import Plan
+from kit.bench.grid.provenance import Plan
 from kit.bench.grid.run import PROVENANCE, RESULTS
 from kit.core.errors import DataError
 from kit.core.limits import read_json

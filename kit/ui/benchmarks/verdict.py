@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from kit.bench.grid.comparison import LOWER, Comparison, Summary
-from kit.bench.grid.verdict import amount, bare, unit
+from kit.bench.statistics.verdict import amount, bare, unit
 from kit.core.display.count import many
 from kit.metrics.estimate import Estimate
 
