@@ -9,6 +9,7 @@ What a line holds beyond the fields below is left alone.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from operator import not_
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -94,7 +95,7 @@ class Ask(Value):
     """Names of earlier turns that prior_context must carry."""
     answers: Mapping[str, str] = {}
     """Agent, or `*` for anybody -> what it answers, in place of its own work."""
-    pictures: tuple[Picture, ...] = Field(default=(), exclude_if=lambda pictures: not pictures)
+    pictures: tuple[Picture, ...] = Field(default=(), exclude_if=not_)
     """What is sent with the words; on a line of a file the names of picture files beside it."""
 
     @field_serializer("pictures")
@@ -136,7 +137,7 @@ class Case(Value):
     live: bool = False
     """The turns are played one after the other in one session of the store, instead of being told as history."""
     source: str = "ours"
-    cluster: str = Field(default="", exclude_if=lambda name: not name)
+    cluster: str = Field(default="", exclude_if=not_)
     """Cases of one cluster are about one thing, such as paraphrases of one question; empty: it is alone."""
 
     @property

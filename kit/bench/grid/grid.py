@@ -1,6 +1,7 @@
 """What a grid compares, on what and how often: the values that its file holds (docs/bench.md)."""
 
 from collections.abc import Mapping
+from operator import not_
 from typing import Any, Literal, cast
 
 from pydantic import Field, field_validator, model_validator
@@ -100,16 +101,14 @@ class Grid(Value):
     it: `offline / mediated`."""
     verdicts: tuple[str, ...] = ("exact",)
     """Scorers and measures that are compared."""
-    margin: float | dict[str, float] | None = Field(
-        default=None, exclude_if=lambda margin: margin is None
-    )
+    margin: float | dict[str, float] | None = Field(default=None, exclude_if=not_)
     """The difference that is too small to matter: of every score, or by scorer or measure. Ways that
     differ by less for certain are equivalent; without it no two are called so."""
-    planned: int | None = Field(default=None, gt=0, exclude_if=lambda planned: planned is None)
+    planned: int | None = Field(default=None, gt=0, exclude_if=not_)
     """Cases that are to be played before a verdict is that of a single look; None: as many as the
     grid has when it is first played."""
     cluster: Literal["cluster", "domain", "kind", "source"] | None = Field(
-        default=None, exclude_if=lambda cluster: cluster is None
+        default=None, exclude_if=not_
     )
     """The field of a case by which cases belong together; None: those that ask the same in the same words."""
     limits: Limits = Limits()
