@@ -240,7 +240,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
             "failed": Counter(json.loads(line)["error_class"] for line in lost),
             "baseline": grid.baseline,
             "verdicts": grid.verdicts,
-            "plan": plan_of(spec, folder).model_dump(mode="json"),
+            "plan": plan_of(spec, folder).model_dump(mode="json", exclude_defaults=True),
         }
         runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
         _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
