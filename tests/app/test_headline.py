@@ -32,9 +32,12 @@ async def turn(pattern: str, faults: tuple[str, ...] = (), cap: int | None = Non
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
     whole, foreign = await turn(pattern), await turn(pattern, ("rewards=foreign_principal",))
-    if pattern in ("classifier_gateway", "monolith"):  # whose model took two parts of three on
-        assert (headline(whole).text, headline(whole).tone) == ("2 of 3 answered", "warn")
-        assert len(whole.skipped) == 1
+    # The gateway asked two sub-agents for one of the three parts, the monolith looked up two parts.
+    left_out = {"classifier_gateway": 2, "monolith": 1}.get(pattern, 0)
+    if left_out:
+        words = f"2 of {2 + left_out} answered"
+        assert (headline(whole).text, headline(whole).tone) == (words, "warn")
+        assert len(whole.skipped) == left_out
         assert "nothing was owed" not in {fact.text for fact in facts(whole)}
     else:
         assert (headline(whole).text, headline(whole).tone, whole.skipped) == (

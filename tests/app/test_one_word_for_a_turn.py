@@ -38,7 +38,7 @@ EXPECTED = {
     "complete": "Answered",
     "one failed": "2 of 3 answered",
     "over the cap": "1 of 2 answered",
-    "part left out": "2 of 3 answered",
+    "part left out": "2 of 4 answered",
     "nobody asked": "Answered",
     "off script": "Could not answer",
     "all failed": "Could not answer",
