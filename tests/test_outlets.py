@@ -23,6 +23,7 @@ from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.mcp.transport import http_transport, stdio_transport
 from kit.tools.skill import FIND, KEY, LOAD, SkillRefusal
+from kit.tools.skills import MOST_BYTES
 from kit.worlds.outlets.__main__ import read_keys
 from kit.worlds.outlets.access import LIFETIME, Access, Scope
 from kit.worlds.outlets.acts import ACTS
@@ -288,7 +289,7 @@ async def test_a_menu_of_a_megabyte_arrives_whole_however_it_travels(tmp_path: P
             partial(http_transport, f"{http.base_url}/api/acme/mcp", {KEY: KEYS["acme"]}),
         ]
         for way in ways:
-            session = McpSession("skills", SERVER, way)
+            session = McpSession("skills", SERVER.replace(most_bytes=MOST_BYTES), way)
             await session.open()
             answer = await session.call("outlet_menu", {"outlet_id": OURS})
             await session.aclose()
