@@ -289,7 +289,9 @@ async def test_a_menu_of_a_megabyte_arrives_whole_however_it_travels(tmp_path: P
             partial(http_transport, f"{http.base_url}/api/acme/mcp", {KEY: KEYS["acme"]}),
         ]
         for way in ways:
-            session = McpSession("skills", SERVER.replace(most_bytes=MOST_BYTES), way)
+            session = McpSession(
+                "skills", SERVER.model_copy(update={"most_bytes": MOST_BYTES}), way
+            )
             await session.open()
             answer = await session.call("outlet_menu", {"outlet_id": OURS})
             await session.aclose()
