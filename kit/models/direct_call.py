@@ -84,6 +84,11 @@ def asks_for_langsmith(environment: Mapping[str, str]) -> str | None:
     return None
 
 
+def langsmith_is_asked_for() -> bool:
+    """Whether the environment, or a context around this call, asks for LangSmith's tracing."""
+    return tracing_is_enabled() is not False
+
+
 @contextmanager
 def langsmith_hears(allowed: bool) -> Generator[None]:
     """Inside, LangSmith hears of no model and no tool call, whatever the environment asks for, unless it is allowed.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
-from kit.runtime.answer.coverage import Coverage, coverage
+from kit.runtime.answer.coverage import NOTHING_TO_COVER, Coverage, coverage
 from kit.runtime.answer.parts import Cards, parts_of
 
 
@@ -106,18 +106,23 @@ class CallLedger:
         there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
+        if self.covered is not None and not asks:  # it is asked for several times in a turn
+            return self.covered.left_out
         return self.coverage(asks).left_out
 
     @property
     def owed_parts(self) -> tuple[str, ...]:
         """What the answer offers to take next, in words that can be asked: parts left out, and calls over the cap."""
+        parts = self.left_out().parts
+        if not self.over_cap:
+            return parts
         answered = {request_key(call.agent, call.query) for call in self._answered_calls()}
         over_cap = [
             call.query
             for call in self.over_cap
             if request_key(call.agent, call.query) not in answered and call.query != self.message
         ]
-        return tuple(dict.fromkeys([*over_cap, *self.left_out().parts]))
+        return tuple(dict.fromkeys([*over_cap, *parts]))
 
     def _answered_calls(self) -> list[AgentCall]:
         answers = {outcome.call_id for outcome in self.outcomes if isinstance(outcome, Answer)}
@@ -125,10 +130,14 @@ class CallLedger:
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""
-        if self.covered is None or asks:  # it is asked for several times in a turn
-            parts = parts_of(self.message, self.cards)
-            calls = self._calls_of_parts(asks) if parts else ()
-            self.covered = coverage(parts, calls, self.outcomes, in_own_words=self.in_own_words)
+        if self.covered is not None and not asks:
+            return self.covered
+        parts = parts_of(self.message, self.cards)
+        if not parts:
+            self.covered = NOTHING_TO_COVER
+            return NOTHING_TO_COVER
+        calls = self._calls_of_parts(asks)
+        self.covered = coverage(parts, calls, self.outcomes, in_own_words=self.in_own_words)
         return self.covered
 
     def _calls_of_parts(self, asks: Sequence[AgentCall]) -> list[AgentCall]:

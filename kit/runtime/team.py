@@ -25,6 +25,7 @@ from kit.core.model import OFFLINE, ModelSpec, fallback_of
 from kit.core.record import CohortPrompt
 from kit.core.secret import SHORTEST, without_secrets
 from kit.models.access import ModelAccess
+from kit.models.direct_call import langsmith_is_asked_for
 from kit.models.gate import gate_of
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
@@ -68,8 +69,8 @@ class Team:
     """What must be closed with the team: connections to agents that are elsewhere."""
     secrets: frozenset[str] = field(default=frozenset(), repr=False)
     """Keys of its models and of the settings: no event holds one."""
-    langsmith: bool = False
-    """LangSmith may hear of model calls where the environment asks for its tracing."""
+    silences_langsmith: bool = False
+    """The environment asks LangSmith to trace model calls, and the settings do not allow it."""
     admission: asyncio.Semaphore | None = None
     """Lets so many turns in as the deck allows at once."""
     dangers: tuple[DangerFinder, ...] = field(default=(), repr=False)
@@ -173,7 +174,7 @@ def bind(
         deck.settings.orchestrator,
         binder.jobs(),
         secrets=binder.secrets,
-        langsmith=(access or ModelAccess()).langsmith,
+        silences_langsmith=not (access or ModelAccess()).langsmith and langsmith_is_asked_for(),
         admission=admission,
         dangers=tuple(deck.dangers[locale].finder for locale in deck.settings.danger),
     )

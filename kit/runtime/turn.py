@@ -6,7 +6,8 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from typing import cast
+from types import CoroutineType
+from typing import Any, cast
 
 from uuid_utils import uuid7
 
@@ -181,8 +182,15 @@ class _Runner:
             self.state, inherited, ledger, span, callees=callees, path=self.root.card.id
         )
 
-    async def run(self) -> None:
-        with langsmith_hears(self.kit.team.langsmith):
+    def run(self) -> "CoroutineType[Any, Any, None]":
+        """Returns what runs the turn to its end, for a task."""
+        # A coroutine around it would be entered and left at every step of the turn.
+        if self.kit.team.silences_langsmith:
+            return self._run_silenced()
+        return self._run()
+
+    async def _run_silenced(self) -> None:
+        with langsmith_hears(False):
             await self._run()
 
     async def _run(self) -> None:

@@ -21,14 +21,12 @@ ASK = """
 import asyncio
 from langchain_core.tracers.langchain import wait_for_all_tracers
 from kit import Settings, open_kit
-from kit.core.context import Principal, Session
 
 
 async def main() -> None:
     settings = Settings.read()
     async with open_kit(settings, models="offline") as kit:
-        who = Session(id="s", principal=Principal(tenant_id="t", user_id="u"))
-        reply = await kit.ask("find me coffee deals", who)
+        reply = await kit.ask("find me coffee deals", kit.session("s"))
         assert reply.status == "ok", reply
 
 

@@ -104,14 +104,22 @@ def refusal(message: AIMessage) -> str | None:
     )
     if ending in ("content_filter", "refusal"):
         return f"finish reason {ending}"
-    return "refused" if _refusal_blocks(message) else None
+    if not isinstance(message.content, str) and _refusal_blocks(message):
+        return "refused"
+    return None
 
 
 def refusal_words(message: AIMessage) -> str | None:
     """Returns the words in which a model declined; None where it did not, or without a word."""
-    texts = [message.additional_kwargs.get("refusal")]
-    texts += [block.get("refusal") for block in _refusal_blocks(message)]
-    return next((str(text) for text in texts if text), None)
+    words = message.additional_kwargs.get("refusal")
+    if words:
+        return str(words)
+    if isinstance(message.content, str):  # nearly every message
+        return None
+    for block in _refusal_blocks(message):
+        if block.get("refusal"):
+            return str(block["refusal"])
+    return None
 
 
 def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:

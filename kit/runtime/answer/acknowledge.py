@@ -276,7 +276,8 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
     """
     answers = "\n".join(o.text for o in ctx.turn.outcomes if isinstance(o, Answer))
     checked = text[:LONGEST]
-    if numbers(checked) <= numbers(answers):
+    figures_of_text = numbers(checked)
+    if not figures_of_text or figures_of_text <= numbers(answers):
         return text  # nearly every turn: what the model was given to read is not looked at
     given = sources()
     figures = unsourced(checked, given, answers) if given else []

@@ -27,7 +27,7 @@ def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling, those in words too; those up to twelve, and list markers, say too little
     to count.
     """
-    plain = [_plain(raw) for raw in _NUMBER.findall(text)]
+    plain = [_plain(raw) for raw in _NUMBER.findall(text) if len(raw) > 1]
     found = {number for number in plain if number and (len(number) > 2 or float(number) > 12)}
     return frozenset(found | _in_words(text))
 
