@@ -270,10 +270,10 @@ def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said() -> Non
         for row in simulated(way, 0.5 + 0.1 * number, number, 40)
     ]
     found = compare(rows, {"pattern": "a"})
-    smallest = min(found, key=lambda comparison: comparison.p)
-    assert len(found) == 3 and 0 < 3 * smallest.p < 1
-    assert smallest.adjusted == pytest.approx(3 * smallest.p)
-    assert f"p = {smallest.adjusted:.3g} after Holm" in str(smallest)
+    smallest = min(found, key=lambda comparison: comparison.p.value)
+    assert len(found) == 3 and 0 < 3 * smallest.p.value < 1
+    assert smallest.adjusted.value == pytest.approx(3 * smallest.p.value)
+    assert f"p = {smallest.adjusted.value:.3g} after Holm" in str(smallest)
 
 
 def test_of_many_ways_that_are_all_alike_hardly_one_set_in_twenty_claims_a_difference() -> None:
