@@ -21,7 +21,8 @@ from kit.bench.grid.cell import cells
 from kit.bench.grid.cost import cell_costs
 from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
-from kit.bench.grid.results import PEER_MEASURES, tidy
+from kit.bench.grid.results import tidy
+from kit.bench.statistics.measures import PEER_MEASURES
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.model import ModelSpec

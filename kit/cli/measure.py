@@ -221,12 +221,12 @@ def _margin(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def _margins(given: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
+def _margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | None:
     """One figure is that of every score, others are by measure. Raises SettingsError for both at once."""
-    margins = dict(given)
+    margins = dict(pairs)
     if "" not in margins:
         return margins or None
-    if len(given) > 1:
+    if len(pairs) > 1:
         raise SettingsError(
             "--margin is one figure for every score, or MEASURE=D, as often as needed"
         )

@@ -21,7 +21,7 @@ class Story:
         self._speaking: str | None = None
         self._text = ""
         self._spans: set[str] = set()
-        self._asked: dict[str, None] = {}
+        self._agents_asked: dict[str, None] = {}
         self._parts = NO_PARTS
 
     def tell(self, event: Event) -> None:
@@ -53,7 +53,7 @@ class Story:
     def _begin(self, agent: str, event: Event) -> None:
         self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
         if event.parent_span_id not in self._spans:
-            self._asked[agent] = None
+            self._agents_asked[agent] = None
         self._spans.add(event.span_id)
 
     def _correct(self, text: str) -> None:
@@ -64,7 +64,7 @@ class Story:
     def _route(self, decision: RoutingDecision) -> None:
         self._parts = turn_parts(decision)
         # A monolith asks nobody: whose parts its tools stand for, its decision says.
-        names = ", ".join(_plain(agent) for agent in self._asked or decision.invoked)
+        names = ", ".join(_plain(agent) for agent in self._agents_asked or decision.invoked)
         left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
         omitted = f"; left out {', '.join(left_out)}" if left_out else ""
         self._line(f"  asked {names or 'nobody'}{omitted}")

@@ -67,19 +67,19 @@ class Watchdog:
 
     def _watch(self) -> None:
         while not self._stopping.wait(PAUSE):
-            answered = threading.Event()
+            answer = threading.Event()
             began = time.monotonic()
             try:
-                self._loop.call_soon_threadsafe(answered.set)
+                self._loop.call_soon_threadsafe(answer.set)
             except RuntimeError:  # the loop is closed
                 return
-            if answered.wait(self._longest):
+            if answer.wait(self._longest):
                 continue
             noticed = time.time()
             # Python offers another thread's stack under this name alone.
             frame = sys._current_frames().get(self._loop_thread)  # pyright: ignore[reportPrivateUsage]
             stack = _lines(frame)
-            while not answered.wait(PAUSE):
+            while not answer.wait(PAUSE):
                 if self._stopping.is_set():
                     return
             # A loop that waits for the system is not held by code: the machine was too busy to wake it.

@@ -95,8 +95,8 @@ def is_out_of_credit(error: BaseException) -> bool:
     """
     if status_of(error) != 429:
         return False
-    said = f"{_code_of(error)} {message_of(error)}"
-    return "insufficient_quota" in said or "exceeded your current quota" in said
+    error_text = f"{_code_of(error)} {message_of(error)}"
+    return "insufficient_quota" in error_text or "exceeded your current quota" in error_text
 
 
 def message_of(error: BaseException) -> str:
@@ -131,9 +131,9 @@ def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
     if is_out_of_credit(error):
         return _REMEDIES[402]
     if status == 400:
-        said = f"{_code_of(error)} {message_of(error)}"
+        error_text = f"{_code_of(error)} {message_of(error)}"
         for mark, remedy in _REFUSED_BECAUSE.items():
-            if mark in said:
+            if mark in error_text:
                 return remedy
     if status in _REMEDIES:
         asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")

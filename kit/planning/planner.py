@@ -126,12 +126,12 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     }
 
 
-def _note_reach(scope: PlannerScope, found: object) -> None:
+def _note_reach(scope: PlannerScope, result: object) -> None:
     """Notes whether the service answered: a planner that finds no skills because nothing does has not
     found out that there is no plan."""
     scope.unreachable = None
-    if isinstance(found, SkillFault) and REASONS[found.reason] in ("unavailable", "timeout"):
-        scope.unreachable = f"{found.reason}: {found.detail}"
+    if isinstance(result, SkillFault) and REASONS[result.reason] in ("unavailable", "timeout"):
+        scope.unreachable = f"{result.reason}: {result.detail}"
 
 
 async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answer:

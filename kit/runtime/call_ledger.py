@@ -45,7 +45,7 @@ class CallLedger:
     outcomes: list[Outcome] = field(default_factory=list[Outcome])
     tool_call_ids: set[str | None] = field(default_factory=set[str | None])
     """Ids of the orchestrator's calls of its own tools."""
-    covered: Coverage | None = None
+    coverage_so_far: Coverage | None = None
     """What the calls so far cover; None until it is asked for, and again once there are new calls or outcomes."""
     wording: dict[str, str] = field(default_factory=dict[str, str])
     """Call id -> the model's own words, whatever a guard made of them."""
@@ -67,7 +67,7 @@ class CallLedger:
         if not self.noted:
             self.note(calls)
         self.calls += calls
-        self.covered = None
+        self.coverage_so_far = None
         room = max(0, self.cap - self.cap_used)
         admitted, over = list(calls[:room]), list(calls[room:])
         self.cap_used += len(admitted)
@@ -81,13 +81,13 @@ class CallLedger:
             self.outcomes += outcomes
             self.calls += calls
             self.emitted = self.emitted or len(calls)
-            self.covered = None
+            self.coverage_so_far = None
             return
         places = {
             (outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)
         }
         self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
-        self.covered = None
+        self.coverage_so_far = None
         for outcome in outcomes:
             place = places.get((outcome.agent, outcome.call_id), len(self.outcomes))
             self.outcomes[place : place + 1] = [outcome]
@@ -106,8 +106,8 @@ class CallLedger:
         there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
-        if self.covered is not None and not asks:  # it is asked for several times in a turn
-            return self.covered.left_out
+        if self.coverage_so_far is not None and not asks:  # it is asked for several times in a turn
+            return self.coverage_so_far.left_out
         return self.coverage(asks).left_out
 
     @property
@@ -116,11 +116,12 @@ class CallLedger:
         parts = self.left_out().parts
         if not self.over_cap:
             return parts
-        answered = {request_key(call.agent, call.query) for call in self._answered_calls()}
+        answered_requests = {request_key(call.agent, call.query) for call in self._answered_calls()}
         over_cap = [
             call.query
             for call in self.over_cap
-            if request_key(call.agent, call.query) not in answered and call.query != self.message
+            if request_key(call.agent, call.query) not in answered_requests
+            and call.query != self.message
         ]
         return tuple(dict.fromkeys([*over_cap, *parts]))
 
@@ -130,15 +131,15 @@ class CallLedger:
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""
-        if self.covered is not None and not asks:
-            return self.covered
+        if self.coverage_so_far is not None and not asks:
+            return self.coverage_so_far
         parts = parts_of(self.message, self.cards)
         if not parts:
-            self.covered = NOTHING_TO_COVER
+            self.coverage_so_far = NOTHING_TO_COVER
             return NOTHING_TO_COVER
         calls = self._calls_of_parts(asks)
-        self.covered = coverage(parts, calls, self.outcomes, in_own_words=self.in_own_words)
-        return self.covered
+        self.coverage_so_far = coverage(parts, calls, self.outcomes, in_own_words=self.in_own_words)
+        return self.coverage_so_far
 
     def _calls_of_parts(self, asks: Sequence[AgentCall]) -> list[AgentCall]:
         """Returns the calls that may cover a part: not those a guard dropped, nor those that only handed it on."""

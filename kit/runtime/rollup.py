@@ -39,16 +39,16 @@ _Request = tuple[str, str]
 def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
     """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part."""
     requests = {call.call_id: request_key(call.agent, call.query) for call in turn.calls}
-    answered: set[_Request | None] = set()
+    answered_requests: set[_Request | None] = set()
     for outcome in turn.outcomes:
         if outcome.kind == "answer":
-            answered.add(requests.get(outcome.call_id))
-    answered.discard(None)
-    dropped: dict[_Request, str] = {}
+            answered_requests.add(requests.get(outcome.call_id))
+    answered_requests.discard(None)
+    over_cap_agents: dict[_Request, str] = {}
     for call in turn.over_cap:
         request = request_key(call.agent, call.query)
-        if request not in answered:
-            dropped.setdefault(request, call.agent)
+        if request not in answered_requests:
+            over_cap_agents.setdefault(request, call.agent)
     over = turn.over_cap or turn.reported > turn.cap
     behavior: CapBehavior = (
         "over" if over else "at" if turn.cap_used and turn.cap_used == turn.cap else "within"
@@ -65,12 +65,12 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
         reported_intents=turn.reported or turn.emitted,
         cap=turn.cap,
         cap_behavior=behavior,
-        dropped=tuple(dropped.values()),
+        dropped=tuple(over_cap_agents.values()),
         refused=tuple(call.agent for call in turn.set_aside),
         left_out=turn.left_out(),
         parts=turn.coverage().parts,
         outcomes=tuple(
-            [_routing_outcome(outcome, requests, answered) for outcome in turn.outcomes]
+            [_routing_outcome(outcome, requests, answered_requests) for outcome in turn.outcomes]
         ),
         rounds=turn.rounds,
         has_failsafe=pattern.has_failsafe,
@@ -150,7 +150,7 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
 def _routing_outcome(
     outcome: Outcome,
     requests: Mapping[str, _Request],
-    answered: set[_Request | None],
+    answered_requests: set[_Request | None],
 ) -> RoutedOutcome:
     """`requests` are those of the turn by the id of their call, `answered` those that have an answer."""
     if outcome.kind == "answer":
@@ -164,5 +164,5 @@ def _routing_outcome(
         call_id=outcome.call_id,
         result=result,
         reason=outcome.reason,
-        mended=requests.get(outcome.call_id) in answered,
+        mended=requests.get(outcome.call_id) in answered_requests,
     )

@@ -11,10 +11,11 @@ from langchain_core.messages import HumanMessage, SystemMessage, ToolMessage
 
 from kit.bench.case import read_cases
 from kit.bench.grid.grid_file import read_grid
-from kit.bench.grid.results import PEER_MEASURES, read_results
+from kit.bench.grid.results import read_results
 from kit.bench.grid.stored_runs import read_run
 from kit.bench.routing import read_catalog
 from kit.bench.routing_report import read_routed_turns
+from kit.bench.statistics.measures import PEER_MEASURES
 from kit.compose.deck import load_deck
 from kit.compose.yaml_source import LONGEST, Faults, parse, parse_file
 from kit.core.errors import CassetteError, DataError, KitError

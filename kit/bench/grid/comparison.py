@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from kit.bench.grid.failures import CellCount, CellEnds, obstacle
-from kit.bench.grid.results import PEER_MEASURES
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.always_valid import any_look_p, any_look_reach
 from kit.bench.statistics.clusters import share_of_sums
@@ -36,6 +35,7 @@ from kit.bench.statistics.means import (
     Range,
     mean_of_sums,
 )
+from kit.bench.statistics.measures import PEER_MEASURES
 from kit.bench.statistics.power import items_for_reach
 from kit.bench.statistics.sign_flips import PValue, sign_flip_test
 from kit.bench.statistics.verdict import (
@@ -363,16 +363,16 @@ def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Stan
 
 def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
     """A share where every value is yes or no, else a mean; cases, or their clusters, are the items."""
-    decided = {case: tally for case, tally in tallies.items() if tally.count}
+    tallies_with_items = {case: tally for case, tally in tallies.items() if tally.count}
     sums: dict[str, float] = defaultdict(float)
     sizes: dict[str, float] = defaultdict(float)
-    for case, tally in decided.items():
+    for case, tally in tallies_with_items.items():
         cluster = clusters.get(case, case)
         sums[cluster] += tally.total
         sizes[cluster] += tally.count
     every_sum = np.array(list(sums.values()))
     every_size = np.array(list(sizes.values()))
-    if is_score(scorer) and all(tally.binary for tally in decided.values()):
+    if is_score(scorer) and all(tally.binary for tally in tallies_with_items.values()):
         return share_of_sums(every_sum, every_size)
     return mean_of_sums(every_sum, every_size, within=SCORES if is_score(scorer) else ANYTHING)
 
@@ -477,8 +477,8 @@ def _settle(
     pair: _Pair, sample: _Sample, p: PValue, adjusted: float, level: float, comparisons: int
 ) -> Comparison:
     """The comparison with its verdict, given what Holm's correction makes of its p-value."""
-    seen = _difference(pair, sample.gains)
-    difference = seen.reaching(_reach(pair, sample, level))
+    fixed_size = _difference(pair, sample.gains)
+    difference = fixed_size.reaching(_reach(pair, sample, level))
     if sample.one_sided:
         low, high = (
             _difference(pair, gains).reaching(_reach(pair, sample, level)) for gains in sample.ends
@@ -492,9 +492,9 @@ def _settle(
     before = _estimate(_of(pair.before, sample.gains), pair.scorer, pair.clusters)
     margin = pair.margin or _usual_margin(pair.scorer, before.value)
     cases: int | None = None
-    if margin and isfinite(seen.deviation) and seen.deviation > 0:
+    if margin and isfinite(fixed_size.deviation) and fixed_size.deviation > 0:
         alone = 1 - (1 - LEVEL) / comparisons
-        cases = items_for_reach(margin, seen.deviation, _reach(pair, sample, alone))
+        cases = items_for_reach(margin, fixed_size.deviation, _reach(pair, sample, alone))
     return Comparison(
         scorer=pair.scorer,
         baseline=pair.baseline,

@@ -10,10 +10,11 @@ from typing import Any, TypeVar
 
 from kit.bench.case import Case, read_cases
 from kit.bench.grid.grid import Grid
-from kit.bench.grid.results import AXES, MEASURES
+from kit.bench.grid.results import AXES
 from kit.bench.own_parts import NONE, OwnParts
 from kit.bench.scoring.judge import Judge, Rubric, read_rubric
 from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.bench.statistics.measures import MEASURES
 from kit.compose.deck import Block, Deck, load_deck
 from kit.compose.models import load_models
 from kit.compose.parts import DeckSettings

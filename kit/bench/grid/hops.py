@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 
 from kit.bench.grid.comparison import Row, summarise
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import PEER_MEASURES, Results, tidy
+from kit.bench.grid.results import Results, tidy
+from kit.bench.statistics.measures import PEER_MEASURES
 from kit.core.bodies.call import Hop
 from kit.core.display.count import many
 from kit.core.event import Event

@@ -9,22 +9,11 @@ import orjson
 
 from kit.bench.case import Case
 from kit.bench.routing_report import RoutedTurn
+from kit.bench.statistics.measures import COUNTS, MEASURES, PEER_MEASURES
 from kit.core.errors import DataError
 
 AXES = ("model", "prompt", "setting", "pattern", "fault")
 """What tells the ways of a grid apart."""
-COUNTS = ("model_calls", "input_tokens", "output_tokens", "cost")
-PEER_MEASURES = (
-    "hops",
-    "hop_bytes",
-    "hop_ms",
-    "hop_writing_ms",
-    *(f"peer_{name}" for name in ("seconds", *COUNTS)),
-)
-"""What is counted of calls to agents that are elsewhere, over their hops: what crossing took, and
-what was spent over there."""
-MEASURES = ("seconds", "ttft", "routing_seconds", *COUNTS, *PEER_MEASURES)
-"""What is counted beside the scores; seconds by the turn's own clock."""
 _NO_PEER = dict.fromkeys(PEER_MEASURES, 0)
 """Of a turn that asked nobody elsewhere."""
 _FIELDS = ("cell", *AXES, *COUNTS, "kind", "case", "repeat", "turn", "domain", "called", "scores")

@@ -134,11 +134,11 @@ def keeps_turns(spec: GridSpec) -> bool:
 def _with_turns(spec: GridSpec, todo: Iterable[Cell], turns: Mapping[str, str]) -> list[Cell]:
     """The cells with the names of their turns, and with the turns that are stored."""
     names = turn_keys(spec)
-    named: list[Cell] = []
+    cells_of_turns: list[Cell] = []
     for cell in todo:
         name = names[cell.key]
-        named.append(replace(cell, turn=name, stored=turns.get(name, "")))
-    return named
+        cells_of_turns.append(replace(cell, turn=name, stored=turns.get(name, "")))
+    return cells_of_turns
 
 
 def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
@@ -183,10 +183,10 @@ class _Tally:
             if cell.error_class is None:
                 self.count += 1
                 self.scored_again += cell.scored_again
-                self._streaks.answered({_named(model), *self._judges})
+                self._streaks.answered({_model_name(model), *self._judges})
             else:
                 self._failed += 1
-                self._streaks.failed(cell.blamed or _named(model), cell.error_class)
+                self._streaks.failed(cell.blamed or _model_name(model), cell.error_class)
         if self._progress is not None:
             self._progress(self._before + self.count + self._failed, len(self._models))
 
@@ -195,7 +195,7 @@ class _Tally:
         hopeless = self._streaks.hopeless
         models: set[str] = set()
         if hopeless:
-            models = {model for model in self._models.values() if _named(model) in hopeless}
+            models = {model for model in self._models.values() if _model_name(model) in hopeless}
         return Halt(
             # a judge is asked about the cells of every way
             everything=not self._judges.isdisjoint(hopeless),
@@ -214,7 +214,7 @@ class _Tally:
         return "; ".join(reasons)
 
 
-def _named(model: str) -> str:
+def _model_name(model: str) -> str:
     return f"model {model!r}"
 
 

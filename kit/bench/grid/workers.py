@@ -109,7 +109,7 @@ def _with_workers(
 
 def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
     running = set(ends)
-    told = halt()
+    current_word = halt()
     while running:
         for end in wait(list(running)):
             assert isinstance(end, Connection)
@@ -126,11 +126,11 @@ def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
             else:
                 raise message
         current = halt()
-        if current != told:
-            told = current
+        if current != current_word:
+            current_word = current
             for end in running:
                 with suppress(OSError):  # it has just ended
-                    end.send(told)
+                    end.send(current_word)
 
 
 class _ToldByParent:

@@ -105,8 +105,8 @@ def difference_of(
         value = mean(gains.values())
         low, high = _bonett_price(gains)
         return Difference(value=value, low=low, high=high, n=n, basis=basis)
-    found = mean_of_sums(*sum_clusters(list(gains.values()), groups), within=within)
-    return Difference(value=found.value, low=found.low, high=found.high, n=n, basis=basis)
+    estimate = mean_of_sums(*sum_clusters(list(gains.values()), groups), within=within)
+    return Difference(value=estimate.value, low=estimate.low, high=estimate.high, n=n, basis=basis)
 
 
 def all_or_nothing(gains: Mapping[str, float]) -> bool:

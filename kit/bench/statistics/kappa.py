@@ -44,10 +44,10 @@ def _fitting(both_no: int, differing: int, both_yes: int) -> tuple[float, float]
             2 * spread * (1 - kappa),
             rate**2 + spread * kappa,
         )
-        seen = (both_no, differing, both_yes)
+        counts = (both_no, differing, both_yes)
         return sum(
             (count - n * share) ** 2 / max(n * share, 1e-12)
-            for count, share in zip(seen, expected, strict=True)
+            for count, share in zip(counts, expected, strict=True)
         )
 
     allowed = normal_reach() ** 2

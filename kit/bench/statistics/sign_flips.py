@@ -36,29 +36,29 @@ def sign_flip_test(gains: Sequence[float], *, comparisons: int = 1, seed: int = 
     sizes = np.abs(np.asarray([gain for gain in gains if gain != 0], dtype=float))
     if not len(sizes):
         return PValue(value=1.0)
-    seen = abs(float(sum(gains))) - 1e-9 * float(sizes.max())
+    total = abs(float(sum(gains))) - 1e-9 * float(sizes.max())
     most = max(_BATCH, ceil(_FINER * comparisons / (1 - LEVEL)))
     floor = 1 / (1 + most)
     # The sum of coins is no further out than this (Hoeffding 1963): where that is less than the
     # flips could show, they need not be made.
-    bound = 2 * exp(-(seen**2) / (2 * float((sizes**2).sum())))
+    bound = 2 * exp(-(total**2) / (2 * float((sizes**2).sum())))
     if bound < floor:
         return PValue(value=bound, is_bound=True)
-    if seen >= float(sizes.sum()) * (1 - 1e-9):  # all one way: of all flips only two are as odd
+    if total >= float(sizes.sum()) * (1 - 1e-9):  # all one way: of all flips only two are as odd
         return PValue(value=min(1.0, 2.0 ** (1 - len(sizes))))
     generator = np.random.default_rng(seed)
     as_odd = 0
-    made = 0
-    while made < most and as_odd < _ENOUGH:
-        made += _BATCH
-        as_odd += _as_odd_as(seen, sizes, generator)
+    flips = 0
+    while flips < most and as_odd < _ENOUGH:
+        flips += _BATCH
+        as_odd += _as_odd_as(total, sizes, generator)
     if as_odd == 0:
-        return PValue(value=1 / (1 + made), is_bound=True)
-    return PValue(value=(1 + as_odd) / (1 + made))
+        return PValue(value=1 / (1 + flips), is_bound=True)
+    return PValue(value=(1 + as_odd) / (1 + flips))
 
 
 def _as_odd_as(
-    seen: float,
+    total: float,
     sizes: "np.ndarray[tuple[int], np.dtype[np.float64]]",
     generator: np.random.Generator,
 ) -> int:
@@ -70,4 +70,4 @@ def _as_odd_as(
     else:
         signs = generator.integers(0, 2, size=(_BATCH, len(sizes)), dtype=np.int8)
         sums = (2.0 * signs - 1.0) @ sizes
-    return int(np.sum(np.abs(sums) >= seen))
+    return int(np.sum(np.abs(sums) >= total))

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from kit.bench.grid.results import MEASURES
+from kit.bench.statistics.measures import MEASURES
 from kit.core.value import Value
 
 Margin = float | Mapping[str, float]

@@ -83,8 +83,8 @@ def read_phrase(text: str, lists: Mapping[str, frozenset[str]]) -> Phrase:
 def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Step:
     if name := _LIST_NAME.fullmatch(piece):
         if name[1] not in lists:
-            known = ", ".join(sorted(lists)) or "none"
-            raise ValueError(f"{piece} names no list of words; there are: {known}")
+            names = ", ".join(sorted(lists)) or "none"
+            raise ValueError(f"{piece} names no list of words; there are: {names}")
         return _step_of(lists[name[1]], gap)
     return _step_of(frozenset({piece}), gap)
 
@@ -93,13 +93,13 @@ def _step_of(alternatives: frozenset[str], gap: Gap) -> Step:
     exact: set[str] = set()
     stems: list[str] = []
     for alternative in sorted(alternatives):
-        found = plain_words(alternative.removesuffix("*"))
-        if len(found) != 1:
+        alternative_words = plain_words(alternative.removesuffix("*"))
+        if len(alternative_words) != 1:
             raise ValueError(f"{alternative!r} is not one word; write a phrase word by word")
         if not alternative.endswith("*"):
-            exact.add(found[0])
-        elif len(found[0]) >= SHORTEST_STEM:
-            stems.append(found[0])
+            exact.add(alternative_words[0])
+        elif len(alternative_words[0]) >= SHORTEST_STEM:
+            stems.append(alternative_words[0])
         else:
             raise ValueError(f"{alternative!r} is too short for a *; give {SHORTEST_STEM} letters")
     return Step(frozenset(exact), tuple(stems), gap)

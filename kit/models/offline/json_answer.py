@@ -65,11 +65,11 @@ class _Source:
         match spec.get("type"):
             case "array" if items.get("type") == "object":
                 most = int(spec.get("maxItems") or ITEMS)
-                found = [self._item(items, key, lines) for key, lines in self.rows.items()]
+                filled = [self._item(items, key, lines) for key, lines in self.rows.items()]
                 missing = (
                     [] if self.has_text else [self._item(items, "", [s]) for s in self.missing]
                 )
-                return [*missing, *found][:most]
+                return [*missing, *filled][:most]
             case "array":
                 return list(self.rows)[: int(spec.get("maxItems") or ITEMS)]
             case "integer":
@@ -86,8 +86,8 @@ class _Source:
                     sentences(line)[0] for line in lines if line
                 ]  # each begins with its name
                 most = int(spec.get("maxSentences") or 2)
-                told = self._closest_sentences(name, spec, first_sentences or self.beside)
-                others = [s for s in sentences(told) if s not in self.missing]
+                summary = self._closest_sentences(name, spec, first_sentences or self.beside)
+                others = [s for s in sentences(summary) if s not in self.missing]
                 return " ".join([*self.missing, *others][:most])
 
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:

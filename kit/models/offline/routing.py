@@ -119,19 +119,23 @@ def is_general(request: str) -> bool:
 
 def is_sentence(request: str) -> bool:
     """Whether a request begins as a question, a wish or a statement does."""
-    said = [word for word in words(request) if word != "please"]
-    return bool(said) and said[0] in OPENERS
+    request_words = [word for word in words(request) if word != "please"]
+    return bool(request_words) and request_words[0] in OPENERS
 
 
 def is_fragment(request: str) -> bool:
     """Whether a request is no sentence but a few words, such as "decaf", "in Leeds" or "which days?"."""
-    said = words(request)
-    meaning = [word for word in said if word not in STOP]
-    if not said or len(meaning) > 2:
+    request_words = words(request)
+    meaning = [word for word in request_words if word not in STOP]
+    if not request_words or len(meaning) > 2:
         return False
     if not is_sentence(request):
         return True
-    return len(said) <= 3 and AUXILIARIES.isdisjoint(said) and not set(meaning) - english.FAINT
+    return (
+        len(request_words) <= 3
+        and AUXILIARIES.isdisjoint(request_words)
+        and not set(meaning) - english.FAINT
+    )
 
 
 def decide(situation: Situation, most: int) -> Decision:

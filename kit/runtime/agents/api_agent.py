@@ -32,14 +32,14 @@ class ApiAgent:
         reply = self.service(
             f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx
         )
-        said = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
-        if isinstance(said, str):
-            said = Answer(call_id=call.call_id, agent=self.card.id, text=said)
-        if said.text.strip():
-            fields = {"call_id": call.call_id, "agent": self.card.id, "text": said.text.strip()}
-            return said.model_copy(update=fields)
+        answer = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
+        if isinstance(answer, str):
+            answer = Answer(call_id=call.call_id, agent=self.card.id, text=answer)
+        if answer.text.strip():
+            fields = {"call_id": call.call_id, "agent": self.card.id, "text": answer.text.strip()}
+            return answer.model_copy(update=fields)
         return Failure(
-            usage=said.usage,
+            usage=answer.usage,
             call_id=call.call_id,
             agent=self.card.id,
             axis="invocation",

@@ -167,8 +167,8 @@ async def acknowledge(
     """
     turn = ctx.turn
     owing = NONE if clean else debt(turn)
-    given = sources() if owing else ""
-    verdict = judge(text, ctx, owing, given)
+    material_text = sources() if owing else ""
+    verdict = judge(text, ctx, owing, material_text)
     if verdict is FINE or verdict.fine:
         _own(ctx, "composed", owing)
         return text if owing else _mark_figures(text, ctx, sources)
@@ -176,7 +176,7 @@ async def acknowledge(
         GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason)
     )
     second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
-    after = judge(second, ctx, owing, given)
+    after = judge(second, ctx, owing, material_text)
     if after.fine:
         _own(ctx, "recomposed", owing)
         return second if owing else _mark_figures(second, ctx, sources)
@@ -275,12 +275,12 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
     Most of such a text has been read by the user already, and may be right: it is not replaced.
     """
     answers = "\n".join(o.text for o in ctx.turn.outcomes if isinstance(o, Answer))
-    checked = text[:LONGEST]
-    figures_of_text = numbers(checked)
+    beginning = text[:LONGEST]
+    figures_of_text = numbers(beginning)
     if not figures_of_text or figures_of_text <= numbers(answers):
         return text  # nearly every turn: what the model was given to read is not looked at
-    given = sources()
-    figures = unsourced(checked, given, answers) if given else []
+    material_text = sources()
+    figures = unsourced(beginning, material_text, answers) if material_text else []
     if not figures:
         return text
     reason = f"no source gives {', '.join(figures)}"

@@ -158,7 +158,7 @@ def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]
     return False
 
 
-def assures(read: Sequence[Clause], known: frozenset[str]) -> str:
+def assures(read: Sequence[Clause], known_words: frozenset[str]) -> str:
     """Returns what a clause says of the user in words that nobody delivered; empty where none does.
 
     "You are a Gold member!" names no part, so `makes_claim` cannot know it. What owns up, asks, offers or is polite
@@ -170,7 +170,7 @@ def assures(read: Sequence[Clause], known: frozenset[str]) -> str:
         if _NEUTRAL.search(clause.text) or _COURTESY.search(clause.text):
             continue
         clause_words = stems(clause.text)
-        if clause_words and clause_words.isdisjoint(known):
+        if clause_words and clause_words.isdisjoint(known_words):
             return clause.text
     return ""
 
@@ -182,8 +182,8 @@ def asserts(text: str, message: str) -> bool:
     text = text[:LONGEST_PREAMBLE]
     if _PERSONAL.search(text):
         return True
-    brought = frozenset(_DIGITS.findall(message))
-    if not brought.issuperset(_DIGITS.findall(text)):
+    figures_of_user = frozenset(_DIGITS.findall(message))
+    if not figures_of_user.issuperset(_DIGITS.findall(text)):
         return True
     return not numbers(text) <= numbers(message)
 

@@ -54,32 +54,34 @@ def coverage(
     """
     if len(parts) < 2 or not calls:
         return NOTHING_TO_COVER
-    carried = [_carried_by(call, parts) for call in calls]
+    places_of_calls = [_carried_by(call, parts) for call in calls]
     asked: list[list[str]] = [[] for _ in parts]
-    for call, places in zip(calls, carried, strict=True):
+    for call, places in zip(calls, places_of_calls, strict=True):
         for place in places:
             asked[place].append(call.agent)
-    free_calls = [call for call, places in zip(calls, carried, strict=True) if not places]
+    free_calls = [call for call, places in zip(calls, places_of_calls, strict=True) if not places]
     if not in_own_words:
         free_calls = []
     spoken_of = {place for place, part in enumerate(parts) if _is_spoken_of(part, outcomes)}
     open_places = [place for place, agents in enumerate(asked) if not agents]
-    placed = _place(free_calls, open_places, parts)
-    for place, agent in (placed or {}).items():
+    part_places = _place(free_calls, open_places, parts)
+    for place, agent in (part_places or {}).items():
         asked[place].append(agent)
-    owed = {place for place in open_places if not asked[place]} | _misfits(parts, carried, asked)
-    owed -= spoken_of
+    owed_places = {place for place in open_places if not asked[place]} | _misfits(
+        parts, places_of_calls, asked
+    )
+    owed_places -= spoken_of
     unnamed = 0
-    if placed is None:
+    if part_places is None:
         # somebody was asked for some of these in other words; for which of them cannot be told
-        owed -= set(open_places)
+        owed_places -= set(open_places)
         unnamed = max(0, len(set(open_places) - spoken_of) - len(free_calls))
     lines: list[MessagePart] = []
     for place, part in enumerate(parts):
-        agents = () if place in owed else tuple(dict.fromkeys(asked[place]))
-        lines.append(MessagePart(text=part.text, asked=agents, owed=place in owed))
-    named = tuple(line.text for line in lines if line.owed)
-    left_out = LeftOut(count=len(named) + unnamed, parts=named)
+        agents = () if place in owed_places else tuple(dict.fromkeys(asked[place]))
+        lines.append(MessagePart(text=part.text, asked=agents, owed=place in owed_places))
+    names = tuple(line.text for line in lines if line.owed)
+    left_out = LeftOut(count=len(names) + unnamed, parts=names)
     return Coverage(parts=tuple(lines), left_out=left_out)
 
 
@@ -97,36 +99,36 @@ def _place(
     calls: Sequence[AgentCall], places: Sequence[int], parts: Sequence[Part]
 ) -> dict[int, str] | None:
     """Returns which part each call in words of its own stands for; None where that cannot be told."""
-    placed: dict[int, str] = {}
+    part_places: dict[int, str] = {}
     enough = len(calls) >= len(places)
     for call in calls:
-        remaining = [place for place in places if place not in placed]
+        remaining = [place for place in places if place not in part_places]
         if not remaining:
             break
         best = max(remaining, key=lambda place: parts[place].closeness.get(call.agent, 0.0))
         if not enough and parts[best].nearest != call.agent:
             return None
-        placed[best] = call.agent
-    return placed
+        part_places[best] = call.agent
+    return part_places
 
 
 def _misfits(
-    parts: Sequence[Part], carried: Sequence[Sequence[int]], asked: Sequence[Sequence[str]]
+    parts: Sequence[Part], places_of_calls: Sequence[Sequence[int]], asked: Sequence[Sequence[str]]
 ) -> set[int]:
     """Returns the parts that share their calls with others and fit somebody better who was not asked.
 
     Where as many agents were asked as there are such parts, each may have one. A model that gives a part a call
     of its own has decided whose it is, and is believed: cards are too coarse to overrule it.
     """
-    has_own_call = {places[0] for places in carried if len(places) == 1}
-    sharing = [place for places in carried if len(places) > 1 for place in places]
-    shared = [place for place in dict.fromkeys(sharing) if place not in has_own_call]
-    sharing_agents = {agent for place in shared for agent in asked[place]}
+    has_own_call = {places[0] for places in places_of_calls if len(places) == 1}
+    sharing = [place for places in places_of_calls if len(places) > 1 for place in places]
+    common = [place for place in dict.fromkeys(sharing) if place not in has_own_call]
+    sharing_agents = {agent for place in common for agent in asked[place]}
     everybody = {agent for agents in asked for agent in agents}
-    lacking = len(shared) - len(sharing_agents)
+    lacking = len(common) - len(sharing_agents)
     bar = CLOSER if lacking > 0 else MUCH_CLOSER
     gaps: dict[int, float] = {}
-    for place in shared:
+    for place in common:
         closeness = parts[place].closeness
         others = [value for agent, value in closeness.items() if agent not in everybody]
         best_other = max(others, default=0.0)
@@ -135,7 +137,7 @@ def _misfits(
             gaps[place] = best_other - best_asked
     # each agent that was asked has at least one part: never are all of them owed
     widest = sorted(gaps, key=lambda place: -gaps[place])
-    return set(widest[: max(lacking, len(shared) - 1)])
+    return set(widest[: max(lacking, len(common) - 1)])
 
 
 def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
@@ -144,8 +146,8 @@ def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
         if not isinstance(outcome, Answer):
             continue
         sentences = SENTENCE_END.split(outcome.text)
-        told = " ".join(sentence for sentence in sentences if not DENIES.search(sentence))
-        shared = len(part.content & content_words(told))
-        if shared >= SPOKEN_OF and 2 * shared >= len(part.content):
+        statements = " ".join(sentence for sentence in sentences if not DENIES.search(sentence))
+        common = len(part.content & content_words(statements))
+        if common >= SPOKEN_OF and 2 * common >= len(part.content):
             return True
     return False

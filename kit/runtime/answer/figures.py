@@ -28,8 +28,8 @@ def numbers(text: str) -> frozenset[str]:
     to count.
     """
     plain = [_plain(raw) for raw in _NUMBER.findall(text) if len(raw) > 1]
-    found = {number for number in plain if number and (len(number) > 2 or float(number) > 12)}
-    return frozenset(found | _in_words(text))
+    amounts = {number for number in plain if number and (len(number) > 2 or float(number) > 12)}
+    return frozenset(amounts | _in_words(text))
 
 
 def _plain(raw: str) -> str:
@@ -44,7 +44,7 @@ def _in_words(text: str) -> set[str]:
     text_words = _WORD.findall(text.lower())
     if _LARGE.isdisjoint(text_words):  # nearly every text
         return set()
-    found: list[int] = []
+    amounts: list[int] = []
     run: list[int] = []
     for place, word in enumerate(text_words):
         value = _NUMERALS.get(word)
@@ -52,15 +52,15 @@ def _in_words(text: str) -> set[str]:
             following = _NUMERALS.get(text_words[place + 1]) if text_words[place + 1 :] else None
             if run and word in _TIES and following is not None and _is_tied(run[-1], following):
                 continue
-            found.append(_value(run))
+            amounts.append(_value(run))
             run = []
             continue
         if run and not _goes_on(run[-1], value):
-            found.append(_value(run))
+            amounts.append(_value(run))
             run = []
         run.append(value)
-    found.append(_value(run))
-    return {str(number) for number in found if number > 12}
+    amounts.append(_value(run))
+    return {str(number) for number in amounts if number > 12}
 
 
 def _goes_on(last: int, value: int) -> bool:

@@ -96,7 +96,9 @@ def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> s
             words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
         )
     left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
-    left_out += [told for name, told in names.items() if only is None or name in only]
+    left_out += [
+        words_of_answers for name, words_of_answers in names.items() if only is None or name in only
+    ]
     lines = (
         (words.failed, whole, words.or_),
         (words.failed_partly, part, words.or_),
@@ -158,11 +160,15 @@ def stopped(ctx: RunContext, text: str) -> str:
     if text and all(_is_told(answer, text, answers, turn) for answer in answers):
         return f"{text}\n\n{sentences.stopped}"
     texts = [scrub(prose(answer.text), ctx) for answer in answers]
-    told = "\n\n".join(dict.fromkeys(filter(None, texts)))
-    if not told:
+    words_of_answers = "\n\n".join(dict.fromkeys(filter(None, texts)))
+    if not words_of_answers:
         return sentences.stopped_early
-    cautious = [answer for answer in answers if answer.reservation and not reserves(told, answer)]
-    pieces = [told, reservations(cautious, turn.locale), sentences.stopped]
+    cautious = [
+        answer
+        for answer in answers
+        if answer.reservation and not reserves(words_of_answers, answer)
+    ]
+    pieces = [words_of_answers, reservations(cautious, turn.locale), sentences.stopped]
     return "\n\n".join(filter(None, pieces))
 
 
@@ -189,8 +195,8 @@ def reserves(text: str, answer: Answer) -> bool:
 def enumerate_names(names: Sequence[str], word: str, more: str) -> str:
     """Joins names to one phrase; of very many the first are named and the others counted."""
     if len(names) > MOST_NAMES:
-        left = len(names) - MOST_NAMES
-        names = [*names[:MOST_NAMES], more.format(count=left)]
+        further = len(names) - MOST_NAMES
+        names = [*names[:MOST_NAMES], more.format(count=further)]
     if len(names) == 1:
         return names[0]
     return f"{', '.join(names[:-1])} {word} {names[-1]}"
@@ -220,10 +226,10 @@ def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]
 def append(text: str, sentence: str, ctx: RunContext) -> str:
     """Returns a text with a sentence more; where the page shows that text already, the page gets the sentence alone."""
     page = transcript(ctx.turn.log.events)
-    shown = page.answer
-    if not shown and not ctx.turn.calls:
-        shown = page.lead
-    if shown.strip() == text.strip():
+    text_on_page = page.answer
+    if not text_on_page and not ctx.turn.calls:
+        text_on_page = page.lead
+    if text_on_page.strip() == text.strip():
         channel = "answer" if page.answer else "lead"
         ctx.emit(Text(channel=channel, text=f"\n\n{sentence}"))
     return f"{text}\n\n{sentence}"

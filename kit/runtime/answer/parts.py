@@ -32,7 +32,7 @@ LEANS = 0.15
 """The closeness from which on a side leans to a card at all."""
 FEWEST_WORDS = 8
 """Words of content that each card must have: "Answers questions about play." is close to anything or nothing."""
-LISTED = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
+LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 """Ends an item of a list that the user wrote as one: what follows is a part whatever its words."""
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
@@ -80,7 +80,7 @@ def parts_of(message: str, cards: Cards) -> tuple[Part, ...]:
 
 @lru_cache(maxsize=256)
 def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
-    stretches = _merged(list(_stretches(text, cards)), cards)
+    stretches = _merge(list(_stretches(text, cards)), cards)
     if len(stretches) < 2:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
@@ -110,7 +110,7 @@ def _closeness(text: str, cards: Cards) -> dict[str, float]:
 class _Stretch:
     text: str
     asks: bool
-    listed: bool = False
+    is_listed: bool = False
     """It is an item of a list."""
     opens_sentence: bool = False
     after_comma: bool = False
@@ -139,7 +139,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         yield _Stretch(
             pieces[0],
             clause.asks,
-            listed=LISTED.search(joiner) is not None,
+            is_listed=LIST_MARK.search(joiner) is not None,
             opens_sentence=joiner.strip()[:1] in (".", "?", "!"),
             after_comma=joiner.strip() == ",",
         )
@@ -155,27 +155,27 @@ def _cut(text: str, cards: Cards) -> list[str]:
     clearest = CUT
     halves: tuple[str, str] | None = None
     for joiner in PAIR.finditer(text):
-        left = text[: joiner.start()]
-        right = text[joiner.end() :]
-        gain = _gain(left, right, cards)
+        head = text[: joiner.start()]
+        tail = text[joiner.end() :]
+        gain = _gain(head, tail, cards)
         if gain > clearest:
             clearest = gain
-            halves = left, right
+            halves = head, tail
     if halves is None:
         return [text]
     return [*_cut(halves[0], cards), *_cut(halves[1], cards)]
 
 
-def _gain(left: str, right: str, cards: Cards) -> float:
+def _gain(head: str, tail: str, cards: Cards) -> float:
     """How much closer each side is to its own card than to the other's; 0 where they are no two requests."""
-    left_words = words(left)
-    right_words = words(right)
+    left_words = words(head)
+    right_words = words(tail)
     if len(left_words) < 2 or len(right_words) < 2 or right_words[0] in PREPOSITIONS:
         return 0.0
-    if not content_words(left) or not content_words(right):
+    if not content_words(head) or not content_words(tail):
         return 0.0
-    left_closeness = _closeness(left, cards)
-    right_closeness = _closeness(right, cards)
+    left_closeness = _closeness(head, cards)
+    right_closeness = _closeness(tail, cards)
     left_card = max(left_closeness, key=left_closeness.__getitem__)
     right_card = max(right_closeness, key=right_closeness.__getitem__)
     if min(left_closeness[left_card], right_closeness[right_card]) < LEANS:
@@ -186,21 +186,21 @@ def _gain(left: str, right: str, cards: Cards) -> float:
     )
 
 
-def _merged(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
+def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
     """Joins what only tells ("my friend signed up with my link") with the request that it belongs to."""
     closeness = [_closeness(stretch.text, cards) for stretch in stretches]
     # where no card knows the words, as in another language, closeness says nothing about what is a request
     cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
     nearest = [max(scores, key=scores.__getitem__, default=None) for scores in closeness]
-    merged: list[str] = []
+    whole_parts: list[str] = []
     waiting = ""
     waiting_is_listed = False
     for place, stretch in enumerate(stretches):
-        starts_anew = stretch.listed or stretch.opens_sentence
+        starts_anew = stretch.is_listed or stretch.opens_sentence
         if waiting and starts_anew:
-            merged.append(waiting)
+            whole_parts.append(waiting)
             waiting = ""
-        listed = stretch.listed or (bool(waiting) and waiting_is_listed)
+        is_listed = stretch.is_listed or (bool(waiting) and waiting_is_listed)
         text = f"{waiting}, {stretch.text}" if waiting else stretch.text
         waiting = ""
         vague = cards_tell and max(closeness[place].values(), default=0.0) < FITS
@@ -210,16 +210,16 @@ def _merged(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
             leads_up = stretch.narrates and following.after_comma
             if leads_up or vague or (cards_tell and nearest[place] == nearest[place + 1]):
                 waiting = text
-                waiting_is_listed = listed
+                waiting_is_listed = is_listed
                 continue
         same_card = cards_tell and place > 0 and nearest[place] == nearest[place - 1]
         goes_on = vague or (only_tells and same_card)
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
-        goes_on = goes_on and not stretch.asks and not listed
-        if merged and (goes_on or (stretch.refers_back and not starts_anew)):
-            merged[-1] = f"{merged[-1]}, {text}"
+        goes_on = goes_on and not stretch.asks and not is_listed
+        if whole_parts and (goes_on or (stretch.refers_back and not starts_anew)):
+            whole_parts[-1] = f"{whole_parts[-1]}, {text}"
             continue
-        merged.append(text)
+        whole_parts.append(text)
     if waiting:
-        merged.append(waiting)
-    return merged
+        whole_parts.append(waiting)
+    return whole_parts

@@ -13,7 +13,7 @@ OPENINGS = ("{", "[{", "```json", "<tool", "<function")
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENT_KEYS = ("arguments", "args", "parameters", "input", "tool_input", "action_input")
 _LIST_KEYS = ("tool_calls", "function_call")
-_NAMED = re.compile(rf'"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"]{{1,100}})"')
+NAME_FIELD = re.compile(rf'"(?:{"|".join(_NAME_KEYS)})"\s*:\s*"([^"]{{1,100}})"')
 _PYTHON = re.compile(r"\A([A-Za-z_][\w.]*)\(.*\)", re.S)
 
 
@@ -29,7 +29,7 @@ def is_written_call(text: str, tools: Collection[str] = ()) -> bool:
     python = _PYTHON.fullmatch(body)
     if python is not None and python[1] in tools:
         return True
-    if any(name in tools for name in _NAMED.findall(body)):
+    if any(name in tools for name in NAME_FIELD.findall(body)):
         return True
     try:
         value: object = read_json(body)
@@ -47,9 +47,9 @@ def _is_call(value: object) -> bool:
     fields = cast("dict[str, Any]", value)
     if any(key in fields for key in _LIST_KEYS):
         return True
-    named = any(isinstance(fields.get(key), str) for key in _NAME_KEYS)
+    has_name = any(isinstance(fields.get(key), str) for key in _NAME_KEYS)
     with_arguments = any(isinstance(fields.get(key), dict | str) for key in _ARGUMENT_KEYS)
-    if named and with_arguments:
+    if has_name and with_arguments:
         return True
     function = fields.get("function")
     return isinstance(function, dict) and _is_call(cast("object", function))

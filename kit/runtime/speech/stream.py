@@ -40,7 +40,7 @@ class Speech:
         self._timer: asyncio.TimerHandle | None = None
         self._first: int | None = None
         self._muted = False
-        self._held = False
+        self._is_held = False
         """Whether the next words wait."""
         self._before = ""
         self.begun = False
@@ -67,7 +67,7 @@ class Speech:
         self._flush()
 
     def _flush(self, last: bool = False) -> None:
-        if not self._pieces or self._muted or self._held:
+        if not self._pieces or self._muted or self._is_held:
             return
         # To join and search what is held for every piece of an endless word would take time in the
         # square of its length.
@@ -130,18 +130,18 @@ class Preamble(Speech):
     def precedes_calls(self) -> None:
         """Notes that this text is followed by calls."""
         self._calls_follow = True
-        if self._held:
+        if self._is_held:
             self._replace()
 
     def is_the_answer(self) -> None:
         """Notes that nobody is called."""
         self._stands = True
-        self._held = False
+        self._is_held = False
 
     def _must_wait(self, text: str) -> bool:
         if self._stands or not asserts(self._before + text, self._message):
             return False
-        self._held = True
+        self._is_held = True
         if self._calls_follow:
             self._replace()
         return True
@@ -151,5 +151,5 @@ class Preamble(Speech):
         self._ctx.emit(
             GuardActed(guard="preamble", action="mended", agent=self._ctx.path, reason=reason)
         )
-        self._held = False
+        self._is_held = False
         self._mute()

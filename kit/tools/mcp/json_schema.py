@@ -122,9 +122,9 @@ def _compile(pattern: str) -> Any:
         2_000_000  # of one pattern, and its states while it matches; others are refused
     )
     # ECMA's way to write a character by its number, which RE2 spells otherwise.
-    spelled = _CODE_POINT.sub(r"\\x{\1}", pattern)
+    re2_pattern = _CODE_POINT.sub(r"\\x{\1}", pattern)
     try:
-        return library.compile(spelled, options=options)
+        return library.compile(re2_pattern, options=options)
     except (library.error, UnicodeEncodeError) as error:
         reason = error.args[0] if error.args else "it cannot be read"
         words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)

@@ -9,9 +9,10 @@ from typing import Any
 import streamlit as st
 
 from kit.bench.grid.comparison import LOWER
-from kit.bench.grid.results import AXES, MEASURES
+from kit.bench.grid.results import AXES
 from kit.bench.grid.run import TRACES
 from kit.bench.scoring.run_case import turn_of
+from kit.bench.statistics.measures import MEASURES
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore

@@ -37,9 +37,9 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
         max_upload_size=MOST * LARGEST // 2**20,  # what is a little too large is told so in words
     )
-    picked: Question | None = st.session_state.pop("ask", None)
+    suggestion: Question | None = st.session_state.pop("ask", None)
     if message is None:
-        return picked
+        return suggestion
     try:
         pictures = check_count([Picture.of(file.getvalue(), file.name) for file in message.files])
     except PictureError as error:
@@ -49,12 +49,12 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
         )
         st.rerun()
     if not pictures and not message.text.strip():
-        return picked
+        return suggestion
     typed = Question(text=message.text, pictures=pictures)
-    if picked is None:
+    if suggestion is None:
         return typed
     wait(typed)
-    return picked
+    return suggestion
 
 
 def ask(question: Question) -> None:

@@ -191,9 +191,9 @@ def _draw(
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
-    lost = compare(turns)
+    losses = compare(turns)
     summary.html(
-        losses_html(lost, running=any(view.running for view in views)) + differences_html(turns)
+        losses_html(losses, running=any(view.running for view in views)) + differences_html(turns)
     )
 
 
