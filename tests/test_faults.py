@@ -143,6 +143,7 @@ def quick(seconds: float) -> Deck:
         deck.settings,
         [m for m in deck.models.values() if m.key != "offline"],
         flags=deck.flags,
+        dangers=deck.dangers.values(),
     )
 
 
@@ -398,18 +399,26 @@ async def test_an_orchestrator_that_asks_nobody_known_is_told_and_no_person_read
     assert {o.agent for o in reply.outcomes} == set(AGENTS) and "weather" not in reply.text
 
 
-@pytest.mark.parametrize("kind", ["refuses", "slow_drip", "drops_call"])
+@pytest.mark.parametrize("kind", ["slow_drip", "drops_call"])
 async def test_an_orchestrator_that_is_no_help_still_ends_in_plain_words(kind: str):
     async with asking() as ask:
         for question in (QUESTION, EVERY_VERTICAL["shop"]):
             reply = await ask(f"orchestrator={kind}", question=question)
             plain(reply)
-            assert REFUSAL not in reply.text
             assert not [
                 a
                 for a in reply.outcomes
                 if isinstance(a, Answer) and TELLS[a.agent] not in reply.text
             ]
+
+
+async def test_an_orchestrator_that_refuses_is_heard_in_its_words_and_nobody_is_asked():
+    async with asking() as ask:
+        for question in (QUESTION, EVERY_VERTICAL["shop"]):
+            reply = await ask("orchestrator=refuses", question=question)
+            plain(reply)
+            assert (reply.status, reply.text) == ("failed", REFUSAL)
+            assert not reply.outcomes
 
 
 async def test_a_forgotten_call_is_forgotten_once():

@@ -291,7 +291,7 @@ def declining(server: Loopback, place: str, *, streamed: bool) -> SmallKit:
     server.plays(declines(streamed))
     model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
     deck = small_deck(
-        ["shop"], default_sub_agent="shop", defaults=Policy(time_budget_ms=60_000), **PATIENT
+        ["shop"], default_sub_agent="shop", defaults=Policy(time_budget_ms=60_000), **UNHURRIED
     )
     models: dict[str, Any] = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
     if place == "sub-agent":
@@ -299,7 +299,7 @@ def declining(server: Loopback, place: str, *, streamed: bool) -> SmallKit:
     return SmallKit(bind(deck, models), SqliteStore(":memory:"))
 
 
-PATIENT: dict[str, Any] = {"turn_budget_ms": 90_000, "model_call_budget_ms": 60_000}
+UNHURRIED: dict[str, Any] = {"turn_budget_ms": 90_000, "model_call_budget_ms": 60_000}
 
 
 @pytest.mark.parametrize("streamed", [True, False])

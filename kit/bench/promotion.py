@@ -95,6 +95,11 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
             name=deck.name,
             flags=deck.flags,
             tools=deck.tools,
+            tool_settings=deck.tool_settings,
+            flag_settings=deck.flag_settings,
+            tool_flags=deck.tool_flags,
+            rubrics=deck.rubrics.values(),
+            dangers=deck.dangers.values(),
         )
     except ValueError as error:
         return [f"the card does not fit its schema: {error}"]

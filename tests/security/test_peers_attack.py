@@ -130,7 +130,10 @@ REPORTS = {
 async def test_a_report_outside_the_limits_is_a_failure_of_the_peer(lie: str) -> None:
     reply = await ask_liar({KEY: REPORTS[lie]})
     assert [isinstance(outcome, Failure) for outcome in reply.outcomes] == [True]
-    assert reply.usage.input_tokens >= 0 and reply.status == "ok" and reply.saved
+    assert reply.usage.input_tokens >= 0 and reply.saved
+    end = reply.events[-1].body
+    assert isinstance(end, Completed) and end.error is None, "the turn itself ended in order"
+    assert reply.status == "failed", "the peer's was the only part"
 
 
 @pytest.mark.req("S-7")
