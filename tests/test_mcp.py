@@ -115,9 +115,9 @@ def test_a_grid_plays_it_on_the_real_clock(folder: Path, tmp_path: Path) -> None
         {
             "id": f"c{n}",
             "kind": "single",
-            "turns": [{"user": QUESTION, "expected_sub_agents": ["desk"]}],
+            "turns": [{"user": question, "expected_sub_agents": ["desk"]}],
         }
-        for n in (1, 2)
+        for n, question in enumerate((QUESTION, "is tea in stock?"), start=1)
     ]
     (tmp_path / "cases.jsonl").write_text("".join(f"{line}\n" for line in map(json.dumps, cases)))
     grid = {

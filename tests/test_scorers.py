@@ -244,16 +244,20 @@ def test_nothing_is_owed_where_the_fault_had_no_effect_and_an_apology_is_then_ne
     sorry = turn.model_copy(update={"text": "Coffee pays 200. I couldn't get your points."})
     assert value("acknowledgement", BAD, well) is None
     assert (value("needless", BAD, well), value("needless", BAD, sorry)) == (0.0, 1.0)
-    assert (
-        value(
-            "needless",
-            BAD,
-            seen(
-                "shop", text="There was no scan you could not get accepted.", answers={"shop": "x"}
-            ),
-        )
-        == 0.0
+    of_the_shopper = turn.model_copy(
+        update={"text": "There was no scan you could not get accepted."}
     )
+    assert value("needless", BAD, of_the_shopper) == 0.0
+
+
+def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless() -> None:
+    text = "Coffee pays 200. I left out one part of what you asked and could not look it up."
+    lost = seen("shop", text=text, answers={"shop": "Coffee pays 200."})
+    whole = seen(
+        "shop", "rewards", text=text, answers={"shop": "Coffee pays 200.", "rewards": "900 points."}
+    )
+    assert value("needless", BAD, lost) is None
+    assert value("needless", BAD, whole) == 1.0
 
 
 def test_a_reservation_must_be_passed_on() -> None:

@@ -87,9 +87,13 @@ def reservation(case: Case, observation: Observation) -> float | None:
 
 
 def needless(case: Case, observation: Observation) -> float | None:
-    """The reply apologises although nothing went wrong; None where something did, or where nobody was asked."""
+    """The reply apologises although nothing went wrong; None where something did, or where nobody was asked.
+
+    A part that went to no agent it is for was lost: a reply that owns up to it apologises for something.
+    """
     if (
         agents_to_acknowledge(case, observation)
+        or _lost_agents(case, observation)
         or observation.with_reservation
         or not observation.answers
     ):
@@ -103,6 +107,12 @@ def needless(case: Case, observation: Observation) -> float | None:
     return float(
         any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own)
     )
+
+
+def _lost_agents(case: Case, observation: Observation) -> set[str]:
+    """Agents that a part of the message is for, and that were not asked."""
+    expected = case.turns[observation.turn].expected
+    return set(expected) - set(observation.invoked)
 
 
 def _names(sentence: str, agent: str, case: Case) -> bool:
