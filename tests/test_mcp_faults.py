@@ -68,6 +68,8 @@ def inside(line: str) -> str:
 
 
 LARGE = "contract_violation: .*more than 1,000,000 bytes"
+KEPT = r"(tea ){24900,25000}t?e?a?\n\[the trace keeps no more of 880,000 characters, sha256 [0-9a-f]{64}\]$"
+"""A result under the limit of bytes came whole; an event keeps its beginning, its length and its hash."""
 UNTRUTHFUL = {
     "gone": ("raise SystemExit(1)", "unavailable: "),
     "slow": ("__import__('time').sleep(600)", "timeout: "),
@@ -75,7 +77,7 @@ UNTRUTHFUL = {
         "return {'content': [{'type': 'text', 'text': 'x' * 2_000_000}]}",
         LARGE,
     ),
-    "large": ("return {'content': [{'type': 'text', 'text': 'tea ' * 220_000}]}", "(tea ){220000}"),
+    "large": ("return {'content': [{'type': 'text', 'text': 'tea ' * 220_000}]}", KEPT),
     "no result": ("return {'content': 'words'}", "contract_violation: "),
     "an error": (
         "return {'content': [{'type': 'text', 'text': 'disk full'}], 'isError': True}",

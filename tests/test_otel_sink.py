@@ -68,6 +68,7 @@ def test_the_routing_decision_is_an_event_of_the_root_span() -> None:
         "routing.intent_count": 2,
         "routing.later_calls": 0,
         "routing.left_out": 1,
+        "routing.parts": (),
         "routing.reported_intents": 3,
         "routing.cap": 4,
         "routing.cap_behavior": "within",

@@ -607,17 +607,20 @@ async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_d
         if messages[-1].type == "tool":
             return stitched(messages)
         first = Line("Let me look.", calls=[*call, call[0]])
-        return asks("cat", query="go on") if messages[-1].content == "go on" else first
+        if messages[-1].content == "now the third":
+            return asks("cat", query="now the third")
+        return first
 
     kit = small_kit(
         ScriptedModel(lead), {name: answering(name) for name in ("ann", "bob", "cat")}, cap=2
     )
     await run_turn("three things", ALICE, kit)
-    await run_turn("go on", ALICE, kit)
+    # "go on" would stand for what was left out, in its first words; this is a message of its own
+    await run_turn("now the third", ALICE, kit)
     assert [str(m.content) for m in model_of(kit, "cat").seen[0][1:]] == [
         "about cat",
         UNANSWERED,
-        "go on",
+        "now the third",
     ]
     assert [line.text for line in kit.store.history(ALICE.id, "ann")] == ["about ann", "ann"]
 

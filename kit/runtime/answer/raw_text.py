@@ -103,7 +103,9 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
             else ()
         )
         pieces += _own_words(text.casefold(), turn) if looks else ()
-        pieces += _echoes(text, raw_reasons(turn), allowed) if failed else ()
+        if failed:
+            passed_on = "\n".join([allowed, *_refusals(turn)])
+            pieces += _echoes(text, raw_reasons(turn), passed_on)
     return tuple(dict.fromkeys(pieces))
 
 
@@ -140,6 +142,13 @@ def raw_reasons(turn: TurnState) -> list[str]:
         if isinstance(event.body, ToolEnded | ModelEnded)
     )
     return list(dict.fromkeys([*details, *(error for error in errors if error)]))
+
+
+def _refusals(turn: TurnState) -> Iterator[str]:
+    """Yields the words in which agents declined: the composing model is given them to pass on."""
+    for outcome in turn.outcomes:
+        if isinstance(outcome, Failure) and outcome.reason == "refusal" and outcome.suggestion:
+            yield outcome.suggestion.lower()
 
 
 def _own_words(lower: str, turn: TurnState) -> Iterator[str]:
