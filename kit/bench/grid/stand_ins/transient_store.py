@@ -138,3 +138,7 @@ class TransientStore:
 
     def feedbacks(self, score: int) -> list[Feedback]:
         return []
+
+    def mark_interrupted(self) -> int:
+        """Returns 0: no turn outlives the process that plays it."""
+        return 0
