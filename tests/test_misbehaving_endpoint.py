@@ -313,6 +313,22 @@ async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(stream
     assert DECLINED in tell(outcome) and reply.status == "failed"
 
 
+async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended() -> None:
+    owns_up = f"I wasn't able to get an answer about shop: it declined, in these words: {DECLINED}"
+    with loopback() as server:
+        server.plays(declines(streamed=False))
+        spec = ModelSpec(key="small", provider="openai", stream=False)
+        shop = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+        lead = ScriptedModel(asks("shop"), owns_up, owns_up)
+        deck = small_deck(["shop"], defaults=Policy(time_budget_ms=60_000), **UNHURRIED)
+        team = bind(deck, {"orchestrator": lead, "shop": shop})
+        reply = await run_turn(
+            "what do bombs cost?", ALICE, SmallKit(team, SqliteStore(":memory:"))
+        )
+    assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["composed"]
+    assert owns_up in reply.text
+
+
 @pytest.mark.parametrize("streamed", [True, False])
 async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why(
     streamed: bool,

@@ -134,14 +134,18 @@ def words_in_use(turn: TurnState) -> str:
 
 
 def raw_reasons(turn: TurnState) -> list[str]:
-    """Returns the raw reasons of all failures of the turn so far; they belong on the trace and nowhere else."""
-    details = [o.detail for o in turn.outcomes if isinstance(o, Failure) and o.detail]
-    errors = (
-        event.body.error
-        for event in turn.log.events
-        if isinstance(event.body, ToolEnded | ModelEnded)
-    )
-    return list(dict.fromkeys([*details, *(error for error in errors if error)]))
+    """Returns the raw reasons of all failures of the turn so far; they belong on the trace and nowhere else.
+
+    The words in which an agent declined are none of them: the composing model is told that it may pass them on.
+    """
+    failures = [outcome for outcome in turn.outcomes if isinstance(outcome, Failure)]
+    may_be_said = {failure.suggestion for failure in failures if failure.reason == "refusal"}
+    reasons = [failure.detail for failure in failures]
+    for event in turn.log.events:
+        if isinstance(event.body, ToolEnded | ModelEnded) and event.body.error:
+            reasons.append(event.body.error)
+    distinct = dict.fromkeys(reasons)
+    return [reason for reason in distinct if reason and reason not in may_be_said]
 
 
 def _refusals(turn: TurnState) -> Iterator[str]:
