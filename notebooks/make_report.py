@@ -15,8 +15,8 @@ from nbconvert import HTMLExporter
 from kit.home import HOME
 
 FOLDER = HOME / ".kit" / "report"
-TIMEOUT = 60
-"""Seconds a cell may take."""
+TIMEOUT = 180
+"""Seconds a cell may take: a busy machine needs more than a minute for the longest."""
 NOTEBOOKS = sorted((HOME / "notebooks").glob("*.ipynb"))
 _ROW = re.compile(r"^\| `(\w+)` \| (.+?) \| (.+?) \|$", re.MULTILINE)
 

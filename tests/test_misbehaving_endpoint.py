@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.speech import Acknowledged
 from kit.core.card import Policy
 from kit.core.errors import STOP
 from kit.core.model import ModelSpec
@@ -325,7 +326,7 @@ async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended() -
         reply = await run_turn(
             "what do bombs cost?", ALICE, SmallKit(team, SqliteStore(":memory:"))
         )
-    assert [e.body.path for e in reply.events if e.kind == "acknowledged"] == ["composed"]
+    assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["composed"]
     assert owns_up in reply.text
 
 
