@@ -37,6 +37,7 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
+LETTER = re.compile(r"[^\W\d_]")
 SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
 FITS = 0.2
@@ -120,6 +121,11 @@ class _Stretch:
     def narrates(self) -> bool:
         """It tells what somebody did, has or wants, as "I want to return a speaker" does."""
         return not self.asks and (words(self.text[:30]) or [""])[0] in NARRATORS
+
+    @property
+    def names_nothing(self) -> bool:
+        """It holds no word: "(2)" or "4,975" says something only beside the request before it."""
+        return LETTER.search(self.text) is None
 
     @property
     def refers_back(self) -> bool:
@@ -216,7 +222,8 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
         goes_on = vague or (only_tells and same_card)
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not is_listed
-        if whole_parts and (goes_on or (stretch.refers_back and not starts_anew)):
+        belongs_to_the_last = goes_on or (stretch.refers_back and not starts_anew)
+        if whole_parts and (belongs_to_the_last or stretch.names_nothing):
             whole_parts[-1] = f"{whole_parts[-1]}, {text}"
             continue
         whole_parts.append(text)
