@@ -81,11 +81,10 @@ def trace_home(settings: Settings | None) -> str:
     """
     if settings is None:
         return "Traces: the turns of these studies are counted and not kept, and nothing is sent to Opik."
-    place = (
-        "in memory, until the kit is closed"
-        if settings.store == ":memory:"
-        else f"in {settings.store}"
-    )
+    if settings.store == ":memory:":
+        place = "in memory, until the kit is closed"
+    else:
+        place = f"in {settings.store}"
     sentence = f"Traces: turns of kits opened with these settings are kept {place}."
     if not settings.has_opik:
         return f"{sentence}\nOpik: not configured (OPIK_URL_OVERRIDE or OPIK_API_KEY), nothing is sent."

@@ -11,5 +11,8 @@ HOME = _PACKAGE.parent if IS_CHECKOUT else _BUNDLE
 
 def find_deck(folder: str | Path) -> Path:
     """Returns this folder, or the shipped one of that name, such as `cards/outlets`, where there is none here."""
-    path, shipped = Path(folder), HOME / folder
-    return path if path.exists() or not shipped.is_dir() else shipped
+    path = Path(folder)
+    shipped = HOME / folder
+    if path.exists() or not shipped.is_dir():
+        return path
+    return shipped

@@ -27,17 +27,23 @@ def own_project() -> Path | None:
 def own_cases() -> Path:
     """Labelled dialogues: cases.jsonl of the project worked in, else the shipped switches of the consumer deck."""
     project = own_project()
-    return project / "cases.jsonl" if project else HOME / "data" / "cases" / "switches.jsonl"
+    if project:
+        return project / "cases.jsonl"
+    return HOME / "data" / "cases" / "switches.jsonl"
 
 
 def _deck() -> Path:
     project = own_project()
-    return project / "deck" if project else HOME / "cards" / "consumer"
+    if project:
+        return project / "deck"
+    return HOME / "cards" / "consumer"
 
 
 def _data() -> Path:
     project = own_project()
-    return project / "data" if project else HOME / "data" / "world"
+    if project:
+        return project / "data"
+    return HOME / "data" / "world"
 
 
 def _state() -> Path:
@@ -110,7 +116,10 @@ class Settings(Value):
 
         Raises SettingsError naming the variable that cannot be used.
         """
-        source = os.environ if environ is None else environ
+        if environ is None:
+            source = os.environ
+        else:
+            source = environ
         values: dict[str, Any] = {"variables": dict(source)}
         for field, variable in _VARIABLES.items():
             if source.get(variable):

@@ -79,7 +79,9 @@ class Kit:
     def model(self) -> str:
         """What answers, in words fit for a badge."""
         spec = self.team.orchestrator.model.spec
-        return "offline stand-in" if spec.key == "offline" else spec.key
+        if spec.key == "offline":
+            return "offline stand-in"
+        return spec.key
 
     def on(self, model: str) -> "Kit":
         """The same kit with every agent on one model of models.yaml. Raises BindError where there
@@ -99,12 +101,11 @@ class Kit:
         `flags` are those in which it differs from the settings; `ask` binds a team for them once and keeps it.
         """
         settings, visitor = self.settings, self.deck.settings.visitor
-        tenant, user = (
-            tenant or settings.tenant or visitor.tenant_id,
-            user or settings.user or visitor.user_id,
-        )
+        tenant = tenant or settings.tenant or visitor.tenant_id
+        user = user or settings.user or visitor.user_id
         principal = Principal(tenant_id=tenant, user_id=user)
-        location, locale = settings.location or visitor.location, settings.locale or visitor.locale
+        location = settings.location or visitor.location
+        locale = settings.locale or visitor.locale
         return Session(
             id=session_id,
             principal=principal,
@@ -134,9 +135,15 @@ class Kit:
         not declare, SessionError for a session of another, ClosedError when closing.
         """
         chosen = pattern_of(pattern or self.pattern)
-        session = self.store.with_souls(session) if self.store.has_souls else session
+        if self.store.has_souls:
+            session = self.store.with_souls(session)
+        else:
+            session = session
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
-        host = self if team is self.stages.team(MEDIATED) else replace(self, team=team)
+        if team is self.stages.team(MEDIATED):
+            host = self
+        else:
+            host = replace(self, team=team)
         if faults and not self.faults:
             raise FaultError(
                 "this kit was opened without faults: open it with open_kit(faults=True)"
@@ -215,14 +222,19 @@ def choose_models(settings: Settings, deck: Deck) -> str | None:
     model that models.yaml does not have."""
     lead = deck.models.get(deck.cards[deck.settings.orchestrator].model)
     if settings.model or settings.openai_api_key or (lead is not None and lead.is_self_contained):
-        key, wish = settings.model, f"KIT_MODEL={settings.model}"
+        key = settings.model
+        wish = f"KIT_MODEL={settings.model}"
     else:
-        key, wish = (
-            "local" if settings.openai_base_url else "offline",
-            "OPENAI_BASE_URL without KIT_MODEL",
-        )
+        if settings.openai_base_url:
+            key = "local"
+        else:
+            key = "offline"
+        wish = "OPENAI_BASE_URL without KIT_MODEL"
     if key is not None and key not in {OFFLINE.key, *deck.models}:
-        fix = "give it an entry `local: {provider: openai}`, or " if key == "local" else ""
+        if key == "local":
+            fix = "give it an entry `local: {provider: openai}`, or "
+        else:
+            fix = ""
         raise SettingsError(
             f"{wish} means the model {key!r}, and models.yaml of the deck {deck.name!r} has none of that name; {fix}"
             f"set KIT_MODEL to another: {nearest(key, deck.models)}"
@@ -263,10 +275,14 @@ def stages_of(
         team = replace(bind(deck, models, tools, access_of(settings), places), admission=admission)
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
-        team = faulty_team(team) if faults else team
-        return (
-            with_services(team, services) if team.orchestrator.sub_cards else team
-        )  # a monolith asks nobody
+        if faults:
+            team = faulty_team(team)
+        else:
+            team = team
+        # a monolith asks nobody
+        if team.orchestrator.sub_cards:
+            return with_services(team, services)
+        return team
 
     return Stages(bound(deck), bound)
 
@@ -295,16 +311,21 @@ async def open_kit(
     -> text` (docs/memory.md). Raises a KitError whose message says what to do when anything it
     needs is missing.
     """
-    settings, more = settings or Settings.read(), given_tools(tools)
+    settings = settings or Settings.read()
+    more = given_tools(tools)
     deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
-    settings = settings.with_(secret_names=deck.tools.told) if deck.tools.told else settings
+    if deck.tools.told:
+        settings = settings.with_(secret_names=deck.tools.told)
+    else:
+        settings = settings
     if cassette is not None:
         settings, models = _as_recorded(settings, models, cassette, deck)
     elif models is None:
         models = choose_models(settings, deck)
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
-        live, here = cassette is None or cassette.mode != "replay", settings.environment_of
+        live = cassette is None or cassette.mode != "replay"
+        here = settings.environment_of
         service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
         environments = here(deck.settings.environment), here(deck.tools.variables(service))
         setup = ToolSetup(
@@ -318,13 +339,15 @@ async def open_kit(
             faults=faults,
         )
         toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
-        admission = (
-            asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
-        )
+        if deck.settings.turns_at_once:
+            admission = asyncio.Semaphore(deck.settings.turns_at_once)
+        else:
+            admission = None
         stages_on = partial(
             stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places()
         )
-        stages, turns = stages_on(models), Turns()
+        stages = stages_on(models)
+        turns = Turns()
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
             await asyncio.to_thread(

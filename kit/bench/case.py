@@ -238,8 +238,14 @@ def make_case(
     except (OSError, PictureError) as error:
         raise DataError(f"{place}: case {fields['id']!r}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        requirement = ' and "expected_sub_agents"' if with_labels else ""
-        reason = f"{error} is missing" if isinstance(error, KeyError) else "a turn is no object"
+        if with_labels:
+            requirement = ' and "expected_sub_agents"'
+        else:
+            requirement = ""
+        if isinstance(error, KeyError):
+            reason = f"{error} is missing"
+        else:
+            reason = "a turn is no object"
         raise DataError(
             f'{place}: case {fields["id"]!r} cannot be used: {reason}; each turn needs "user"{requirement}'
         ) from error
@@ -255,9 +261,10 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
                 Picture.of((folder / name).read_bytes(), Path(name).name) for name in names
             ],
         }
-    labels = (
-        turn.get("expected_sub_agents", ()) if turn.get("skip") else turn["expected_sub_agents"]
-    )
+    if turn.get("skip"):
+        labels = turn.get("expected_sub_agents", ())
+    else:
+        labels = turn["expected_sub_agents"]
     own = {name: value for name, value in turn.items() if value is not None}
     return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
 
@@ -267,4 +274,8 @@ def kind_of(asks: Sequence[Ask]) -> Kind:
     if len(asks) > 1:
         return "switch"
     expected = len(asks[0].expected)
-    return "oos" if not expected else "single" if expected == 1 else "mixed"
+    if not expected:
+        return "oos"
+    if expected == 1:
+        return "single"
+    return "mixed"

@@ -41,7 +41,10 @@ class Drift(Value):
         if self.difference is None:
             text += "  nothing to compare"
         else:
-            verdict = "DRIFT" if self.significant else "no drift shown"
+            if self.significant:
+                verdict = "DRIFT"
+            else:
+                verdict = "no drift shown"
             text += (
                 f"  {self.difference.value:+7.1%} [{self.difference.low:+.1%}, "
                 f"{self.difference.high:+.1%}] {verdict}"
@@ -99,12 +102,15 @@ def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> in
 
 def _right(vertical: str, expected: Sequence[str]) -> bool:
     """Returns whether a call should have been made; calling nobody is right when nobody should be called."""
-    return not expected if vertical == NOBODY else vertical in expected
+    if vertical == NOBODY:
+        return not expected
+    return vertical in expected
 
 
 def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     labels = [right for right in now if right is not None]
-    evaluated, stored = share(sum(before), len(before)), share(sum(labels), len(labels))
+    evaluated = share(sum(before), len(before))
+    stored = share(sum(labels), len(labels))
     gain: Difference | None = None
     p = 1.0
     if before and labels:
@@ -122,4 +128,6 @@ def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) 
 
 
 def _share(share: Estimate) -> str:
-    return f"{share.right:4}/{share.n:<4} {share.value:6.1%}" if share.n else f"{'-':>9} {'-':>6}"
+    if share.n:
+        return f"{share.right:4}/{share.n:<4} {share.value:6.1%}"
+    return f"{'-':>9} {'-':>6}"

@@ -130,7 +130,9 @@ def plain_or_name(value: object) -> Any:
     try:
         return plain(value)
     except UnstableError:
-        return _name(value) if hasattr(value, "__qualname__") else _name(type(value))
+        if hasattr(value, "__qualname__"):
+            return _name(value)
+        return _name(type(value))
 
 
 def _name(thing: Any) -> str:

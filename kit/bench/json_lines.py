@@ -17,7 +17,10 @@ def read_text(path: Path, noun: str = "") -> str:
     try:
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        if isinstance(error, OSError):
+            reason = error.strerror
+        else:
+            reason = "it is not UTF-8"
         raise DataError(f"cannot read {noun}{path}: {reason}") from error
 
 

@@ -39,9 +39,16 @@ def print_metrics(
     fired = alerts(store.tally(tenant, since).mismatches)
     for row in summary.rows():
         value = row["value"]
-        cell = "-" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)
+        if value is None:
+            cell = "-"
+        elif isinstance(value, float):
+            cell = f"{value:.4g}"
+        else:
+            cell = str(value)
         print(json.dumps(row) if as_json else f"{row['metric']:62} {row['of']:28} {cell:>10}")
     for alert in fired:
         sentence = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {', '.join(alert.turn_ids)}"
         print(json.dumps({"alert": alert.model_dump()}) if as_json else sentence)
-    return 1 if fired else 0
+    if fired:
+        return 1
+    return 0

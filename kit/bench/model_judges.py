@@ -62,14 +62,17 @@ class Judgement:
 
 def bill(usage: Usage) -> dict[str, Any]:
     """What judges cost beside the turn, as a field of a line; nothing where nobody was asked."""
-    return {"judges": {name: getattr(usage, name) for name in _COUNTS}} if usage.model_calls else {}
+    if usage.model_calls:
+        return {"judges": {name: getattr(usage, name) for name in _COUNTS}}
+    return {}
 
 
 class Judges:
     """The judges of a grid, each on a kit that was opened on `judge_deck`."""
 
     def __init__(self, spec: GridSpec, kits: Mapping[str, Kit]):
-        self._spec, self._kits = spec, kits
+        self._spec = spec
+        self._kits = kits
 
     async def judge(self, cell: Cell, case: Case, turns: Iterable[Observation]) -> list[Judgement]:
         """A judgement on each turn, up to the first that is lost. Raises CassetteError."""
@@ -82,7 +85,9 @@ class Judges:
 
     async def _judge(self, cell: Cell, case: Case, observation: Observation) -> Judgement:
         """Asks one after the other, and nobody once a verdict is lost."""
-        verdicts, scores, usages = dict[str, Verdict](), dict[str, float](), list[Usage]()
+        verdicts = dict[str, Verdict]()
+        scores = dict[str, float]()
+        usages = list[Usage]()
         for name, kit in self._kits.items():
             judge = self._spec.grid.judges[name]
             messages = question(self._spec.rubrics[name], case, observation)
@@ -90,7 +95,8 @@ class Judges:
                 kit, messages, judge_track(self._spec, cell, name, observation.turn)
             )
             usages.append(reply.usage)
-            loss, verdict = error_of([reply], faults=False), verdict_in(text)
+            loss = error_of([reply], faults=False)
+            verdict = verdict_in(text)
             if loss is not None or verdict is None:
                 error_class, line = loss or (
                     "judge",
@@ -141,7 +147,10 @@ async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: Exp
             judge = KitJudge(read_rubric(scorer.__name__), kit, bills)
             print(agreement_line(judge.rubric, await measure_judge(judge, quality)))
     spent = total(bills)
-    dollars = "no price is known" if spent.cost is None else f"${spent.cost:,.4f}"
+    if spent.cost is None:
+        dollars = "no price is known"
+    else:
+        dollars = f"${spent.cost:,.4f}"
     print(
         f"{many(spent.model_calls, 'call')}, {spent.input_tokens:,} tokens in and "
         f"{spent.output_tokens:,} out: {dollars}"
@@ -151,7 +160,8 @@ async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: Exp
 
 async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[str, Reply]:
     """What the kit's model says to these messages, empty where it fails, and the turn that it said it in."""
-    model, texts = kit.team.orchestrator.model, list[str]()
+    model = kit.team.orchestrator.model
+    texts = list[str]()
 
     async def ask(call: AgentCall, ctx: RunContext) -> Outcome:
         reply = await call_model(
@@ -160,7 +170,10 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
         texts.append(reply.text)
         return Answer(call_id=call.call_id, agent=call.agent, text="Judged.")
 
-    cassette = None if kit.cassette is None else kit.cassette.track(track)
+    if kit.cassette is None:
+        cassette = None
+    else:
+        cassette = kit.cassette.track(track)
     if model.gate is not None and (cassette is None or cassette.mode != "replay"):
         await model.gate.opened()
     host = replace(kit, store=TransientStore(), cassette=cassette)

@@ -119,7 +119,8 @@ def report(gate: bool = False) -> int:
     broken: list[str] = []
     for hand, ours in zip(costs[::2], costs[1::2], strict=True):
         for cost in (hand, ours):
-            ratio, cpu = cost.calls / hand.calls, cost.cpu_ms / hand.cpu_ms
+            ratio = cost.calls / hand.calls
+            cpu = cost.cpu_ms / hand.cpu_ms
             times = f"{cost.cpu_ms:12.2f} {cost.cpu_ms_at_once:7.2f}"
             at_once = cost.cpu_ms_at_once / hand.cpu_ms_at_once
             print(
@@ -134,4 +135,6 @@ def report(gate: bool = False) -> int:
     print(
         f"gate, x the hand loop's calls at most: {limits}: {'BROKEN by ' + ', '.join(broken) if broken else 'held'}"
     )
-    return 1 if broken and gate else 0
+    if broken and gate:
+        return 1
+    return 0

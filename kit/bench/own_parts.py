@@ -54,7 +54,9 @@ def own_models(
     Raises DataError for two of one name, and for an object that no other run could know again.
     """
     names: list[str] = []
-    objects, specs, identities = dict[str, Model](), dict[str, ModelSpec](), dict[str, str]()
+    objects = dict[str, Model]()
+    specs = dict[str, ModelSpec]()
+    identities = dict[str, str]()
     for given, model in _pairs(models):
         if isinstance(model, ModelSpec):
             name = given or model.key
@@ -126,15 +128,13 @@ def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
 
 def tools_identity(tools: DeckTools) -> Names:
     """The identity of tools given in Python; empty without any."""
-    return (
-        {
+    if tools.tools:
+        return {
             "tools ": _digest(
                 [[name, tool_identity(tool)] for name, tool in sorted(tools.tools.items())]
             )
         }
-        if tools.tools
-        else {}
-    )
+    return {}
 
 
 def _pairs(things: Mapping[str, T] | Iterable[T]) -> Iterable[tuple[str | None, T]]:
@@ -145,7 +145,9 @@ def _pairs(things: Mapping[str, T] | Iterable[T]) -> Iterable[tuple[str | None, 
 
 
 def _name_of(judge: Scorer | Judge) -> str:
-    return judge.__name__ if inspect.isfunction(judge) else cast("Judge", judge).rubric.id
+    if inspect.isfunction(judge):
+        return judge.__name__
+    return cast("Judge", judge).rubric.id
 
 
 def _judge_identity(name: str, judge: Scorer | Judge) -> Any:

@@ -51,9 +51,13 @@ class Adapter:
 
 def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str, BaseTool]]:
     """The deck of a spec, agent id -> its stub model, and the tools; `bind` and `open_kit` take all three."""
-    workload, stubs = import_module("workload"), import_module("adapters._lc_stub")
+    workload = import_module("workload")
+    stubs = import_module("adapters._lc_stub")
     ids: list[str] = list(spec.ids)
-    tools = ("lookup",) if spec.sub_tool else ()
+    if spec.sub_tool:
+        tools = ("lookup",)
+    else:
+        tools = ()
     policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
     cards = [
         AgentCard(

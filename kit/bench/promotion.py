@@ -56,12 +56,18 @@ def promote(
         raise UnknownId("card", card_id, deck.cards)
     card = deck.cards[card_id]
     if threshold is None:
-        threshold = card.eval.threshold if card.eval else THRESHOLD
+        if card.eval:
+            threshold = card.eval.threshold
+        else:
+            threshold = THRESHOLD
     turns = [
         turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)
     ]
     switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
-    answers = None if passed is None else share(sum(passed), len(passed))
+    if passed is None:
+        answers = None
+    else:
+        answers = share(sum(passed), len(passed))
     faults = (
         _unfit(deck, card)
         + _uncovered(deck, card_id, turns)
@@ -76,7 +82,10 @@ def promote(
             faults.append(
                 f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed"
             )
-    promoted = card if faults else card.model_copy(update={"status": "active"})
+    if faults:
+        promoted = card
+    else:
+        promoted = card.model_copy(update={"status": "active"})
     return Promotion(
         card=promoted, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults)
     )
@@ -106,11 +115,9 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     except DeckError as error:
         return list(error.faults)
     root = deck.cards[deck.settings.orchestrator]
-    return (
-        []
-        if card.id in root.sub_agents
-        else [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
-    )
+    if card.id in root.sub_agents:
+        return []
+    return [f"{root.id!r} does not list {card.id!r} in sub_agents; add it there"]
 
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
@@ -123,11 +130,16 @@ def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     missing = [
         f"{before} to {after}" for before, after in pairs if (before, after) not in measured_pairs
     ]
-    return [f"no switch was measured from {', '.join(missing)}"] if missing else []
+    if missing:
+        return [f"no switch was measured from {', '.join(missing)}"]
+    return []
 
 
 def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> list[str]:
-    cases = card.eval.tool_cases if card.eval is not None else ()
+    if card.eval is not None:
+        cases = card.eval.tool_cases
+    else:
+        cases = ()
     ends = {each.case: each.wrong for each in results}
     wrong = {case: ends.get(case, "it was not played") for case in cases}
     return [

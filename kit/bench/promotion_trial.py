@@ -43,7 +43,8 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     """
     judge = judge_of(deck.cards[card_id], kit.team)
     subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
-    turns, passed = list[RoutedTurn](), list[bool]()
+    turns = list[RoutedTurn]()
+    passed = list[bool]()
     for case in cases:
         agents = {agent for ask in case.turns for agent in ask.expected}
         if card_id not in agents or not agents <= subs:

@@ -127,7 +127,8 @@ def compare(
         models, cases, patterns, judges, deck or kits.settings.deck, tools, name, fields
     )
     kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
-    spec, opener = spec.at(kits.access), _ObjectKits(kits, objects, tools)
+    spec = spec.at(kits.access)
+    opener = _ObjectKits(kits, objects, tools)
     if sentence := announce(spec):
         print(sentence, file=sys.stderr)
     stop = threading.Event()
@@ -164,14 +165,18 @@ class _ObjectKits:
         return self.kits(models=objects, deck=deck, faults=faults, tools=self.tools)
 
     def _object(self, model: Model) -> Model:
-        return self.models.get(model, model) if isinstance(model, str) else model
+        if isinstance(model, str):
+            return self.models.get(model, model)
+        return model
 
 
 class _Arguments(Source):
     """The arguments of a call in place of a file."""
 
     def at(self, *path: str | int) -> str:
-        return f"compare(), {'.'.join(map(str, path))}" if path else "compare()"
+        if path:
+            return f"compare(), {'.'.join(map(str, path))}"
+        return "compare()"
 
 
 def _spec(
@@ -191,8 +196,14 @@ def _spec(
     parts = OwnParts(
         specs, own, rules, {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more)}
     )
-    file = str(cases) if isinstance(cases, str | Path) else "(given in Python)"
-    rows = None if isinstance(cases, str | Path) else list(cases)
+    if isinstance(cases, str | Path):
+        file = str(cases)
+    else:
+        file = "(given in Python)"
+    if isinstance(cases, str | Path):
+        rows = None
+    else:
+        rows = list(cases)
     scorers = tuple(fields.get("scorers", Grid.model_fields["scorers"].default))
     values: dict[str, Any] = {
         "baseline": {"pattern": ways[0]}
@@ -216,7 +227,10 @@ def _spec(
             "deck": str(deck) if not isinstance(deck, Deck) else Grid.model_fields["deck"].default
         },
     )
-    loaded = deck if isinstance(deck, Deck) else load_deck(deck, more.ids)
+    if isinstance(deck, Deck):
+        loaded = deck
+    else:
+        loaded = load_deck(deck, more.ids)
     return make_spec(
         grid, loaded, source, lambda agents: _cases(rows, file, agents), parts
     ), objects

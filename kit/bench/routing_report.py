@@ -28,7 +28,11 @@ class RoutedTurn(Value):
     @classmethod
     def of(cls, case: Case, place: int, called: Iterable[str]) -> "RoutedTurn":
         """A turn of a labelled case, and who was called."""
-        ask, before = case.turns[place], case.turns[place - 1].expected if place else ()
+        ask = case.turns[place]
+        if place:
+            before = case.turns[place - 1].expected
+        else:
+            before = ()
         return cls(
             case_id=case.id,
             turn=place,
@@ -78,10 +82,8 @@ def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
     shares: dict[str, list[bool]] = defaultdict(list)
     losses: dict[tuple[str, str], list[str]] = defaultdict(list)
     for turn in turns:
-        missing, extra = (
-            set(turn.expected) - set(turn.called),
-            set(turn.called) - set(turn.expected),
-        )
+        missing = set(turn.expected) - set(turn.called)
+        extra = set(turn.called) - set(turn.expected)
         for card in turn.expected:
             shares[card].append(card not in missing)
         for card in missing or ([NOBODY] if extra else []):

@@ -112,7 +112,10 @@ def table(rows: Sequence[Replay]) -> str:
         f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"
     ]
     for row in rows:
-        first = "-" if row.first_useful is None else f"{row.first_useful:.2f} s"
+        if row.first_useful is None:
+            first = "-"
+        else:
+            first = f"{row.first_useful:.2f} s"
         agent, longest = max(row.silence.items(), key=lambda pair: pair[1], default=("", 0.0))
         lines.append(
             f"{row.policy:18} {row.lines:5} {row.lines_a_second:9.2f} {first:>13} {longest:14.2f} s  {agent}"

@@ -89,11 +89,9 @@ def _wrong(case: ToolCase, reply: Reply) -> str | None:
     ):
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
-        return (
-            None
-            if outcome.axis == "data" or outcome.reason in ADMISSIONS
-            else f"the agent failed: {outcome.reason}"
-        )
+        if outcome.axis == "data" or outcome.reason in ADMISSIONS:
+            return None
+        return f"the agent failed: {outcome.reason}"
     text = outcome.text.casefold()
     claims = [words for words in case.never if words.casefold() in text]
     if claims:

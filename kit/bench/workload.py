@@ -114,7 +114,9 @@ class StreamingStub(StubModel):
 
 
 def _stub(streaming: bool, **fields: Any) -> StubModel:
-    return StreamingStub(**fields) if streaming else StubModel(**fields)
+    if streaming:
+        return StreamingStub(**fields)
+    return StubModel(**fields)
 
 
 def agent_ids(n: int) -> list[str]:

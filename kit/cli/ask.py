@@ -73,7 +73,10 @@ def add(commands: Any) -> None:
 
 
 def _ask(arguments: Namespace) -> int:
-    message = sys.stdin.read() if arguments.message == "-" else arguments.message
+    if arguments.message == "-":
+        message = sys.stdin.read()
+    else:
+        message = arguments.message
     return _exit_code(asyncio.run(_ask_turn(message, arguments)), strict=arguments.strict)
 
 

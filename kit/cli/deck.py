@@ -110,11 +110,9 @@ def _check(arguments: Namespace) -> int:
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "
         f"{has.helper_ms} ms a job of the helper model"
     )
-    cards, blocks, warnings = (
-        many(len(deck.cards), "card"),
-        many(len(deck.blocks), "block"),
-        many(len(deck.warnings), "warning"),
-    )
+    cards = many(len(deck.cards), "card")
+    blocks = many(len(deck.blocks), "block")
+    warnings = many(len(deck.warnings), "warning")
     print(f"{deck.name}: {cards}, {blocks}, cap {has.cap}, {warnings}")
     return 0
 
@@ -154,7 +152,9 @@ def _promote(arguments: Namespace) -> int:
     )
     if verdict.promoted and arguments.write:
         print(f"status: active written to {write_active(folder, verdict.card)}")
-    return 0 if verdict.promoted else 1
+    if verdict.promoted:
+        return 0
+    return 1
 
 
 def _schema(_: Namespace) -> int:

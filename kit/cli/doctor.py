@@ -40,7 +40,10 @@ def _doctor(arguments: Namespace) -> int:
     deck = load_deck(settings.deck, (), environment=settings.environment)
     choice = arguments.model or choose_models(settings, deck)
     deck_keys = sorted(set(_model_keys(deck)))
-    keys = deck_keys if choice is None else [choice]
+    if choice is None:
+        keys = deck_keys
+    else:
+        keys = [choice]
     findings = [
         finding
         for key in keys
@@ -92,9 +95,10 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
 
     print(spec.key)
     if spec.provider in NO_LLM:
-        kind = (
-            "the offline stand-in, which is no LLM" if spec.provider == "offline" else "simulated"
-        )
+        if spec.provider == "offline":
+            kind = "the offline stand-in, which is no LLM"
+        else:
+            kind = "simulated"
         return [
             _print(
                 Finding(
@@ -116,10 +120,14 @@ def _key(spec: "ModelSpec", settings: "Settings") -> str:
     if spec.provider == "python":
         return "its code sees to that"
     if spec.api_key_env or spec.base_url:
-        return f"from {spec.api_key_env}" if spec.api_key_env else "none is sent"
+        if spec.api_key_env:
+            return f"from {spec.api_key_env}"
+        return "none is sent"
     if spec.provider == "langchain":
         return "its provider's"
-    return "from OPENAI_API_KEY" if settings.openai_api_key else "none is sent"
+    if settings.openai_api_key:
+        return "from OPENAI_API_KEY"
+    return "none is sent"
 
 
 def _store(settings: "Settings") -> "Finding":
@@ -142,9 +150,11 @@ def _sandbox() -> "Finding":
 
     print("sandbox")
     try:
-        name, state = find_boundary().name, "ok"
+        name = find_boundary().name
+        state = "ok"
     except SandboxUnavailable as error:
-        name, state = str(error), "skipped"
+        name = str(error)
+        state = "skipped"
     return _print(Finding(what="scripts", state=state, words=name, needed=False))
 
 

@@ -42,7 +42,8 @@ def _forget(arguments: Namespace) -> int:
     from kit.settings import Settings
     from kit.stores.sqlite import open_store
 
-    settings, user = Settings.read(), arguments.user
+    settings = Settings.read()
+    user = arguments.user
     paths = [
         path
         for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db")))
@@ -64,7 +65,9 @@ def _forget(arguments: Namespace) -> int:
         total += sum(counts.values())
         print(f"{path}: " + ", ".join(f"{count} {table}" for table, count in counts.items()))
     print(*(f"{path}: deleted" for path in tapes), ELSEWHERE, sep="\n")
-    return 0 if total else 1
+    if total:
+        return 0
+    return 1
 
 
 def _turns(path: Path, user: str) -> "Iterator[TurnRecord]":

@@ -174,7 +174,8 @@ def _grid(arguments: Namespace) -> int:
                 f"name the grid's file; only in a project that `{command('new')}` made it is grid.yaml"
             )
         file = project / "grid.yaml"
-    spec, settings = read_grid(file, arguments.model), Settings.read()
+    spec = read_grid(file, arguments.model)
+    settings = Settings.read()
     if arguments.margin:
         grid = spec.grid.model_copy(update={"margin": _margins(arguments.margin)})
         spec = replace(spec, grid=grid)
@@ -200,7 +201,9 @@ def _grid(arguments: Namespace) -> int:
         from kit.bench.grid.experiment import copy_to_opik
 
         print(copy_to_opik(spec, run, kits.opik()))
-    return 0 if run.complete else 1
+    if run.complete:
+        return 0
+    return 1
 
 
 def _compare(arguments: Namespace) -> int:

@@ -58,11 +58,14 @@ async def _act(arguments: Namespace) -> int:
     from kit.stores.documents.souls import words_of
     from kit.stores.sqlite import open_store
 
-    tenant, user = arguments.tenant, arguments.user
+    tenant = arguments.tenant
+    user = arguments.user
     with closing(open_store(Settings.read().store)) as store:
         souls = store.open_documents().souls
         if arguments.action == "remove":
-            return 0 if await souls.remove(tenant, user) else 1
+            if await souls.remove(tenant, user):
+                return 0
+            return 1
         if arguments.action == "set":
             persona = Persona(
                 **{field: getattr(arguments, field) for field in Persona.model_fields}
@@ -77,4 +80,6 @@ async def _act(arguments: Namespace) -> int:
             )
         soul = (await souls.of(Principal(tenant_id=tenant, user_id=user or "")))[user is not None]
     print(words_of(soul) if soul else "no soul")
-    return 0 if soul else 1
+    if soul:
+        return 0
+    return 1

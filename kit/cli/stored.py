@@ -72,10 +72,8 @@ def _metrics(arguments: Namespace) -> int:
     from kit.bench.metrics_report import print_metrics, read_labels
     from kit.bench.scoring.labeller import RuleLabeller, label_store
 
-    labels, since = (
-        list(read_labels(arguments.labels) if arguments.labels else ()),
-        _since(arguments),
-    )
+    labels = list(read_labels(arguments.labels) if arguments.labels else ())
+    since = _since(arguments)
     with _store() as store:
         if arguments.judge:
             ids = {label.turn_id for label in labels}
@@ -90,7 +88,10 @@ def _drift(arguments: Namespace) -> int:
 
     if arguments.cases or arguments.predictions:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)
-    judge = RuleLabeller.read() if arguments.judge else None
+    if arguments.judge:
+        judge = RuleLabeller.read()
+    else:
+        judge = None
     with _store() as store:
         sheet = draw(
             store,
@@ -113,7 +114,9 @@ def _cases(arguments: Namespace) -> int:
     with _store() as store:
         count = write_cases(store, arguments.file, arguments.tenant)
     print(f"{many(count, 'case')} of turns with a thumb down -> {arguments.file}")
-    return 0 if count else 1
+    if count:
+        return 0
+    return 1
 
 
 def _status_replay(arguments: Namespace) -> int:
@@ -123,7 +126,9 @@ def _status_replay(arguments: Namespace) -> int:
 
 
 def _since(arguments: Namespace) -> float | None:
-    return None if arguments.hours is None else time.time() - 3600 * arguments.hours
+    if arguments.hours is None:
+        return None
+    return time.time() - 3600 * arguments.hours
 
 
 def _store() -> "closing[Store]":

@@ -17,7 +17,8 @@ class Story:
     """Writes events to a stream in the order they happen; raw reasons stay out of it."""
 
     def __init__(self, out: TextIO, model: str):
-        self._out, self._model = out, model
+        self._out = out
+        self._model = model
         self._speaking: str | None = None
         self._text = ""
         self._spans: set[str] = set()
@@ -66,16 +67,24 @@ class Story:
         # A monolith asks nobody: whose parts its tools stand for, its decision says.
         names = ", ".join(_plain(agent) for agent in self._agents_asked or decision.invoked)
         left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
-        omitted = f"; left out {', '.join(left_out)}" if left_out else ""
+        if left_out:
+            omitted = f"; left out {', '.join(left_out)}"
+        else:
+            omitted = ""
         self._line(f"  asked {names or 'nobody'}{omitted}")
 
     def _end(self, body: Completed, at: float) -> None:
         ending = ending_words(body.status, self._parts)
-        unsaved = "" if body.saved else "; not saved"
+        if body.saved:
+            unsaved = ""
+        else:
+            unsaved = "; not saved"
         self._line(f"  {ending} after {at:.1f} s, {self._model}{unsaved}")
 
     def _margin(self, event: Event) -> str:
-        return "    " if event.parent_span_id in self._spans else "  "
+        if event.parent_span_id in self._spans:
+            return "    "
+        return "  "
 
     def _speak(self, channel: str, text: str) -> None:
         if self._speaking != channel:
@@ -102,7 +111,9 @@ class Story:
 def _note(body: StatusLine | PlanTaken) -> str:
     if isinstance(body, PlanTaken):
         return body.plan_id  # what `resume` takes
-    return f"{_plain(body.agent)}: {body.text}" if body.agent else body.text
+    if body.agent:
+        return f"{_plain(body.agent)}: {body.text}"
+    return body.text
 
 
 def _outcome_word(outcome: Outcome) -> str:

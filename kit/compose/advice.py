@@ -52,7 +52,8 @@ def _cards(parts: Parts) -> Warnings:
                 ("description",),
                 f"description of about {length} tokens; {low} to {high} are the target",
             )
-        window, size = parts.models[card.model].context_window, prompt_size(card, parts) or 0
+        window = parts.models[card.model].context_window
+        size = prompt_size(card, parts) or 0
         if PROMPT_WARNING < size / window <= PROMPT_MOST:
             sentence = f"prompt of about {size} tokens takes {size / window:.0%} of the window of {card.model!r}"
             yield "card", card.id, ("prompt_blocks",), sentence
@@ -135,7 +136,10 @@ def _statuses(parts: Parts) -> Warnings:
     settings = parts.settings
     slowest = settings.status_policy.slowest_ms
     if slowest is None or slowest > SEEN_WITHIN:
-        took = "never" if slowest is None else f"after {slowest} ms"
+        if slowest is None:
+            took = "never"
+        else:
+            took = f"after {slowest} ms"
         sentence = (
             f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target"
         )
@@ -143,7 +147,10 @@ def _statuses(parts: Parts) -> Warnings:
     for status in (*settings.status_phrases, *settings.status_policy.rules):
         term = settings.vocabulary.get(status)
         if term and term.deprecated:
-            use = f"; use {term.instead!r}" if term.instead else ""
+            if term.instead:
+                use = f"; use {term.instead!r}"
+            else:
+                use = ""
             yield (
                 "settings",
                 "deck",
@@ -153,7 +160,8 @@ def _statuses(parts: Parts) -> Warnings:
 
 
 def _budgets(parts: Parts) -> Warnings:
-    call, turn = parts.settings.model_call_budget_ms, parts.settings.turn_budget_ms
+    call = parts.settings.model_call_budget_ms
+    turn = parts.settings.turn_budget_ms
     if call >= turn:
         sentence = (
             f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: "
@@ -169,13 +177,18 @@ def _budgets(parts: Parts) -> Warnings:
 
 def _prices(parts: Parts) -> Warnings:
     """Warns of a helper or composing model that costs more than the orchestrator's; unknown prices are passed over."""
-    settings, models = parts.settings, parts.models
+    settings = parts.settings
+    models = parts.models
     lead = models[parts.cards[settings.orchestrator].model]
     for setting, key in (
         ("helper_model", settings.helper_model),
         ("compose_model", settings.compose_model),
     ):
-        theirs, ours = (models[key].price(1, 1) if key else None), lead.price(1, 1)
+        if key:
+            theirs = models[key].price(1, 1)
+        else:
+            theirs = None
+        ours = lead.price(1, 1)
         if theirs is not None and ours is not None and theirs > ours:
             sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
             yield "settings", "deck", (setting,), sentence

@@ -104,9 +104,10 @@ class Check:
         for key, model in (("model", card.model), ("fallback_model", card.fallback_model)):
             if sentence := self._unknown("model", model, self.parts.models):
                 yield (key,), sentence
-        required = (
-            () if card.id in self.parts.settings.exempt else self.parts.settings.required_blocks
-        )
+        if card.id in self.parts.settings.exempt:
+            required = ()
+        else:
+            required = self.parts.settings.required_blocks
         for path, name in self._once(card, "prompt_blocks", card.prompt_blocks):
             if sentence := self._unknown("block", name, self.parts.blocks):
                 yield path, sentence
@@ -171,7 +172,10 @@ class Check:
         unknown = entry is None or isinstance(
             entry, ToolFactory
         )  # what a factory makes has its own limits
-        own = ToolLimits(idempotent=True) if unknown else getattr(entry, "limits", NO_LIMITS)
+        if unknown:
+            own = ToolLimits(idempotent=True)
+        else:
+            own = getattr(entry, "limits", NO_LIMITS)
         try:
             limits = self.parts.tool_limits(card, tool, own)
         except BindError as error:
@@ -198,7 +202,9 @@ class Check:
         """What is wrong with the question that a tool asks; None where its arguments are not known yet."""
         entry = self.parts.tools.tools.get(name)
         tool: Any = entry.tool if isinstance(entry, LimitedTool) else entry
-        return confirm_fault(limits, parameters(tool)) if hasattr(tool, "args_schema") else None
+        if hasattr(tool, "args_schema"):
+            return confirm_fault(limits, parameters(tool))
+        return None
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
         return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]
@@ -260,7 +266,9 @@ class Check:
                     self._report("card", card.id, [(("sub_agents", index), sentence)])
 
     def _settings(self) -> Iterator[Fault]:
-        settings, cards, models = self.parts.settings, self.parts.cards, self.parts.models
+        settings = self.parts.settings
+        cards = self.parts.cards
+        models = self.parts.models
         root = cards.get(settings.orchestrator)
         if sentence := self._unknown("card", settings.orchestrator, cards, "orchestrator"):
             yield ("orchestrator",), sentence
@@ -299,7 +307,8 @@ class Check:
                 yield ("danger", index), sentence
 
     def _planning(self) -> Iterator[Fault]:
-        plan, cards = self.parts.settings.planning, self.parts.cards
+        plan = self.parts.settings.planning
+        cards = self.parts.cards
         for setting, agent in (
             (("planner", plan.planner), ("executor", plan.executor)) if plan else ()
         ):
@@ -327,7 +336,8 @@ class Check:
                 "no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`",
             )
         for index, name in enumerate(self.parts.settings.required_blocks):
-            path, block = ("required_blocks", index), blocks.get(name)
+            path = ("required_blocks", index)
+            block = blocks.get(name)
             if block is None and not self._is_unreadable("block", name):
                 yield (
                     path,

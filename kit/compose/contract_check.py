@@ -52,7 +52,10 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
 
 def _tool_cases(card: AgentCard) -> Iterator[Fault]:
     """A tool that was added later must be evaluated on each way in which it can let the agent down."""
-    cases = card.eval.tool_cases if card.eval is not None else ()
+    if card.eval is not None:
+        cases = card.eval.tool_cases
+    else:
+        cases = ()
     for index, case in enumerate(cases):
         place = ("eval", "tool_cases", index)
         if case.tool not in card.tools:

@@ -42,7 +42,10 @@ class Deck(Parts):
             f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · "
             f"{many(len(self.warnings), 'warning')}"
         )
-        parts = [folded("warnings", text("\n".join(self.warnings)))] if self.warnings else []
+        if self.warnings:
+            parts = [folded("warnings", text("\n".join(self.warnings)))]
+        else:
+            parts = []
         return notebook_html(
             text(head), table(("card", "description", "model", "tools", "status"), rows), *parts
         )
@@ -76,9 +79,13 @@ class Deck(Parts):
         given; with neither, tools are left unchecked. Raises DeckError with every fault, CodeError
         for tools that cannot be used.
         """
-        cards, blocks = tuple(cards), tuple(blocks)
+        cards = tuple(cards)
+        blocks = tuple(blocks)
         if settings is None:
-            named = {} if required_blocks is None else {"required_blocks": required_blocks}
+            if required_blocks is None:
+                named = {}
+            else:
+                named = {"required_blocks": required_blocks}
             settings = DeckSettings.model_validate({"orchestrator": _root(cards), **named})
         parts = Parts(
             name=name,

@@ -28,10 +28,14 @@ class Gain:
 
     def line(self) -> str:
         """It in words, fit for a terminal."""
-        undated = "with a new agent" if self.newcomer else "undated"
-        since = (
-            f"since {self.grant.since}, flag {self.grant.flag or 'none'}" if self.grant else undated
-        )
+        if self.newcomer:
+            undated = "with a new agent"
+        else:
+            undated = "undated"
+        if self.grant:
+            since = f"since {self.grant.since}, flag {self.grant.flag or 'none'}"
+        else:
+            since = undated
         return f"{self.agent:18} + {self.tool:24} {since}" + (
             f" | not gated: {self.fault}" if self.fault else ""
         )
@@ -48,9 +52,15 @@ def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
         for tool in _tools(card):
             if tool not in earlier_tools:
                 raw = cast("dict[str, Any]", card.get("tool_grants") or {}).get(tool)
-                grant = None if raw is None else ToolGrant.model_validate(raw)
+                if raw is None:
+                    grant = None
+                else:
+                    grant = ToolGrant.model_validate(raw)
                 newcomer = agent not in before
-                fault = None if newcomer and grant is None else _fault(grant, flags, day)
+                if newcomer and grant is None:
+                    fault = None
+                else:
+                    fault = _fault(grant, flags, day)
                 gains.append(Gain(agent, tool, grant, fault, newcomer))
     return tuple(gains)
 
@@ -71,11 +81,9 @@ def _fault(grant: ToolGrant | None, flags: dict[str, Any], day: datetime.date) -
         return None
     if grant.flag is None:
         return f"no flag: a new tool stays behind one for {GATED_DAYS} days"
-    return (
-        f"flag {grant.flag!r} is on by default: turn it off in settings/default.yaml"
-        if flags.get(grant.flag)
-        else None
-    )
+    if flags.get(grant.flag):
+        return f"flag {grant.flag!r} is on by default: turn it off in settings/default.yaml"
+    return None
 
 
 def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[str, Any]]:
@@ -87,7 +95,10 @@ def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[
                 _parse(path, revision) for path in old.rglob("*.yaml") if path.name != "deck.yaml"
             ]
             settings = old.parent / "settings" / "default.yaml"
-            flags = _parse(settings, revision).get("flags") if settings.exists() else None
+            if settings.exists():
+                flags = _parse(settings, revision).get("flags")
+            else:
+                flags = None
     except RevisionError as error:
         raise RevisionError(f"{error}; check both revisions") from error
     return {
@@ -100,7 +111,9 @@ def _parse(path: Path, revision: str) -> dict[str, Any]:
         value: Any = load_yaml(path.read_text(encoding="utf-8"))
     except UNREADABLE as error:
         raise RevisionError(f"{path.name} at {revision} is no YAML: {error}") from error
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}
 
 
 def _tools(card: dict[str, Any]) -> tuple[str, ...]:

@@ -23,7 +23,10 @@ def load_models(path: str | Path) -> Registry[ModelSpec]:
     """
     faults = Faults()
     source = parse_file(Path(path), faults)
-    specs = read_models(source, faults) if source else {}
+    if source:
+        specs = read_models(source, faults)
+    else:
+        specs = {}
     if faults:
         raise DeckError(f"{path} cannot be used:", faults)
     return Registry("model", {OFFLINE.key: OFFLINE, **specs})

@@ -188,7 +188,9 @@ class DeckSettings(Value):
     @field_validator("guards", mode="before")
     @classmethod
     def _all_or_none(cls, guards: object) -> object:
-        return dict.fromkeys(Guards.model_fields, guards) if isinstance(guards, bool) else guards
+        if isinstance(guards, bool):
+            return dict.fromkeys(Guards.model_fields, guards)
+        return guards
 
     @field_validator("statuses", mode="before")
     @classmethod

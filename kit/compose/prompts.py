@@ -30,7 +30,9 @@ class Prompt:
 
     @property
     def text(self) -> str:
-        return f"{self.prefix}\n\n{self.suffix}" if self.prefix else self.suffix
+        if self.prefix:
+            return f"{self.prefix}\n\n{self.suffix}"
+        return self.suffix
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +76,8 @@ class PromptPlan:
 def suffix_lines(suffix: str) -> dict[str, str]:
     """Returns what the suffix of a prompt tells of its request, by the words before each colon;
     what follows it is left out."""
-    heads, lines = (
-        ("Date", "User", "Locale", "Location", WISH),
-        (line.partition(": ") for line in suffix.strip().splitlines()),
-    )
+    heads = ("Date", "User", "Locale", "Location", WISH)
+    lines = (line.partition(": ") for line in suffix.strip().splitlines())
     return {head: text for head, _, text in takewhile(lambda line: line[0] in heads, lines)}
 
 
@@ -100,11 +100,12 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     Blocks hanging on a flag that is off are left out, and those of the category `format` where a
     schema says how to answer. Raises UnknownId for a block that is not registered.
     """
-    required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
-    candidates, schema = (
-        (deck.blocks[name] for name in (*required, *card.prompt_blocks)),
-        card.handoff.output_schema,
-    )
+    if card.id in deck.settings.exempt:
+        required = ()
+    else:
+        required = deck.settings.required_blocks
+    candidates = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
+    schema = card.handoff.output_schema
     blocks = tuple(
         b for b in candidates if deck.on(b.flag) and (schema is None or b.category != "format")
     )
@@ -151,9 +152,13 @@ def window_fault(card: AgentCard, deck: Parts, spec: ModelSpec) -> str | None:
 
 
 def _routing_lines(card: AgentCard, deck: Parts) -> str:
-    cap, default = deck.settings.cap, deck.settings.default_sub_agent
+    cap = deck.settings.cap
+    default = deck.settings.default_sub_agent
     bound = {sub.id for sub in deck.active_sub_agents(card)}
-    nothing_fits = f"ask_{default}" if default in bound else "none"
+    if default in bound:
+        nothing_fits = f"ask_{default}"
+    else:
+        nothing_fits = "none"
     return (
         f"Call at most {cap} tools in one turn; when the message has more parts, choose the {cap} most relevant.\n"
         f"When no tool fits: {nothing_fits}"
@@ -176,4 +181,6 @@ def _cohort(card: AgentCard, deck: Parts, blocks: tuple[Block, ...], prefix: str
 
 def _line(value: str) -> str:
     """Returns a value in one line, so that it cannot pass for another line of the prompt."""
-    return value if value.isprintable() else " ".join(value.split())
+    if value.isprintable():
+        return value
+    return " ".join(value.split())

@@ -53,15 +53,22 @@ class Draft:
                 for (kind, _), source in self.sources.items()
                 if kind == noun and source.holds(*path)
             ]
-            return giving[-1].at(*path) if giving else f"{path[0]} {path[-1]!r}"
+            if giving:
+                return giving[-1].at(*path)
+            return f"{path[0]} {path[-1]!r}"
         source = self.sources.get((noun, name))
-        return source.at(*path) if source else f"{noun} {name!r}"
+        if source:
+            return source.at(*path)
+        return f"{noun} {name!r}"
 
 
 def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tuple[Parts, Draft]:
     """Reads every file of a deck: cards and deck.yaml in `folder`, blocks, models.yaml and settings beside it."""
     draft = Draft()
-    root = folder.parent if folder.name not in ("", "..") else folder.resolve().parent
+    if folder.name not in ("", ".."):
+        root = folder.parent
+    else:
+        root = folder.resolve().parent
     settings = _settings(folder / "deck.yaml", draft)
     cards = _cards(folder, draft)
     blocks = _blocks(root / "blocks", draft)
@@ -92,7 +99,8 @@ def code_references(folder: Path) -> tuple[str, ...]:
     """
     source = _parse(folder / "deck.yaml", Draft())
     fields: dict[str, Any] = source.value if source else {}
-    tools, page = tool_references(fields.get("tools")), fields.get("page")
+    tools = tool_references(fields.get("tools"))
+    page = fields.get("page")
     references: list[Any] = [*(cast("list[Any]", tools) if isinstance(tools, list) else ())]
     references += cast("dict[str, Any]", page).values() if isinstance(page, dict) else ()
     return tuple(text for text in references if isinstance(text, str) and is_reference(text))
@@ -102,21 +110,23 @@ def read_servers(folder: Path) -> Mapping[str, McpServer]:
     """The MCP servers of a deck's deck.yaml. Nothing is started; what cannot be read is left out."""
     source = _parse(folder / "deck.yaml", Draft())
     named: Any = source.value.get("mcp") if source else None
-    names = cast("dict[str, Any]", named) if isinstance(named, dict) else {}
-    servers = (
-        {name: build(McpServer, source, Faults(), "mcp", name) for name in names} if source else {}
-    )
+    if isinstance(named, dict):
+        names = cast("dict[str, Any]", named)
+    else:
+        names = {}
+    if source:
+        servers = {name: build(McpServer, source, Faults(), "mcp", name) for name in names}
+    else:
+        servers = {}
     return {name: server for name, server in servers.items() if server}
 
 
 def read_skill_service(folder: Path) -> McpServer | None:
     """The skill service of a deck's deck.yaml, in the same way."""
     source = _parse(folder / "deck.yaml", Draft())
-    return (
-        build(McpServer, source, Faults(), "skill_service")
-        if source and source.value.get("skill_service")
-        else None
-    )
+    if source and source.value.get("skill_service"):
+        return build(McpServer, source, Faults(), "skill_service")
+    return None
 
 
 def _settings(path: Path, draft: Draft) -> DeckSettings:
@@ -199,7 +209,10 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
         key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path),
     ):
         text = read_text(path, draft.faults)
-        front = _FRONT.match(text) if text is not None else None
+        if text is not None:
+            front = _FRONT.match(text)
+        else:
+            front = None
         if text is None or front is None:
             if text is not None:
                 draft.faults.add(
@@ -209,11 +222,10 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
             draft.unreadable.add(("block", path.stem))
             continue
         source = parse(front[1], str(path), draft.faults, offset=1)
-        block = (
-            build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()})
-            if source
-            else None
-        )
+        if source:
+            block = build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()})
+        else:
+            block = None
         if source is None or block is None:
             draft.unreadable |= {
                 ("block", path.stem),
@@ -231,11 +243,17 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
 
 def _may_own(path: Path, block: Block, source: Source, faults: Faults) -> bool:
     """A folder of blocks belongs to whoever it is named for, so that no vertical can speak for the platform."""
-    folder = path.parts[0] if len(path.parts) > 1 else block.owner
+    if len(path.parts) > 1:
+        folder = path.parts[0]
+    else:
+        folder = block.owner
     if folder == block.owner:
         return True
     says = f"block {block.id!r} in the folder of {folder!r} says its owner is {block.owner!r}"
-    rule = "; a vertical may not own a platform block" if PLATFORM in (folder, block.owner) else ""
+    if PLATFORM in (folder, block.owner):
+        rule = "; a vertical may not own a platform block"
+    else:
+        rule = ""
     faults.add(source.at("owner"), f"{says}{rule}; move the file or change the owner")
     return False
 

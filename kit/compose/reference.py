@@ -51,12 +51,12 @@ _PLACES = [
     for n, text in enumerate(locale.references.places, 1)
 ]
 _PLACE_OF = {form: n for n, text in _PLACES for form in _phrases(text)}
-_LAST, _LEAST = frozenset(_every(lambda w: w.last)), frozenset(_every(lambda w: w.least))
-_ONES, _TIMES = frozenset(_every(lambda w: w.ones)), frozenset(_every(lambda w: w.times))
-_THINGS, _NUMBERED = (
-    frozenset(_every(lambda w: w.things)),
-    frozenset(_every(lambda w: f"{w.numbers}, {w.things}")),
-)
+_LAST = frozenset(_every(lambda w: w.last))
+_LEAST = frozenset(_every(lambda w: w.least))
+_ONES = frozenset(_every(lambda w: w.ones))
+_TIMES = frozenset(_every(lambda w: w.times))
+_THINGS = frozenset(_every(lambda w: w.things))
+_NUMBERED = frozenset(_every(lambda w: f"{w.numbers}, {w.things}"))
 _AFTER = STOP | _ONES | _THINGS | frozenset(_every(lambda w: w.after))
 """Words after which "the second" may still be all that is said of a thing: "is the second still on"."""
 _PRONOUNS = frozenset(_every(lambda w: w.pronouns))
@@ -112,7 +112,10 @@ def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
     types = {word: name for name, kind in kinds.items() for word in (name, *kind.words.split())}
     for match in _PLACE.finditer(text):
         place = match["place"].lower()
-        number = -1 if place in _LAST else _PLACE_OF.get(place) or int(re.sub(r"\D", "", place))
+        if place in _LAST:
+            number = -1
+        else:
+            number = _PLACE_OF.get(place) or int(re.sub(r"\D", "", place))
         near = _words_after(text, match)
         if not types or _is_of_something_shown(near, types):
             yield Reference(_type(near, types), place=number)
@@ -150,25 +153,36 @@ def _pick(
     reference: Reference, among: Sequence[ShownComponent], kinds: Mapping[str, Kind]
 ) -> ShownComponent | None:
     if reference.place == -1:
-        return among[-1] if among else None
+        if among:
+            return among[-1]
+        return None
     if reference.place is not None:
         return next((one for one in among if one.position == reference.place), None)
     if reference.extreme:
         priced = [(price, one) for one in among if (price := _price(one, kinds)) is not None]
-        end = min if reference.extreme in _LEAST else max
-        return end(priced, key=lambda pair: pair[0])[1] if priced else None
+        if reference.extreme in _LEAST:
+            end = min
+        else:
+            end = max
+        if priced:
+            return end(priced, key=lambda pair: pair[0])[1]
+        return None
     wanted = [content for word in words(reference.source) for content in content_words(word)]
     overlaps = [
         (len(content & set(wanted)), one)
         for one in among
         if (content := _content(one)) & set(wanted[:1])
     ]
-    return max(overlaps, key=lambda pair: pair[0])[1] if overlaps else None
+    if overlaps:
+        return max(overlaps, key=lambda pair: pair[0])[1]
+    return None
 
 
 def _price(one: ShownComponent, kinds: Mapping[str, Kind]) -> float | None:
     value = one.payload.get(kinds[one.type].price or "")
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return None
 
 
 def _content(one: ShownComponent) -> frozenset[str]:
@@ -182,7 +196,9 @@ def _content(one: ShownComponent) -> frozenset[str]:
 def _words_after(text: str, match: re.Match[str]) -> list[str]:
     """The two next words: the kind of thing stands among them."""
     rest = _REST.match(text, match.end())
-    return words(rest[0])[:2] if rest else []
+    if rest:
+        return words(rest[0])[:2]
+    return []
 
 
 def _is_of_something_shown(near: Sequence[str], types: Mapping[str, str]) -> bool:

@@ -33,7 +33,8 @@ def load_deck_at(
     arguments are load_deck's. Raises DeckError when git knows no such revision or folder, and with
     every fault of the old deck; faults name files as `revision:path`.
     """
-    name, scratch = Path(path).absolute().name, ""
+    name = Path(path).absolute().name
+    scratch = ""
     try:
         with checkout(Path(path), revision) as (root, folder):
             scratch = f"{root}/"

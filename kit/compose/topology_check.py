@@ -49,7 +49,10 @@ def _faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]
         yield f"{len(members)} members count as calls and the cap is {parts.settings.cap}; raise it or list fewer"
     if topology.kind == "ensemble":
         yield from _judge_faults(topology, agent, parts)
-    candidates = members[:1] if topology.kind == "pipeline" else members
+    if topology.kind == "pipeline":
+        candidates = members[:1]
+    else:
+        candidates = members
     for card in candidates if topology.bar is not None else ():
         if not _has(card, "confidence"):
             yield f"{card.id!r} declares no confidence in its output schema, so it cannot be held to a bar"
@@ -80,7 +83,10 @@ def _judge_faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterato
     elif not _has(parts.cards[topology.judge], "best"):
         yield f"the judge {topology.judge!r} needs an output schema with the field 'best', the number of its choice"
     if agent.eval is None or agent.eval.rubric not in parts.rubrics:
-        rubric = agent.eval.rubric if agent.eval is not None else ""
+        if agent.eval is not None:
+            rubric = agent.eval.rubric
+        else:
+            rubric = ""
         yield f"card {agent.id!r} needs an eval with a rubric to be judged by: {nearest(rubric, parts.rubrics)}"
 
 

@@ -77,7 +77,10 @@ def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
         children: list[Any] = (
             [*chain.from_iterable(parts)] if isinstance(node, yaml.MappingNode) else parts
         )
-        inside = above | {id(node)} if children else above
+        if children:
+            inside = above | {id(node)}
+        else:
+            inside = above
         counts[id(node)] = 1 + sum(_count(child, counts, inside) for child in children)
         if counts[id(node)] > NODES:
             raise _TooLarge(None, None, f"it holds more than {NODES:,} values", node.start_mark)

@@ -32,7 +32,10 @@ class Source:
 
     def at(self, *path: str | int) -> str:
         """`file:line` of the value under `path`, or of the deepest part of the path that is there."""
-        line = self._along(*path)[-1].start_mark.line + 1 if self.node else 1
+        if self.node:
+            line = self._along(*path)[-1].start_mark.line + 1
+        else:
+            line = 1
         return f"{self.file}:{line + self.offset}"
 
     def holds(self, *path: str | int) -> bool:
@@ -44,7 +47,10 @@ class Source:
         nodes: list[yaml.Node] = []
         node = self.node
         for step in (None, *path):
-            node = node if step is None else _child(node, step)
+            if step is None:
+                node = node
+            else:
+                node = _child(node, step)
             if node is None:
                 break
             nodes.append(node)
@@ -64,7 +70,9 @@ class Faults(list[str]):
 
 def _place(fault: str) -> tuple[str, int]:
     match = _PLACE.match(fault)
-    return (match[1], int(match[2])) if match else (fault.partition(": ")[0], 0)
+    if match:
+        return (match[1], int(match[2]))
+    return (fault.partition(": ")[0], 0)
 
 
 def read_text(path: Path, faults: Faults) -> str | None:
@@ -87,7 +95,9 @@ def read_text(path: Path, faults: Faults) -> str | None:
 def parse_file(path: Path, faults: Faults) -> Source | None:
     """Reads and parses a YAML file; None with a fault when it cannot be read or is something else."""
     text = read_text(path, faults)
-    return parse(text, str(path), faults) if text is not None else None
+    if text is not None:
+        return parse(text, str(path), faults)
+    return None
 
 
 def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | None:
@@ -161,7 +171,9 @@ def _sentence(
             return f"{name!r} must be a string, got {value!r}; put it in quotes"
         case "value_error":
             text = message.removeprefix("Value error, ")
-            return f"{name!r}: {text}" if name else text
+            if name:
+                return f"{name!r}: {text}"
+            return text
         case "recursion_loop":
             return f"{name!r} contains itself; remove the alias"
         case _:
@@ -179,7 +191,9 @@ def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
             here = next(iter(get_args(here)[-1:]), None)
         if get_origin(here) in (Union, UnionType):
             here = next((arg for arg in get_args(here) if arg is not type(None)), None)
-    return list(here.model_fields) if isinstance(here, type) and issubclass(here, BaseModel) else []
+    if isinstance(here, type) and issubclass(here, BaseModel):
+        return list(here.model_fields)
+    return []
 
 
 def _problem(error: Exception, text: str) -> tuple[int, str]:
@@ -208,7 +222,10 @@ def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
 def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
     """Keys that stand a second time in one mapping; PyYAML would silently keep the last."""
     visited: set[int] = set()
-    todo = [root] if root is not None else []
+    if root is not None:
+        todo = [root]
+    else:
+        todo = []
     while todo:
         node = todo.pop()
         if id(node) in visited:

@@ -108,8 +108,13 @@ def describe_error(error: BaseException) -> str:
     from kit.core.secret import without_keys  # loads pydantic, and whoever only raises needs none
 
     text = without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
-    name = STOP if (name := type(error).__name__) == "CancelledError" else name
-    return f"{name}: {text}" if text else name
+    if (name := type(error).__name__) == "CancelledError":
+        name = STOP
+    else:
+        name = name
+    if text:
+        return f"{name}: {text}"
+    return name
 
 
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
@@ -119,4 +124,6 @@ def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
     if close:
         return "did you mean " + " or ".join(repr(name) for name in close) + "?"
     listing = ", ".join(ids[:8]) + (" ..." if len(ids) > 8 else "")
-    return f"known are {listing}" if ids else "none is registered"
+    if ids:
+        return f"known are {listing}"
+    return "none is registered"

@@ -140,7 +140,9 @@ class Fault(Value):
     @property
     def pause(self) -> float:
         """Seconds; 0 for the kinds that take no time."""
-        return CATALOGUE[self.kind].seconds if self.seconds is None else self.seconds
+        if self.seconds is None:
+            return CATALOGUE[self.kind].seconds
+        return self.seconds
 
     @property
     def axis(self) -> FaultAxis:
@@ -178,7 +180,10 @@ class InjectedFault(RuntimeError):
 
 def kinds_of(where: str, root: str) -> tuple[Kind, ...]:
     """The kinds an agent can have, or the orchestrator when `where` is `root`."""
-    unfit = "never" if where == root else "only"
+    if where == root:
+        unfit = "never"
+    else:
+        unfit = "only"
     return tuple(kind for kind, about in CATALOGUE.items() if about.orchestrator != unfit)
 
 
@@ -194,7 +199,10 @@ def parse(text: str, agents: Collection[str], root: str) -> Fault:
         raise FaultError(
             f"fault {text!r} cannot be read: write agent=kind, such as rewards=timeout"
         )
-    where = root if where == "orchestrator" else where
+    if where == "orchestrator":
+        where = root
+    else:
+        where = where
     if where not in agents:
         raise UnknownId("agent", where, agents)
     word, colon, figure = (part.strip() for part in rest.partition(":"))
@@ -213,12 +221,18 @@ def _kind(word: str, where: str, root: str) -> Kind:
     fit = kinds_of(where, root)
     kind: str = ALIASES.get(word, word)
     if where == root and kind in ("raise", "hang"):
-        kind = "routing_fails" if kind == "raise" else "routing_hangs"
+        if kind == "raise":
+            kind = "routing_fails"
+        else:
+            kind = "routing_hangs"
     for candidate in fit:
         if kind == candidate:
             return candidate
     if kind in KINDS:
-        owner = "the orchestrator" if CATALOGUE[kind].orchestrator == "only" else "a sub-agent"
+        if CATALOGUE[kind].orchestrator == "only":
+            owner = "the orchestrator"
+        else:
+            owner = "a sub-agent"
         raise FaultError(
             f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}"
         )

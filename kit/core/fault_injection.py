@@ -56,7 +56,9 @@ def land(fault: Fault) -> None:
 def planned_faults() -> tuple[Fault, ...]:
     """All faults that hold here and now, wherever they strike."""
     injection = _injection.get()
-    return injection.faults if injection is not None else ()
+    if injection is not None:
+        return injection.faults
+    return ()
 
 
 def once(fault: Fault) -> bool:

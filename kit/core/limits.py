@@ -17,13 +17,16 @@ LARGEST = 10**50
 """The largest whole number; a longer one is an attack on whoever prints it."""
 
 
-_SIZED, _LISTS, _NUMBERS = (str, list, tuple, dict), (list, tuple), (int, float)
+_SIZED = (str, list, tuple, dict)
+_LISTS = (list, tuple)
+_NUMBERS = (int, float)
 """Tuples, for `A | B` makes a union each time it is met."""
 
 
 def excess(value: Any) -> str | None:
     """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
-    level, size = [value], 0
+    level = [value]
+    size = 0
     for _ in range(DEPTH + 1):
         below: list[Any] = []
         for item in level:

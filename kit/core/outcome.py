@@ -232,11 +232,10 @@ class LeftOut(Value):
             part if len(part) <= LONGEST_PART else part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
             for part in self.parts
         )
-        unnamed = (
-            f"{self.unnamed} more parts of your message"
-            if self.unnamed > 1
-            else "one more part of your message"
-        )
+        if self.unnamed > 1:
+            unnamed = f"{self.unnamed} more parts of your message"
+        else:
+            unnamed = "one more part of your message"
         return (*(f"“{part}”" for part in cut), *([unnamed] if self.unnamed else []))
 
 
@@ -308,19 +307,23 @@ def tell(
     the language of the session, because models repeat it.
     """
     if isinstance(outcome, Answer):
-        note = reword(outcome.reservation) if outcome.reservation else None
+        if outcome.reservation:
+            note = reword(outcome.reservation)
+        else:
+            note = None
         text = outcome.text or NO_TEXT
         if with_components and outcome.components:
             lines = dict.fromkeys(
                 component.reference for component in outcome.components[:REFERENCES]
             )
-            more = (
-                [f"{len(outcome.components) - REFERENCES} more"]
-                if len(outcome.components) > REFERENCES
-                else []
-            )
+            if len(outcome.components) > REFERENCES:
+                more = [f"{len(outcome.components) - REFERENCES} more"]
+            else:
+                more = []
             text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *more])})"
-        return f"{text}\n\n(Note: {note})" if note else text
+        if note:
+            return f"{text}\n\n(Note: {note})"
+        return text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
     label = outcome.agent.replace("_", " ").replace("-", " ")
     if outcome.suggestion and outcome.reason == "refusal":

@@ -89,7 +89,9 @@ class Picture(Value):
     def mark(self) -> str:
         """What stands for it in a text."""
         name = " ".join(re.sub(r"[\[\]\x00-\x1f\x7f]", " ", self.caption).split())[:_NAME]
-        return f"[picture: {name}]" if name else "[picture]"
+        if name:
+            return f"[picture: {name}]"
+        return "[picture]"
 
 
 def sniff_media_type(data: bytes) -> MediaType | None:
@@ -99,16 +101,16 @@ def sniff_media_type(data: bytes) -> MediaType | None:
 
 def mark_pictures(text: str, pictures: Sequence[Picture]) -> str:
     """A message as history, agents and people read it: a mark for each picture, then the words typed."""
-    return (
-        " ".join([*(picture.mark for picture in pictures), strip_marks(text)]).strip()
-        if pictures
-        else text
-    )
+    if pictures:
+        return " ".join([*(picture.mark for picture in pictures), strip_marks(text)]).strip()
+    return text
 
 
 def strip_marks(text: str) -> str:
     """The words of such a message without the marks; empty when pictures came alone."""
-    return _MARK.sub(" ", text).strip() if "[picture" in text else text
+    if "[picture" in text:
+        return _MARK.sub(" ", text).strip()
+    return text
 
 
 def _kinds() -> str:

@@ -150,7 +150,9 @@ class Note(Value):
         if not isinstance(value, dict):
             return None
         fields = cast("dict[str, Any]", value)
-        return fields if all(name in fields for name in names) else None
+        if all(name in fields for name in names):
+            return fields
+        return None
 
 
 class ShownComponent(Value):

@@ -60,7 +60,9 @@ def scrubbed(value: Any, secrets: Collection[str]) -> Any:
 
     def scrub(leaf: Any) -> Any:
         leaf = _replace(leaf, secrets)
-        return without_keys(leaf) if isinstance(leaf, str) else leaf
+        if isinstance(leaf, str):
+            return without_keys(leaf)
+        return leaf
 
     return map_leaves(value, scrub)
 
@@ -73,4 +75,6 @@ def without_secret_words(text: str, secrets: Collection[str]) -> str:
 
 
 def _replace(leaf: Any, secrets: Collection[str]) -> Any:
-    return without_secret_words(leaf, secrets) if isinstance(leaf, str) else leaf
+    if isinstance(leaf, str):
+        return without_secret_words(leaf, secrets)
+    return leaf

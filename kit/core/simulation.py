@@ -36,11 +36,9 @@ class LogNormal(Value):
 
     def quantile(self, share: float) -> float:
         """The value below which `share` of the draws lie; 0 < share < 1."""
-        return (
-            self.median * math.exp(self.sigma * _NORMAL.inv_cdf(share))
-            if self.sigma
-            else self.median
-        )
+        if self.sigma:
+            return self.median * math.exp(self.sigma * _NORMAL.inv_cdf(share))
+        return self.median
 
 
 class Law(Value):

@@ -30,4 +30,6 @@ def current_term(status: str, vocabulary: Mapping[str, Term]) -> str | None:
     term = vocabulary.get(status)
     if term is None:
         return None
-    return term.instead if term.instead in vocabulary else status
+    if term.instead in vocabulary:
+        return term.instead
+    return status

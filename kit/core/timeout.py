@@ -108,7 +108,8 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     if any(one.timed_out for one in below):
         return None
     tools, models = ([one for one in below if one.kind == kind] for kind in ("tool", "model"))
-    in_tools, in_models = _busy_seconds(tools), _busy_seconds(models)
+    in_tools = _busy_seconds(tools)
+    in_models = _busy_seconds(models)
     idle = span.seconds - _busy_seconds([*tools, *models])
     diagnosis_of = partial(Diagnosis, agent=span.agent, of=span.seconds, calls=len(models))
     if idle >= max(in_tools, in_models):
@@ -144,12 +145,15 @@ def _rounds(models: Sequence[Span]) -> list[list[Span]]:
         rounds[-1].append(one)
         if one.status != "error":
             rounds.append([])
-    return rounds if rounds[-1] else rounds[:-1]
+    if rounds[-1]:
+        return rounds
+    return rounds[:-1]
 
 
 def _busy_seconds(spans: Sequence[Span]) -> float:
     """Seconds in which at least one of these ran."""
-    busy, until = 0.0, 0.0
+    busy = 0.0
+    until = 0.0
     for start, end in sorted((span.started, span.started + span.seconds) for span in spans):
         busy += max(0.0, end - max(start, until))
         until = max(until, end)

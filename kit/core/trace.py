@@ -179,9 +179,14 @@ def _result(error: str | None, output: str) -> dict[str, Any]:
 def trace_of(events: Iterable[Event]) -> Trace:
     """Folds events (of one turn, in order) into its trace; a span that nobody closed ends with what it is part of."""
     open_spans: dict[str, dict[str, Any]] = {}
-    turn_id, started_at, at, routing, usage = "", 0.0, 0.0, None, Usage()
+    turn_id = ""
+    started_at = 0.0
+    at = 0.0
+    routing = None
+    usage = Usage()
     for event in events:
-        turn_id, at = event.turn_id, event.at
+        turn_id = event.turn_id
+        at = event.at
         start = _span_start(event)
         if start is not None:
             open_spans[event.span_id] = {

@@ -83,6 +83,8 @@ def map_leaves(value: Any, change: Callable[[Any], Any]) -> Any:
             }
         case list() | tuple():
             items = (map_leaves(item, change) for item in cast("Sequence[Any]", value))
-            return tuple(items) if isinstance(value, tuple) else list(items)
+            if isinstance(value, tuple):
+                return tuple(items)
+            return list(items)
         case _:
             return change(value)

@@ -75,7 +75,10 @@ def wilson(right: int, total: int) -> Estimate:
 
 def share(right: int, total: int) -> Estimate:
     """A share by Wilson; of nothing it is 0 and may be anything."""
-    value = right / total if total else 0.0
+    if total:
+        value = right / total
+    else:
+        value = 0.0
     low, high = wilson_bounds(value, total) if total else (0.0, 1.0)
     return Estimate(
         value=value,
@@ -91,11 +94,10 @@ def share(right: int, total: int) -> Estimate:
 def wilson_bounds(share: float, total: float) -> tuple[float, float]:
     """The ends of Wilson's interval; `total` may be an effective sample size."""
     z = normal_reach()
-    middle, spread = (
-        share + z * z / (2 * total),
-        z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2),
-    )
-    low, high = ((middle - spread) / (1 + z * z / total), (middle + spread) / (1 + z * z / total))
+    middle = share + z * z / (2 * total)
+    spread = z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    low = (middle - spread) / (1 + z * z / total)
+    high = (middle + spread) / (1 + z * z / total)
     return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
 
 

@@ -14,8 +14,10 @@ from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
 from kit.core.value import builder
 
-_measures, _agent = builder(Measures), builder(AgentMeasure)
-_spent, _usage = builder(PurposeUsage), builder(Usage)
+_measures = builder(Measures)
+_agent = builder(AgentMeasure)
+_spent = builder(PurposeUsage)
+_usage = builder(Usage)
 WORDY = 40
 """Characters from which an answer that stands in another text is a quotation, and not chance."""
 _ROUTING = frozenset({"decide", "prior_context"})
@@ -76,7 +78,10 @@ def measure(events: Sequence[Event]) -> Measures:
         for span, diagnosis in diagnoses(trace_of(events)):
             fold.late[span.id]["cause"] = diagnosis.cause
     repeats = None
-    end = events[-1].body if events else None
+    if events:
+        end = events[-1].body
+    else:
+        end = None
     if (
         fold.answers
         and "compose" in fold.spending
@@ -123,10 +128,8 @@ def _model_ended(fold: _Fold, event: Event, body: Any) -> None:
     if event.span_id in fold.deciding:
         fold.routing = (fold.routing or 0.0) + event.at - fold.deciding[event.span_id]
     if event.span_id in fold.purposes:
-        sums, usage = (
-            fold.spending.setdefault(fold.purposes[event.span_id], {**_NOTHING}),
-            body.usage,
-        )
+        sums = fold.spending.setdefault(fold.purposes[event.span_id], {**_NOTHING})
+        usage = body.usage
         sums["input_tokens"] += usage.input_tokens
         sums["output_tokens"] += usage.output_tokens
         sums["cached_tokens"] += usage.cached_tokens
@@ -165,7 +168,8 @@ def _status(fold: _Fold, event: Event, body: Any) -> None:
     by.statuses += 1
     if by.first is None:
         by.first = event.at - by.began
-    by.silence, by.last_status = max(by.silence, event.at - by.last_status), event.at
+    by.silence = max(by.silence, event.at - by.last_status)
+    by.last_status = event.at
 
 
 def _agent_ended(fold: _Fold, event: Event, body: Any) -> None:

@@ -41,7 +41,8 @@ def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHeal
     large = sum(
         event.large_response_triggered for event in events if event.event_type == "skill.called"
     )
-    violations, writes = kinds["contract_violation"], kinds["memory.written"]
+    violations = kinds["contract_violation"]
+    writes = kinds["memory.written"]
     return PlanHealth(
         success=share(good, len(finished)),
         replans=_replans(finished),
@@ -68,7 +69,8 @@ def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
         for event in events
         if event.event_type.startswith("step_") and event.event_type.endswith(".started")
     }
-    failures, ends = Counter[str](), Counter[str]()
+    failures = Counter[str]()
+    ends = Counter[str]()
     for event in events:
         if event.event_type.startswith("step_") and event.event_type.endswith(
             (".complete", ".failed")
@@ -91,4 +93,6 @@ def _p95(events: Sequence[AgentEvent]) -> dict[str, float]:
 
 
 def _fields(value: object) -> dict[str, Any]:
-    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    return {}

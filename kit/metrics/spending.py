@@ -46,7 +46,8 @@ class Spending(Value):
                 ("cost_dollars_total", purpose, outlay.usage.cost),
                 ("cost_dollars_per_turn", purpose, _share(outlay.usage.cost, self.turns)),
             ]
-        cost, purposes = self.extra.cost, " + ".join(EXTRA)
+        cost = self.extra.cost
+        purposes = " + ".join(EXTRA)
         return [
             *rows,
             ("extra_cost_dollars_per_turn", purposes, _share(cost, self.turns)),
@@ -73,4 +74,6 @@ def _usage(tally: Tally, purpose: str) -> Usage:
 
 
 def _share(cost: float | None, of: int) -> float | None:
-    return cost / of if cost is not None and of else None
+    if cost is not None and of:
+        return cost / of
+    return None

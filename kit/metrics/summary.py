@@ -149,7 +149,8 @@ def _labelled(
 
 def fold(tally: Tally, pairs: Sequence[Pair] = (), recall: Estimate | None = None) -> Metrics:
     """The pure part: what turns add up to, and labelled ones, in; metrics out."""
-    counts, ran = tally.counts, tally.of("fan_out")
+    counts = tally.counts
+    ran = tally.of("fan_out")
     calls = sum(int(size) * count for size, count in ran.items())
     partial = share(counts["fan_outs_partial",], counts["fan_outs",])
     axes, late, paths, repeats = (
@@ -211,7 +212,8 @@ def rate(outcomes: Iterable[bool]) -> Estimate:
 
 
 def _agent(tally: Tally, agent: str) -> AgentMetrics:
-    latency, counts = spread(tally.samples["agent", agent]), tally.counts
+    latency = spread(tally.samples["agent", agent])
+    counts = tally.counts
     assert latency is not None, "an agent is listed for its calls"
     return AgentMetrics(
         agent=agent,

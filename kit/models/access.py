@@ -67,19 +67,19 @@ class ModelAccess:
         """
         if spec.provider not in ("openai", "langchain"):
             return None
-        own = (
-            self.own_endpoint(spec)[0]
-            if spec.api_key_env
-            else self.base_url
-            if spec.provider == "openai"
-            else None
-        )
-        url = None if spec.base_url else own
-        return (
-            None
-            if url is None or any(same_url(url, home) for home in _HOMES.values())
-            else url.rstrip("/")
-        )
+        if spec.api_key_env:
+            own = self.own_endpoint(spec)[0]
+        elif spec.provider == "openai":
+            own = self.base_url
+        else:
+            own = None
+        if spec.base_url:
+            url = None
+        else:
+            url = own
+        if url is None or any(same_url(url, home) for home in _HOMES.values()):
+            return None
+        return url.rstrip("/")
 
 
 NO_ACCESS = ModelAccess()

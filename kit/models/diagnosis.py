@@ -49,7 +49,8 @@ _CLASSES: dict[int, ErrorClass] = {
 
 def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
     """Says what went wrong with a call of `model`; the keys of the settings are for the caller to take out."""
-    status, request = status_of(error), getattr(error, "request", None)
+    status = status_of(error)
+    request = getattr(error, "request", None)
     url = _without_credentials(_url_of(model) or str(getattr(request, "url", "")))
     place = f"model {spec.key!r}{f' at {url}' if url else ''}"
     return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status)}"
@@ -58,7 +59,8 @@ def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
 def class_of(error: BaseException) -> ErrorClass:
     """Returns what lost a call of a real model; what is none of the others is an answer that no
     server of the API gives."""
-    status, name = status_of(error), type(error).__name__
+    status = status_of(error)
+    name = type(error).__name__
     if is_out_of_credit(error):
         return "auth"
     if status is not None and status < 500:
@@ -68,7 +70,9 @@ def class_of(error: BaseException) -> ErrorClass:
     of_network = isinstance(error, OSError) or any(
         word in name for word in ("Connect", "Timeout", "Protocol", "ReadError")
     )
-    return "network" if status is None and of_network else "server"
+    if status is None and of_network:
+        return "network"
+    return "server"
 
 
 def status_of(error: BaseException) -> int | None:
@@ -76,7 +80,9 @@ def status_of(error: BaseException) -> int | None:
     status: Any = getattr(error, "status_code", None) or getattr(
         getattr(error, "response", None), "status_code", None
     )
-    return status if isinstance(status, int) else None
+    if isinstance(status, int):
+        return status
+    return None
 
 
 def pause_asked(error: BaseException) -> float:
@@ -122,7 +128,9 @@ def _words(error: BaseException) -> str:
         return "no answer in time"
     message = message_of(error)
     words = " ".join((without_keys(message) if message else describe_error(error)).split())
-    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]} ..."
+    if len(words) <= _LONGEST:
+        return words
+    return f"{words[:_LONGEST]} ..."
 
 
 def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
@@ -137,7 +145,10 @@ def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
                 return remedy
     if status in _REMEDIES:
         asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-        pause = f": it asks for {asked} s" if asked else ""
+        if asked:
+            pause = f": it asks for {asked} s"
+        else:
+            pause = ""
         return _REMEDIES[status].format(key=_key(spec), pause=pause)
     if status >= 500:
         return "the server failed: try again later, or name a `fallback`"
@@ -183,7 +194,9 @@ def _url_of(model: Any) -> str:
 
 def _without_credentials(url: str) -> str:
     parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}" if parts.netloc else ""
+    if parts.netloc:
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return ""
 
 
 def gave_up(error: BaseException) -> bool:

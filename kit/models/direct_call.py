@@ -141,7 +141,10 @@ def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
     asked, which takes longer.
     """
     ambient = var_child_runnable_config.get()
-    inherited = ambient.get("callbacks") if ambient else None
+    if ambient:
+        inherited = ambient.get("callbacks")
+    else:
+        inherited = None
     if not (
         callbacks
         or inherited

@@ -67,11 +67,17 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
     whole = trials.replies[-1]
     async for finding in _tool_calls(trials):
         yield finding
-    counts = "" if whole.usage_metadata else "none: tokens and costs are estimates"
+    if whole.usage_metadata:
+        counts = ""
+    else:
+        counts = "none: tokens and costs are estimates"
     yield Finding(what="usage", state="failed" if counts else "ok", words=counts, needed=False)
     ending = ending_of(whole, spec)
     known = ending not in (None, "cut_off")
-    words = str(ending) if known else "none: an answer that was cut off cannot be told"
+    if known:
+        words = str(ending)
+    else:
+        words = "none: an answer that was cut off cannot be told"
     yield Finding(
         what="finish_reason", state="ok" if known else "failed", words=words, needed=False
     )
@@ -81,7 +87,8 @@ class _Trials:
     """Calls of one model, and the replies so far."""
 
     def __init__(self, spec: ModelSpec, model: BaseChatModel):
-        self.spec, self.model = spec, model
+        self.spec = spec
+        self.model = model
         self.replies: list[AIMessage] = []
 
     async def run(
@@ -109,7 +116,10 @@ class _Trials:
 
 async def _tool_calls(trials: _Trials) -> AsyncIterator[Finding]:
     spec, by_schema = trials.spec, trials.spec.routing == "json_schema"
-    remedy = "choose another model" if by_schema else "set `routing: json_schema`"
+    if by_schema:
+        remedy = "choose another model"
+    else:
+        remedy = "set `routing: json_schema`"
     bound = trials.model.bind_tools([_WEATHER])
     yield await trials.run(
         "tool call",
@@ -142,7 +152,10 @@ async def _streamed(model: BaseChatModel) -> AIMessage:
 
 
 def _by_schema(model: BaseChatModel) -> JsonRouting:
-    inner = model.inner if isinstance(model, NativeOrJson) else model
+    if isinstance(model, NativeOrJson):
+        inner = model.inner
+    else:
+        inner = model
     return JsonRouting(
         inner=inner, schema_in="body" if isinstance(model, NativeOrJson) else "options"
     )

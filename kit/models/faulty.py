@@ -27,7 +27,8 @@ class FaultyModel(AsyncModel):
     """Wraps the model of one agent, its tools bound or not. Asynchronous only: `ainvoke` or `astream`."""
 
     def __init__(self, agent: str, inner: Runnable[Any, Any]):
-        self._agent, self._inner = agent, inner
+        self._agent = agent
+        self._inner = inner
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> "FaultyModel":
         """The same with tools bound; raises TypeError when the wrapped model is not a chat model."""
@@ -106,18 +107,26 @@ def _calling(change: Callable[[Calls], Calls]) -> Callable[[Fault, Chunks], Chun
 
 
 def _drop_last(calls: Calls) -> Calls:
-    return calls[:-1] if len(calls) > 1 else calls
+    if len(calls) > 1:
+        return calls[:-1]
+    return calls
 
 
 def _repeat_id(calls: Calls) -> Calls:
     """All with the id of the first; a single call is made twice."""
-    several = calls if len(calls) > 1 else calls * 2
+    if len(calls) > 1:
+        several = calls
+    else:
+        several = calls * 2
     return [{**call, "id": calls[0]["id"]} for call in several]
 
 
 def _add_unknown_tool(calls: Calls) -> Calls:
     """One more, of a tool nobody bound."""
-    query = str(calls[0]["args"].get("query", "")) if calls else ""
+    if calls:
+        query = str(calls[0]["args"].get("query", ""))
+    else:
+        query = ""
     return [
         *calls,
         ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call"),

@@ -50,8 +50,11 @@ class _Minute:
             for at, count in self.tokens:
                 if excess <= 0:
                     break
-                free_at, excess = max(free_at, at + MINUTE), excess - count
-        return free_at - now if free_at - now > _ROUNDING else 0.0
+                free_at = max(free_at, at + MINUTE)
+                excess = excess - count
+        if free_at - now > _ROUNDING:
+            return free_at - now
+        return 0.0
 
 
 class Gate:

@@ -76,7 +76,10 @@ def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]
 def say_so_far(text: str) -> str:
     """What the beginning of such an answer says; "" where that cannot be read yet."""
     beginning = _SAY.match(text)
-    say = _decode(beginning[1] + '"', 0)[0] if beginning else ""
+    if beginning:
+        say = _decode(beginning[1] + '"', 0)[0]
+    else:
+        say = ""
     if not isinstance(say, str):
         return ""
     return _whole_characters(say[:-1] if "\ud800" <= say[-1:] <= "\udbff" else say)

@@ -14,11 +14,9 @@ def prose(text: str) -> str:
         value: object = read_json(text)
     except ValueError:
         return text
-    return (
-        "\n".join(_lines(cast("Mapping[str, Any]", value)))
-        if isinstance(value, dict) and not excess(value)
-        else text
-    )
+    if isinstance(value, dict) and not excess(value):
+        return "\n".join(_lines(cast("Mapping[str, Any]", value)))
+    return text
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
@@ -47,4 +45,6 @@ def _names(key: str) -> bool:
 
 
 def _sentence(text: str) -> str:
-    return text if text[-1:] in ".!?…" else f"{text}."
+    if text[-1:] in ".!?…":
+        return text
+    return f"{text}."

@@ -98,7 +98,9 @@ def _strict_object(properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
-    return dereference_refs(schema, skip_keys=[]) if "$defs" in schema else schema
+    if "$defs" in schema:
+        return dereference_refs(schema, skip_keys=[])
+    return schema
 
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
@@ -178,11 +180,10 @@ def _after_results(messages: Sequence[BaseMessage]) -> bool:
 
 
 def _result(message: ToolMessage, call: ToolCall | None) -> str:
-    label = (
-        f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}"
-        if call
-        else message.name or "a tool"
-    )
+    if call:
+        label = f"{call['name']} {json.dumps(call['args'], ensure_ascii=False)}"
+    else:
+        label = message.name or "a tool"
     return f"Result of {label}:\n{_quote(str(message.text)) or '(nothing)'}"
 
 

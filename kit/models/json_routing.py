@@ -90,7 +90,10 @@ class JsonRouting(BaseChatModel):
             async for chunk in source:
                 chunks.append(chunk.message)
                 raw += chunk.text
-                say = say_so_far(raw) if chunk.text else ""
+                if chunk.text:
+                    say = say_so_far(raw)
+                else:
+                    say = ""
                 if len(say) > len(prefix):
                     yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
                     prefix = say
@@ -136,7 +139,9 @@ class NativeOrJson(BaseChatModel):
     ) -> AsyncIterator[ChatGenerationChunk]:
         stream = self.inner._astream(messages, *args, **kwargs)
         tools = kwargs.get("tools")
-        return _hold_back_calls(stream, tools, messages) if tools else stream
+        if tools:
+            return _hold_back_calls(stream, tools, messages)
+        return stream
 
 
 async def _hold_back_calls(
@@ -145,7 +150,8 @@ async def _hold_back_calls(
     messages: Sequence[BaseMessage],
 ) -> AsyncIterator[ChatGenerationChunk]:
     buffer: list[ChatGenerationChunk] = []
-    native, sure = False, False
+    native = False
+    sure = False
     source: Any = stream
     async with aclosing(source):
         async for chunk in source:
@@ -169,7 +175,10 @@ async def _hold_back_calls(
     if calls:
         yield _call_chunk(calls)
     for late in buffer:
-        message = late.message.model_copy(update={"content": ""}) if calls else late.message
+        if calls:
+            message = late.message.model_copy(update={"content": ""})
+        else:
+            message = late.message
         yield ChatGenerationChunk(message=message, generation_info=late.generation_info)
 
 
@@ -218,11 +227,15 @@ def _by_text(
     ):
         return result
     text, calls = take_calls(message.text, _names(tools), messages)
-    return _replace(result, text, calls) if calls else result
+    if calls:
+        return _replace(result, text, calls)
+    return result
 
 
 def _by_schema(result: ChatResult, names: Collection[str]) -> ChatResult:
-    return _replace(result, *read_answer(_message(result).text, names)) if names else result
+    if names:
+        return _replace(result, *read_answer(_message(result).text, names))
+    return result
 
 
 def _replace(result: ChatResult, text: str, calls: list[ToolCall]) -> ChatResult:

@@ -54,7 +54,10 @@ def model_by_name(spec: ModelSpec, access: ModelAccess, tuning: Tuning) -> BaseC
 def model_by_code(spec: ModelSpec, make: Any) -> BaseChatModel:
     """Returns what a factory makes of the spec's params, or the model that stands in its place. Raises CodeError."""
     try:
-        model = make if isinstance(make, BaseChatModel) else make(**spec.params.options())
+        if isinstance(make, BaseChatModel):
+            model = make
+        else:
+            model = make(**spec.params.options())
     except Exception as error:  # the same border: a deck's code is someone else's
         raise CodeError(
             f"model {spec.key!r}: {spec.factory} raised {describe_error(error)}"

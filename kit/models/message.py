@@ -41,7 +41,10 @@ def tool_text(
     text: str, call_id: str, *, failed: bool = False, name: str | None = None
 ) -> ToolMessage:
     """Returns a tool's message, whose status says whether the tool failed."""
-    status = "error" if failed else "success"
+    if failed:
+        status = "error"
+    else:
+        status = "success"
     return _made(
         ToolMessage,
         "tool",
@@ -54,7 +57,8 @@ def tool_text(
     )
 
 
-_GIVEN, _GIVEN_OF_TOOL = {"content"}, {"content", "name", "tool_call_id", "status"}
+_GIVEN = {"content"}
+_GIVEN_OF_TOOL = {"content", "name", "tool_call_id", "status"}
 
 
 def _made(
@@ -94,7 +98,9 @@ def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
     did not come in chunks."""
     parts = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
     if not parts or len(parts) < len(chunks):
-        return chunks[-1] if chunks else AIMessage("")
+        if chunks:
+            return chunks[-1]
+        return AIMessage("")
     return cast("AIMessage", message_chunk_to_message(add_ai_message_chunks(parts[0], *parts[1:])))
 
 

@@ -47,7 +47,10 @@ def chat_model(
 
     home = base_url or OPENAI
     endpoint = spec.base_url or home
-    key = api_key if same_url(endpoint, home) else NO_KEY
+    if same_url(endpoint, home):
+        key = api_key
+    else:
+        key = NO_KEY
     if not key and same_url(endpoint, OPENAI):
         raise SettingsError(
             f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set "
@@ -71,12 +74,17 @@ def chat_model(
         "disable_streaming": not spec.stream,
     }
     # The Responses API streams a refusal as a block of its own, which LangChain keeps.
-    client = _chat_class() if spec.api == "chat" else ChatOpenAI
+    if spec.api == "chat":
+        client = _chat_class()
+    else:
+        client = ChatOpenAI
     model = client(**settings, **spec.params.options())
     outer: Any = {"inner": model, "name": spec.key, "disable_streaming": not spec.stream}
     if spec.routing == "json_schema":
         return JsonRouting(**outer, schema_in="body" if spec.api == "chat" else "options")
-    return NativeOrJson(**outer) if spec.api == "chat" else model
+    if spec.api == "chat":
+        return NativeOrJson(**outer)
+    return model
 
 
 @cache

@@ -51,8 +51,14 @@ def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str |
     request_at = max(
         (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
     )
-    before = messages[request_at - 1] if request_at else None
-    previous = before.response_metadata.get("id") if isinstance(before, AIMessage) else None
+    if request_at:
+        before = messages[request_at - 1]
+    else:
+        before = None
+    if isinstance(before, AIMessage):
+        previous = before.response_metadata.get("id")
+    else:
+        previous = None
     if not previous:
         return messages, None
     prompt = [message for message in messages[:request_at] if isinstance(message, SystemMessage)]

@@ -80,12 +80,17 @@ class ScriptedModel(AsyncChatModel):
         elif self._next_line < len(self.script):
             line = self.script[self._next_line]
             self._next_line += 1
-            line = line(messages) if callable(line) else line
+            if callable(line):
+                line = line(messages)
+            else:
+                line = line
         else:
             raise AssertionError(
                 f"the script of {self.name or 'this model'} is over after {self._next_line} lines"
             )
-        return Line(line) if isinstance(line, str) else line
+        if isinstance(line, str):
+            return Line(line)
+        return line
 
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
         read = sum(len(str(m.content)) for m in messages) // 4
@@ -125,7 +130,8 @@ class ScriptedModel(AsyncChatModel):
         yield ChatGenerationChunk(message=self._closing(messages, line))
 
     def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
-        calls, usage = call_chunks(line.tool_calls()), self._usage(messages, line)
+        calls = call_chunks(line.tool_calls())
+        usage = self._usage(messages, line)
         for chunk, (_, written) in zip(calls, line.calls, strict=True):
             chunk["args"] = written if isinstance(written, str) else chunk["args"]
         return AIMessageChunk(

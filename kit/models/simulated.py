@@ -58,7 +58,9 @@ def use_truth(truth: Truth) -> Generator[None]:
 def case_at_hand() -> str:
     """Name of the case this task is about; empty when nobody said."""
     truth = _truth.get()
-    return truth.case if truth is not None else ""
+    if truth is not None:
+        return truth.case
+    return ""
 
 
 @dataclass(slots=True)
@@ -122,14 +124,18 @@ class Simulated(AsyncModel):
     def __init__(
         self, model: SimulatedModel, tools: Sequence[Mapping[str, Any]], choice: str | None
     ):
-        self._model, self._choice = model, choice
+        self._model = model
+        self._choice = choice
         self._tools: list[Tool] = [tool_of(spec) for spec in tools]
         self._asks = {
             tool.name.removeprefix("ask_"): tool.name for tool in self._tools if tool.routes
         }
         self._own = {tool.name: tool for tool in self._tools if not tool.routes}
         self._choice_tool = next((tool for tool in self._tools if tool.name == choice), None)
-        self._weight = len(json.dumps(list(tools))) if tools else 0
+        if tools:
+            self._weight = len(json.dumps(list(tools)))
+        else:
+            self._weight = 0
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **kwargs: Any
@@ -138,7 +144,9 @@ class Simulated(AsyncModel):
         messages = cast(
             "list[BaseMessage]", input if isinstance(input, list) else [HumanMessage(str(input))]
         )
-        talk, truth, law = Conversation(messages), _truth.get(), self._model.law
+        talk = Conversation(messages)
+        truth = _truth.get()
+        law = self._model.law
         place = str(kwargs.get("place") or messages[-1].text)
         draw = draws(self._model.seed, talk.request if truth is None else truth.case, place)
         reply = self._reply(talk, truth, place, draw)
@@ -187,7 +195,9 @@ class Simulated(AsyncModel):
             reply = self._answer_with_tools(talk, truth, _agent(place))
         if not reply.calls:
             reply.refusal = not self._asks and draw.refuse < self._model.law.refusal
-            return _Reply(refusal=True) if reply.refusal else reply
+            if reply.refusal:
+                return _Reply(refusal=True)
+            return reply
         return _add_mistakes(reply, talk, self._asks, self._model.law, draw)
 
     def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
@@ -201,10 +211,16 @@ class Simulated(AsyncModel):
         if talk.in_turns:
             open_calls = [call for call in calls if call[0] not in talk.calls.values()]
             forgets = bool(talk.calls) and draw.drop < self._model.law.drop
-            calls = [] if forgets else open_calls[:1]
+            if forgets:
+                calls = []
+            else:
+                calls = open_calls[:1]
         if talk.has_results and not (talk.in_turns and calls):
             return _Reply(compose(talk.request, talk.all_results))
-        preamble = "" if talk.has_results else PREAMBLE
+        if talk.has_results:
+            preamble = ""
+        else:
+            preamble = PREAMBLE
         return _Reply(
             preamble if calls else "Simulated answer: there is nothing to look up.", calls
         )
@@ -220,9 +236,9 @@ class Simulated(AsyncModel):
         if not any(part.agent == agent for part in truth.parts):
             return _Reply("" if over else "Simulated answer: there is nothing to look up.", over)
         reply = self._answer_with_tools(talk, truth, agent)
-        return (
-            reply if reply.calls or draw.drop < self._model.law.drop else _Reply(reply.text, over)
-        )
+        if reply.calls or draw.drop < self._model.law.drop:
+            return reply
+        return _Reply(reply.text, over)
 
     def _answer_with_tools(self, talk: Conversation, truth: Truth, agent: str) -> _Reply:
         """A specialist calls the tool its part needs and says what that told it; one agent for all
@@ -235,11 +251,10 @@ class Simulated(AsyncModel):
         }
         if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
-        good = (
-            {result.tool: result.text for result in talk.results if not result.failed}
-            if talk.has_results
-            else {}
-        )
+        if talk.has_results:
+            good = {result.tool: result.text for result in talk.results if not result.failed}
+        else:
+            good = {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
         facts = [
             f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}."
@@ -275,11 +290,17 @@ def _add_mistakes(
     reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws
 ) -> _Reply:
     """The calls of a reply with the law's mistakes in them, each with the count the model reports."""
-    again = set(_CALL_MADE.findall(talk.system)) if "<missing_calls>" in talk.system else set[str]()
+    if "<missing_calls>" in talk.system:
+        again = set(_CALL_MADE.findall(talk.system))
+    else:
+        again = set[str]()
     calls, count = reply.calls, len(reply.calls)
     if again:
         calls = [call for call in calls if call[0].removeprefix("ask_") not in again]
-    chance = law.retry_drop if again and law.retry_drop is not None else law.drop
+    if again and law.retry_drop is not None:
+        chance = law.retry_drop
+    else:
+        chance = law.drop
     if count > 1 and calls and draw.drop < chance:
         calls = _without(calls, draw)
         count -= draw.report < law.under_report
@@ -311,7 +332,9 @@ def _agent(place: str) -> str:
 def _arguments(tool: Tool, query: str) -> dict[str, Any]:
     """What a call asks: the part's words, or values out of them where the tool's schema wants others."""
     wanted = {*(tool.schema.get("required") or ())} - {"query"}
-    return fill(tool.schema, Source(query, root=tool.schema)) if wanted else {"query": query}
+    if wanted:
+        return fill(tool.schema, Source(query, root=tool.schema))
+    return {"query": query}
 
 
 def _own_words(talk: Conversation, truth: Truth) -> str:

@@ -22,7 +22,8 @@ def usage_of(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage
     ):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return estimate(spec, size, wrote)
-    read, wrote = counts["input_tokens"], counts["output_tokens"]
+    read = counts["input_tokens"]
+    wrote = counts["output_tokens"]
     cached = counts.get("input_token_details", {}).get("cache_read", 0) or 0
     reasoning = counts.get("output_token_details", {}).get("reasoning", 0) or 0
     return _bill(spec, read, wrote, min(max(cached, 0), read), min(max(reasoning, 0), wrote))

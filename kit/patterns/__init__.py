@@ -26,4 +26,6 @@ MODES: Mapping[str, Pattern] = Registry(
 
 def pattern_of(choice: str | Pattern) -> Pattern:
     """A pattern by name, or one of one's own as it is. Raises UnknownId."""
-    return MODES[choice] if isinstance(choice, str) else choice
+    if isinstance(choice, str):
+        return MODES[choice]
+    return choice

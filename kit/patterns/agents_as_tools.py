@@ -47,7 +47,10 @@ async def compose_rounds(
 ) -> Outcome:
     """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later
     ones. The last text is checked."""
-    rounds, clean, whole, turn = 0, True, True, ctx.turn
+    rounds = 0
+    clean = True
+    whole = True
+    turn = ctx.turn
     while decision.calls and rounds < most:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
@@ -61,7 +64,10 @@ async def compose_rounds(
         turn.tool_call_ids.update([own["id"] for own in decision.own] if decision.own else ())
         whole = clean and not turn.left_out().count
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
-        decision = decision if narrow is None else narrow(decision, ctx)
+        if narrow is None:
+            decision = decision
+        else:
+            decision = narrow(decision, ctx)
         turn.emitted_later += len(decision.asks)
     if not rounds and not decision.text and refusal(decision.reply.message) is not None:
         return _declined(decision, call, ctx)

@@ -62,17 +62,18 @@ async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision
     ctx.turn.note(decision.asks)
     if ctx.turn.settings.guards.echo:
         decision = echo(decision, call, lead, ctx)
-    return (
-        verbatim(decision, call, ctx)
-        if ctx.turn.settings.guards.verbatim and len(decision.asks) == 1
-        else decision
-    )
+    if ctx.turn.settings.guards.verbatim and len(decision.asks) == 1:
+        return verbatim(decision, call, ctx)
+    return decision
 
 
 def _in_order(
     labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext
 ) -> tuple[AgentCall, ...]:
-    label_set = set(cast("list[object]", labels)) if isinstance(labels, list) else set[object]()
+    if isinstance(labels, list):
+        label_set = set(cast("list[object]", labels))
+    else:
+        label_set = set[object]()
     agents = in_sequence(
         [card.id for card in lead.sub_cards.values() if card.id in label_set],
         ctx.turn.settings.support_agent,
@@ -80,7 +81,10 @@ def _in_order(
     default = ctx.turn.settings.default_sub_agent
     if not agents and default is not None and default in ctx.callees:
         agents = [default]
-    words = query if isinstance(query, str) and query.strip() else call.query
+    if isinstance(query, str) and query.strip():
+        words = query
+    else:
+        words = call.query
     return tuple(
         AgentCall(
             call_id=f"route-{n}",

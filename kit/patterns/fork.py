@@ -136,7 +136,11 @@ def fork_turn(
         raise ForkError(
             "a plan is not forked: `resume` takes it up after its last complete step (docs/plans.md)"
         )
-    base, chosen = kit.on(model) if model else kit, PATTERNS[pattern or turn.pattern]
+    if model:
+        base = kit.on(model)
+    else:
+        base = kit
+    chosen = PATTERNS[pattern or turn.pattern]
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
     team = base.stages.team(chosen, persona=session.tenant_persona)

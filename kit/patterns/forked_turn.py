@@ -60,7 +60,8 @@ class ForkedTurn:
         """Returns the pattern, with this recording in its turns."""
 
         async def run(call: AgentCall, ctx: RunContext) -> Outcome:
-            self.log, self.clock = ctx.turn.log, ReplayClock()
+            self.log = ctx.turn.log
+            self.clock = ReplayClock()
             self.log.run_on(self.clock)
             ctx.turn.cassette = self
             ctx.emit(self.origin)
@@ -84,7 +85,10 @@ class ForkedTurn:
     def model(self, path: str, model: BoundModel) -> BoundModel:
         """Returns the model of the next call from a path, for a call that is played under its own name."""
         calls = self.recording.models.get(path)
-        started = calls[0].started if calls else None
+        if calls:
+            started = calls[0].started
+        else:
+            started = None
         if not isinstance(started, ModelStarted) or started.model == model.spec.key:
             return model
         key = started.model
@@ -97,7 +101,8 @@ class ForkedTurn:
         """Returns the take of a call that is played; None when the call is to be made, and time runs from then on."""
         if self.error is not None:
             raise self.error
-        path, event = place.rpartition(":")[0], self.log.events[-1]
+        path = place.rpartition(":")[0]
+        event = self.log.events[-1]
         calls = (
             self.recording.tools if isinstance(event.body, ToolStarted) else self.recording.models
         ).get(path)
@@ -177,7 +182,8 @@ class ForkedAgent:
 
 async def _play(played: PlayedAgent, ctx: RunContext, clock: ReplayClock) -> None:
     """Emits what happened in a sub-agent, at its time, under the span of this turn that stands for it."""
-    log, spans = ctx.turn.log, dict[str, tuple[str, str | None]]()
+    log = ctx.turn.log
+    spans = dict[str, tuple[str, str | None]]()
     ctx.turn.progress.excuse(ctx.path)
     ctx.emit(Replay())
     for event in played.events:

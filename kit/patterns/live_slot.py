@@ -51,11 +51,9 @@ class LiveSlot:
     def listen(self, path: str) -> Hear | None:
         """Returns what gets the words of the invocation at `path`, and "" when they turn out to lead to a tool call."""
         part = self._parts.get(path)
-        return (
-            None
-            if part is None
-            else lambda piece, _="": self._say(part, piece) if piece else self._take_back(part)
-        )
+        if part is None:
+            return None
+        return lambda piece, _="": self._say(part, piece) if piece else self._take_back(part)
 
     async def ask(self, calls: Sequence[AgentCall]) -> FanOut:
         """Runs calls at the same time as `fan_out` does, each with a voice of its own."""
@@ -68,7 +66,10 @@ class LiveSlot:
         part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
         try:
             outcome = await dispatch(call, ctx, place, endings)
-            answer = prose(outcome.text) if isinstance(outcome, Answer) else ""
+            if isinstance(outcome, Answer):
+                answer = prose(outcome.text)
+            else:
+                answer = ""
             if part.text.strip() != answer:
                 self._take_back(part)
                 if answer:
@@ -86,14 +87,16 @@ class LiveSlot:
     async def drive(self) -> None:
         """Speaks the live part as it comes, then the next: what had waited with a pause after each
         piece, the rest live."""
-        position, late = 0, False
+        position = 0
+        late = False
         while position < len(self._order) or not self._closed:
             if position == len(self._order):
                 late = False
                 await self._wait()
                 continue
             await self._speak(self._order[position], position, flushing=late)
-            position, late = position + 1, True
+            position = position + 1
+            late = True
 
     def _say(self, part: _Part, text: str) -> None:
         if part not in self._order:
@@ -111,8 +114,13 @@ class LiveSlot:
 
     async def _speak(self, part: _Part, position: int, *, flushing: bool) -> None:
         turn = self._ctx.turn
-        gap = GAP if any(before.text for before in self._order[:position]) else ""
-        speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
+        if any(before.text for before in self._order[:position]):
+            gap = GAP
+        else:
+            gap = ""
+        speech = Speech(self._ctx, "answer")
+        began = len(turn.log.events)
+        lead = gap
         if position:
             self._ctx.emit(Separator(agent=part.agent))
         while part.waiting or not part.complete:
@@ -125,7 +133,9 @@ class LiveSlot:
                 speech.end()
                 if any(isinstance(event.body, Text) for event in turn.log.events[began:]):
                     self._ctx.emit(TextReplaced(from_seq=began, text=""))
-                speech, began, lead = Speech(self._ctx, "answer"), len(turn.log.events), gap
+                speech = Speech(self._ctx, "answer")
+                began = len(turn.log.events)
+                lead = gap
             else:
                 speech.say(lead + piece)
                 lead = ""

@@ -68,7 +68,10 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
         clean = _note_parts(results, call, ctx) and not ctx.turn.left_out().count
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
-    text = nobody_can(ctx) if reply.text.startswith(NO_ANSWER) else reply.text.strip()
+    if reply.text.startswith(NO_ANSWER):
+        text = nobody_can(ctx)
+    else:
+        text = reply.text.strip()
     return outcome_of(
         await check_composition(text, lead, thread, call, ctx, clean=clean)
         if results
@@ -118,7 +121,10 @@ def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
     owners: dict[str, str] = {}
     for agent in agents.values():
         card: AgentCard = agent.card
-        names = agent.tools if isinstance(agent, LLMAgent) else card.tools
+        if isinstance(agent, LLMAgent):
+            names = agent.tools
+        else:
+            names = card.tools
         for tool in names if card.id != lead else ():
             owners.setdefault(tool, card.id)
     return owners

@@ -122,7 +122,9 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
 async def _record(
     call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None
 ) -> PlanRecord:
-    who, turn_id, plans = ctx.inherited.principal, ctx.turn.log.turn_id, services.documents.plans
+    who = ctx.inherited.principal
+    turn_id = ctx.turn.log.turn_id
+    plans = services.documents.plans
     lease = services.lease, services.clock
     if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, *lease)):
         return record

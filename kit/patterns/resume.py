@@ -38,11 +38,15 @@ def resume_turn(
     store, turn = kit.store, kit.store.turn(turn_id.removeprefix(PLAN))
     if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    events, pattern = store.events(turn.id), MODES[turn.pattern]
-    is_plan, same = pattern is PLAN_EXECUTE, kit.team.orchestrator.model.spec.key == turn.model
-    base = (
-        kit if is_plan or same else kit.on(turn.model)
-    )  # of a plan nothing is played, so that any model can go on with it
+    events = store.events(turn.id)
+    pattern = MODES[turn.pattern]
+    is_plan = pattern is PLAN_EXECUTE
+    same = kit.team.orchestrator.model.spec.key == turn.model
+    # of a plan nothing is played, so that any model can go on with it
+    if is_plan or same:
+        base = kit
+    else:
+        base = kit.on(turn.model)
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
@@ -112,9 +116,10 @@ def _recording(team: Team, events: list[Event]) -> TurnRecording:
 
 def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
     """Returns the acts with the user's answers. Raises ResumeError while a question is open."""
-    replies = (
-        dict.fromkeys(acts.questions, answers) if isinstance(answers, bool) else dict(answers or {})
-    )
+    if isinstance(answers, bool):
+        replies = dict.fromkeys(acts.questions, answers)
+    else:
+        replies = dict(answers or {})
     missing = [one.question for key, one in acts.questions.items() if key not in replies]
     if missing:
         raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")

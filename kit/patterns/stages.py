@@ -52,7 +52,10 @@ class Stages:
         topologies = self.plain.deck.settings.topologies
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
-        cohort = _cohort(flags, self.plain.deck.flags) if flags else frozenset[tuple[str, bool]]()
+        if flags:
+            cohort = _cohort(flags, self.plain.deck.flags)
+        else:
+            cohort = frozenset[tuple[str, bool]]()
         key = (
             pattern.name if pattern.stage else "",
             surface or self.plain.deck.surface,
@@ -62,8 +65,14 @@ class Stages:
         if key not in self.bound:
             deck = self.plain.deck
             own = with_persona(replace(deck, flags={**deck.flags, **flags}), persona)
-            plain = self.bind(own) if cohort or persona else self.plain
-            team = pattern.team(plain.deck, self.bind) if pattern.stage else plain
+            if cohort or persona:
+                plain = self.bind(own)
+            else:
+                plain = self.plain
+            if pattern.stage:
+                team = pattern.team(plain.deck, self.bind)
+            else:
+                team = plain
             self.bound[key] = with_topologies(team, surface)
         if persona:
             self.bound[key] = self.bound.pop(key)

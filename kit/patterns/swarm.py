@@ -22,7 +22,8 @@ def peers(deck: Deck) -> Deck:
     runs nothing by itself."""
     members = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
     ids = [card.id for card in members]
-    cards, blocks = dict(deck.cards), dict(deck.blocks)
+    cards = dict(deck.cards)
+    blocks = dict(deck.blocks)
     for card in members:
         part = " ".join(card.description.split())
         hold = Block(

@@ -77,12 +77,20 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
         agents |= {name: team.agents[member] for name, member in zip(names, bound, strict=True)}
         card = team.agents[agent_id].card
         below = (*names, *([topology.judge] if topology.judge else ()))
-        rubric = team.deck.rubrics.get(card.eval.rubric) if card.eval is not None else None
-        text = rubric.text if rubric is not None else ""
+        if card.eval is not None:
+            rubric = team.deck.rubrics.get(card.eval.rubric)
+        else:
+            rubric = None
+        if rubric is not None:
+            text = rubric.text
+        else:
+            text = ""
         agents[agent_id] = TopologyAgent(
             card.model_copy(update={"sub_agents": below}), topology, tuple(names), text
         )
-    return team.with_agents(agents) if agents else team
+    if agents:
+        return team.with_agents(agents)
+    return team
 
 
 async def race(
@@ -168,7 +176,10 @@ async def pipeline(
     if bar is not None and (draft.confidence or 0.0) >= bar:
         return draft, members[0], f"the draft was sure enough, {bar:g}"
     over = call.model_copy(update={"fields": {**call.fields, DRAFT: draft.text}})
-    second = await _ask_member(over, members[1], 2, ctx) if len(members) > 1 else None
+    if len(members) > 1:
+        second = await _ask_member(over, members[1], 2, ctx)
+    else:
+        second = None
     if isinstance(second, Answer):
         return second, members[1], "gone over"
     return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
@@ -201,15 +212,27 @@ def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Ans
 def _read(outcome: Outcome) -> Mapping[str, Any]:
     """Returns what a judge submitted; {} when it failed. Its shape was checked by its own contract."""
     read: object = json.loads(outcome.text) if isinstance(outcome, Answer) else None
-    return cast("Mapping[str, Any]", read) if isinstance(read, dict) else {}
+    if isinstance(read, dict):
+        return cast("Mapping[str, Any]", read)
+    return {}
 
 
 def _merged(card: AgentCard, value: object) -> tuple[str, float | None] | None:
     """Returns what a judge made of several answers, as the card's own contract reads it; None where
     that is no answer."""
-    text = value.strip() if isinstance(value, str) else json.dumps(value) if value else ""
-    reading = contract_of(card).read(text) if text else None
-    return None if isinstance(reading, Breach) else reading
+    if isinstance(value, str):
+        text = value.strip()
+    elif value:
+        text = json.dumps(value)
+    else:
+        text = ""
+    if text:
+        reading = contract_of(card).read(text)
+    else:
+        reading = None
+    if isinstance(reading, Breach):
+        return None
+    return reading
 
 
 def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) -> Verdict:

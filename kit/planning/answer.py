@@ -37,8 +37,12 @@ SYNTHESIS = "The plan for this request is done. Answer it from what its steps re
 
 async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Answer:
     """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
-    plan, executor = manager.plan, manager.settings.executor
-    status = "failed" if plan.status == "failed" else "complete"
+    plan = manager.plan
+    executor = manager.settings.executor
+    if plan.status == "failed":
+        status = "failed"
+    else:
+        status = "complete"
     ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
@@ -108,7 +112,9 @@ def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
     if reason.startswith(UNREACHABLE):
         return words.plan_unreachable
     if step is None:
-        return words.nothing if reason.startswith(NO_PLAN) else words.plan_infeasible
+        if reason.startswith(NO_PLAN):
+            return words.nothing
+        return words.plan_infeasible
     task = _quote(step.task)
     if step.status == UNCERTAIN:
         return words.plan_uncertain.format(task=task)
@@ -121,7 +127,8 @@ def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
 def words_of(value: Any) -> str:
     """Returns the output of a step in lines that a model reads, an item a line, the beginning of a long one."""
     lines = list(_lines(value))
-    text, room = list[str](), MOST
+    text = list[str]()
+    room = MOST
     for line in lines:
         room -= len(line) + 1
         if room < 0:
@@ -133,7 +140,10 @@ def words_of(value: Any) -> str:
 
 def _lines(value: Any, name: str = "") -> Iterator[str]:
     """Yields an object as one line, what is inside it on lines of its own; a list of single values as one line."""
-    label = f"{_plain(name)}: " if name else ""
+    if name:
+        label = f"{_plain(name)}: "
+    else:
+        label = ""
     match value:
         case dict():
             fields = cast("dict[str, Any]", value)
@@ -147,7 +157,10 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
                 if not (title and part == title and key in TITLES)
             )
             if flat:
-                head = f"{_plain(name)} {title}".strip() if title else label.removesuffix(": ")
+                if title:
+                    head = f"{_plain(name)} {title}".strip()
+                else:
+                    head = label.removesuffix(": ")
                 yield f"{': '.join(filter(None, [head, plain]))}."
             for key, part in fields.items():
                 if isinstance(part, dict | list):
@@ -169,14 +182,16 @@ def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
     rows = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
     fields = {name for row in rows for name in row}
-    return (
-        next(iter(fields)) if len(fields) == 1 and len(rows) == len(items) and all(rows) else None
-    )
+    if len(fields) == 1 and len(rows) == len(items) and all(rows):
+        return next(iter(fields))
+    return None
 
 
 def _field(key: str, value: Any) -> str:
     if isinstance(value, bool):
-        return _plain(key) if value else f"not {_plain(key)}"
+        if value:
+            return _plain(key)
+        return f"not {_plain(key)}"
     if key.endswith("_cents") and isinstance(value, int):
         return f"{_plain(key.removesuffix('_cents'))} ${value / 100:,.2f}"
     return f"{_plain(key)} {_word(value)}"
@@ -187,7 +202,9 @@ def _plain(name: str) -> str:
 
 
 def _word(value: Any) -> str:
-    return value.rstrip(". ") if isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):
+        return value.rstrip(". ")
+    return json.dumps(value)
 
 
 def _quote(task: str) -> str:
@@ -197,11 +214,19 @@ def _quote(task: str) -> str:
 def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[AgentCall]]:
     """Returns the call that the plan failed of, with how it ended; that of the planner where no step was to blame."""
     plan = manager.plan
-    step, reason = failed_step(plan), _reason(plan)
-    agent, call_id, task = manager.settings.planner, plan.plan_id, plan.original_task
-    own = manager.failure.reason if manager.failure else "insufficient"
+    step = failed_step(plan)
+    reason = _reason(plan)
+    agent = manager.settings.planner
+    call_id = plan.plan_id
+    task = plan.original_task
+    if manager.failure:
+        own = manager.failure.reason
+    else:
+        own = "insufficient"
     if step is not None:
-        agent, call_id, task = executor, step.task_id or plan.plan_id, step.task
+        agent = executor
+        call_id = step.task_id or plan.plan_id
+        task = step.task
     outcome = Failure(
         call_id=call_id,
         agent=agent,

@@ -15,7 +15,8 @@ from kit.tools.large_result import put_away
 from kit.tools.task_memory import KEY, write_data
 from kit.tools.tool import EXEC_PYTHON, Toolbox, ToolResult
 
-CALL, INSUFFICIENT = "call_skill", "insufficient"
+CALL = "call_skill"
+INSUFFICIENT = "insufficient"
 EXECUTOR_TOOLS = (
     CALL,
     INSUFFICIENT,
@@ -139,7 +140,10 @@ async def _arguments(
     """Returns the arguments of a skill, those in a file that it takes among them; or why they cannot be read."""
     try:
         own: Any = call.get("arguments") or {}
-        own = json.loads(own) if isinstance(own, str) else own
+        if isinstance(own, str):
+            own = json.loads(own)
+        else:
+            own = own
         more: Any = {}
         if file_id := call.get("file_id"):
             more = await asyncio.to_thread(_read_json, scope, services, str(file_id))
@@ -184,7 +188,9 @@ def _review(services: PlanServices) -> Review:
             exit_code=run.result.exit,
         )
         large = outcome.fault is None and len(outcome.text) > LONGEST
-        return await put_away(outcome, scope.task, services.files) if large else outcome
+        if large:
+            return await put_away(outcome, scope.task, services.files)
+        return outcome
 
     return review
 

@@ -74,7 +74,10 @@ class Manager:
         self.before, self.began = dict(self.plan.usage or {}), self.services.clock()
         self._limit()
         most = self.settings.budget.time_budget_ms
-        left = None if most is None else most / 1000 - self._seconds()
+        if most is None:
+            left = None
+        else:
+            left = most / 1000 - self._seconds()
         try:
             if left is not None and left <= 0:
                 raise TimeoutError
@@ -84,7 +87,10 @@ class Manager:
             if self.plan.status in OVER:  # its last write was on its way
                 return
             step = next_step(self.plan)
-            step = step if step and step.status == "executing" else None
+            if step and step.status == "executing":
+                step = step
+            else:
+                step = None
             if step is None or not await self._ended_in_doubt(step):
                 await self._fail(OVER_BUDGET, step, "the time of the plan was over")
 
@@ -102,7 +108,8 @@ class Manager:
         replan = self.plan.status == "replanning"
         if not replan:
             await self._move(lambda plan: plan.replace(status="planning"))
-        complete, number = complete_steps(self.plan), self.plan.replan_count
+        complete = complete_steps(self.plan)
+        number = self.plan.replan_count
         task_id = f"{self.plan.plan_id}.{number}.plan"
         scope = PlannerScope(
             self.journal.of(task_id, self.settings.planner), first=len(complete) + 1
@@ -110,11 +117,12 @@ class Manager:
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
         )
-        remaining, failed = (
-            [step for step in self.plan.steps if step.status != "complete"],
-            failed_step(self.plan),
-        )
-        suggestion = await self._log(failed).suggestion() if failed else ""
+        remaining = [step for step in self.plan.steps if step.status != "complete"]
+        failed = failed_step(self.plan)
+        if failed:
+            suggestion = await self._log(failed).suggestion()
+        else:
+            suggestion = ""
         query = planner_query(self.plan.original_task, complete, failed, suggestion, remaining)
         with plans(scope):
             outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
@@ -142,8 +150,10 @@ class Manager:
 
     async def _run(self, step: PlanStep) -> None:
         """Runs one step in an executor of its own; what it wrote before its process died counts."""
-        log, value = self._log(step), await self._input(step)
-        task, shape = log.task, step.return_spec["shape"]
+        log = self._log(step)
+        value = await self._input(step)
+        task = log.task
+        shape = step.return_spec["shape"]
         if step.input_from_step and value is None:
             await self._fail(
                 "failed", step, f"the output of step {step.input_from_step} is no longer kept"
@@ -163,9 +173,18 @@ class Manager:
         await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
         scope, outcome = await self._execute(step, task, value)
         memory = await log.output(shape)
-        status = "complete" if memory else "insufficient" if scope.insufficient else "failed"
-        status = UNCERTAIN if scope.uncertain else status
-        key, duration = memory and memory.key, round((self.services.clock() - began) * 1000)
+        if memory:
+            status = "complete"
+        elif scope.insufficient:
+            status = "insufficient"
+        else:
+            status = "failed"
+        if scope.uncertain:
+            status = UNCERTAIN
+        else:
+            status = status
+        key = memory and memory.key
+        duration = round((self.services.clock() - began) * 1000)
         await scope.journal.write(
             "subagent.finish", status=status, duration_ms=duration, memory_key=key
         )
@@ -174,7 +193,10 @@ class Manager:
         elif memory:
             await self._complete(step, memory)
         else:
-            suggestion = scope.insufficient[1] if scope.insufficient else ""
+            if scope.insufficient:
+                suggestion = scope.insufficient[1]
+            else:
+                suggestion = ""
             await self._revise(step, *await self._failure(scope, outcome), suggestion)
 
     async def _execute(self, step: PlanStep, task: Task, value: Any) -> tuple[StepScope, Outcome]:
@@ -246,8 +268,14 @@ class Manager:
 
     async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
         """Ends the plan, and stores why in the form that callers of the service get."""
-        last = {"step": step.step_index, "reason": detail} if step else None
-        status = UNCERTAIN if reason == UNCERTAIN else "failed"
+        if step:
+            last = {"step": step.step_index, "reason": detail}
+        else:
+            last = None
+        if reason == UNCERTAIN:
+            status = UNCERTAIN
+        else:
+            status = "failed"
         now = self.services.clock()
 
         def change(plan: Plan) -> Plan:
@@ -271,7 +299,8 @@ class Manager:
         await self._move(lambda plan: end_plan(change(plan), status, self.services.clock()))
 
     async def _move(self, change: Callable[[Plan], Plan]) -> None:
-        usage, secrets = self._usage(), self.ctx.turn.log.secrets
+        usage = self._usage()
+        secrets = self.ctx.turn.log.secrets
         await self.record.move(
             lambda plan: without_secrets(change(plan).replace(usage=usage), secrets)
         )
@@ -286,15 +315,20 @@ class Manager:
     async def _input(self, step: PlanStep) -> Any:
         """Returns the output of the step that this one works on; None where it works on none."""
         sources = [one for one in self.plan.steps if one.step_index == step.input_from_step]
-        return await self.value(sources[0]) if sources else None
+        if sources:
+            return await self.value(sources[0])
+        return None
 
     async def value(self, step: PlanStep) -> Any:
         """Returns the output of a complete step."""
         memory = await self.services.memory.read(self.record.who, step.memory_key or "")
-        return memory.value if memory else None
+        if memory:
+            return memory.value
+        return None
 
     def _log(self, step: PlanStep) -> StepLog:
-        who, session = self.record.who, self.plan.session_id
+        who = self.record.who
+        session = self.plan.session_id
         task = Task(
             who,
             session,
@@ -309,12 +343,16 @@ class Manager:
         self.ctx.turn.rounds += 1
         call = AgentCall(call_id=task_id, agent=agent, query=query, fields={})
         outcome = await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{place}")
-        self.failure = outcome if isinstance(outcome, Failure) else None
+        if isinstance(outcome, Failure):
+            self.failure = outcome
+        else:
+            self.failure = None
         return outcome
 
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""
-        limits, before = self.ctx.ledger.limits, self.before
+        limits = self.ctx.ledger.limits
+        before = self.before
         for resource, name in (
             ("input_tokens", "tokens_in"),
             ("output_tokens", "tokens_out"),
@@ -327,7 +365,8 @@ class Manager:
         return self.before.get("seconds", 0.0) + max(0.0, self.services.clock() - self.began)
 
     def _usage(self) -> dict[str, float]:
-        ledger, of = self.ctx.ledger, self.before.get
+        ledger = self.ctx.ledger
+        of = self.before.get
         return {
             "tokens_in": of("tokens_in", 0) + ledger.input_tokens,
             "tokens_out": of("tokens_out", 0) + ledger.output_tokens,
@@ -344,4 +383,6 @@ def _detail(outcome: Outcome, others: list[str]) -> str:
     """Returns why an agent has nothing to show: its failure, else the last of the other reasons."""
     if isinstance(outcome, Failure):
         return f"{outcome.reason}: {outcome.detail}"
-    return others[-1] if others else "nothing was handed in"
+    if others:
+        return others[-1]
+    return "nothing was handed in"

@@ -75,7 +75,9 @@ def failed_step(plan: Plan) -> PlanStep | None:
     steps: Sequence[PlanStep] = [
         step for step in plan.steps if step.status in ("failed", "uncertain")
     ]
-    return steps[-1] if steps else None
+    if steps:
+        return steps[-1]
+    return None
 
 
 def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:

@@ -20,7 +20,9 @@ PLANNER_TOOLS = (FIND, LOAD, SUBMIT)
 """Their ids."""
 MOST_SKILLS = 12
 """Skills that one planner loads at most; two to six are usual."""
-MOST_FOUND, MOST_WORDS, MOST_CHARACTERS = 20, 1_000, 50_000
+MOST_FOUND = 20
+MOST_WORDS = 1_000
+MOST_CHARACTERS = 50_000
 """Skills that it is told of at once, letters of what each says it does, and of a whole manifest: a model reads them."""
 MOST_DRAFTS = 3
 """Plans that it may hand in until one holds."""
@@ -79,15 +81,15 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
 
     async def load(**arguments: Any) -> Answer:
         scope = planner_scope()
-        return (
-            result(OUTSIDE, "not_allowed")
-            if scope is None
-            else await _load(services, scope, str(arguments.get("skill_name")))
-        )
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        return await _load(services, scope, str(arguments.get("skill_name")))
 
     async def submit(**arguments: Any) -> Answer:
         scope = planner_scope()
-        return result(OUTSIDE, "not_allowed") if scope is None else _submit(scope, arguments)
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        return _submit(scope, arguments)
 
     query = {"query": {"type": "string", "description": "What is to be done, in words."}}
     name = {"skill_name": {"type": "string", "description": f"A name that {FIND} gave."}}
@@ -139,11 +141,11 @@ async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answe
     _note_reach(scope, skill)
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"
-        return (
-            result(f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments")
-            if unknown
-            else no_data(skill)
-        )
+        if unknown:
+            return result(
+                f"There is no skill {name!r}; load one that {FIND} gave.", "bad_arguments"
+            )
+        return no_data(skill)
     text = skill.model_dump_json()
     if len(text) > MOST_CHARACTERS:
         return no_data(
@@ -178,26 +180,26 @@ def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> Answer:
 
 def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasible | str:
     """Returns what was handed in, or why it does not hold."""
-    steps, infeasible = arguments.get("steps"), str(arguments.get("infeasible") or "").strip()
+    steps = arguments.get("steps")
+    infeasible = str(arguments.get("infeasible") or "").strip()
     if bool(steps) == bool(infeasible):
         return "Give either steps, or the reason why there can be none as infeasible"
     if infeasible:
         return Infeasible(reason=infeasible)
     try:
-        draft = (
-            _STEPS.validate_json(steps) if isinstance(steps, str) else _STEPS.validate_python(steps)
-        )
+        if isinstance(steps, str):
+            draft = _STEPS.validate_json(steps)
+        else:
+            draft = _STEPS.validate_python(steps)
     except ValidationError as error:
         return _sentence(
             f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}"
             for one in error.errors(include_input=False)
         )
     outputs = {name: manifest["output_schema"] for name, manifest in scope.manifests.items()}
-    return (
-        _sentence(reasons)
-        if (reasons := faults(draft, outputs, scope.first))
-        else Draft(steps=draft)
-    )
+    if reasons := faults(draft, outputs, scope.first):
+        return _sentence(reasons)
+    return Draft(steps=draft)
 
 
 def _sentence(reasons: Iterable[str]) -> str:

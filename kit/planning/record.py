@@ -61,9 +61,9 @@ class PlanRecord:
                 await self.move(self._extend)
 
     def _extend(self, plan: Plan) -> Plan:
-        return (
-            plan if plan.status in OVER else plan.replace(lease_expires=self.clock() + self.lease)
-        )
+        if plan.status in OVER:
+            return plan
+        return plan.replace(lease_expires=self.clock() + self.lease)
 
 
 async def create(

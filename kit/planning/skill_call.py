@@ -46,7 +46,10 @@ async def call_skill(
     try:
         outcome = await scope.skills.call(skill, arguments, key)
     except BaseException:  # stopped, or out of time, in the middle of it
-        scope.uncertain = scope.uncertain if manifest.repeatable else skill
+        if manifest.repeatable:
+            scope.uncertain = scope.uncertain
+        else:
+            scope.uncertain = skill
         raise
     outcome = await _check(manifest, outcome)
     lost = _is_lost(manifest, outcome)
@@ -127,11 +130,10 @@ async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) 
     """Words a result for the model: whole, or where it is long, how the file begins that it stands in."""
     if outcome.size_bytes < LARGE:
         return ToolResult(text=outcome.text)
-    lines = (
-        outcome.text
-        if outcome.content is None
-        else json.dumps(outcome.content, indent=1, ensure_ascii=False)
-    )
+    if outcome.content is None:
+        lines = outcome.text
+    else:
+        lines = json.dumps(outcome.content, indent=1, ensure_ascii=False)
     try:
         file_id, sample = await asyncio.to_thread(write_sample, lines, scope.task, services.files)
     except OSError as error:
@@ -171,9 +173,8 @@ def _fault(scope: StepScope, fault: SkillFault) -> ToolResult:
     """Words a fault: what the model can put right is told it, the rest goes to the trace and the planner."""
     scope.fault = f"{fault.skill}: {fault.reason}: {fault.detail}"
     correctable = fault.reason == "bad_arguments"
-    text = (
-        f"This call was not made: {fault.detail}"
-        if correctable
-        else f"{fault.skill} gave nothing: {fault.reason}."
-    )
+    if correctable:
+        text = f"This call was not made: {fault.detail}"
+    else:
+        text = f"{fault.skill} gave nothing: {fault.reason}."
     return ToolResult(text=text, fault=REASONS[fault.reason], detail=scope.fault)

@@ -24,24 +24,27 @@ class StepLog:
     async def output(self, shape: Shape) -> Memory | None:
         """The last output that the step has written, if it has that shape; None where there is none."""
         written = await self._of("memory.written")
-        memory = (
-            await self.services.memory.read(self.task.who, _payload(written[-1])["key"])
-            if written
-            else None
-        )
-        return (
-            memory if memory and validator(schema_of(shape)).wrong(memory.value) is None else None
-        )
+        if written:
+            memory = await self.services.memory.read(self.task.who, _payload(written[-1])["key"])
+        else:
+            memory = None
+        if memory and validator(schema_of(shape)).wrong(memory.value) is None:
+            return memory
+        return None
 
     async def suggestion(self) -> str:
         """What its executor said should be planned in its place; empty where it said nothing."""
         signals = await self._of("subagent.insufficient")
-        return str(_payload(signals[-1]).get("suggestion", "")) if signals else ""
+        if signals:
+            return str(_payload(signals[-1]).get("suggestion", ""))
+        return ""
 
     async def violation(self) -> str | None:
         """How its last output broke the return spec, as JSON; None where none did."""
         violations = await self._of("contract_violation")
-        return json.dumps(violations[-1].payload) if violations else None
+        if violations:
+            return json.dumps(violations[-1].payload)
+        return None
 
     async def lost_act(self) -> str | None:
         """The skill that may have acted, to an end that nobody knows, and may not be called twice;
@@ -52,7 +55,9 @@ class StepLog:
         return next(iter((*lost, *(begun - Counter(event.skill_id for event in calls)))), None)
 
     async def _of(self, kind: str) -> list[AgentEvent]:
-        who, plan_id, task_id = self.task.who, self.task.plan_id, self.task.id
+        who = self.task.who
+        plan_id = self.task.plan_id
+        task_id = self.task.id
         by = EventFilter(tenant_id=who.tenant_id, plan_id=plan_id, task_id=task_id, event_type=kind)
         return await self.services.documents.events.query(by)
 

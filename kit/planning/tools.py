@@ -35,7 +35,8 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
             "plans need a skill service: name one under `skill_service:` in deck.yaml, or set SKILL_SERVICE_URL"
         )
     await asyncio.to_thread(boundary_or_fault)  # looked for once in a process
-    files, documents = open_temp_files(), setup.documents()
+    files = open_temp_files()
+    documents = setup.documents()
     files.sweep(time.time())
     skills = skill_client(setup.skill_service, setup.folder, setup.server_environment)
     try:

@@ -58,16 +58,22 @@ class BoundModel:
         if not quiet and kind not in self.fault_kinds:
             self.fault_kinds.add(kind)
             log.warning("%s (trace %s)", line, turn_log.turn_id)
-        return (
-            line if isinstance(error, Exception) else f"{STOP}: {line}"
-        )  # what was cut off stays known as that
+        # what was cut off stays known as that
+        if isinstance(error, Exception):
+            return line
+        return f"{STOP}: {line}"
 
     def error_class(self, error: BaseException) -> ErrorClass | None:
         """Returns what lost a call of a real model; None where the failure was wanted, or is no infrastructure's."""
         if not self._is_lost(error):
             return None
-        kind = "budget" if isinstance(error, OverBudget) else class_of(error)
-        return None if kind == "budget" and planned_faults() else kind
+        if isinstance(error, OverBudget):
+            kind = "budget"
+        else:
+            kind = class_of(error)
+        if kind == "budget" and planned_faults():
+            return None
+        return kind
 
     def _is_lost(self, error: BaseException) -> bool:
         """Whether a call of a real model failed, and neither on purpose nor because whoever asked gave up."""

@@ -38,7 +38,9 @@ class Deadline:
     __slots__ = ("_above", "_cancelling", "_leave", "_seconds", "_task", "_timer", "expired")
 
     def __init__(self, seconds: float | None, leave: Callable[[], None] | None = None):
-        self._seconds, self._leave, self.expired = seconds, leave, False
+        self._seconds = seconds
+        self._leave = leave
+        self.expired = False
         self._timer: asyncio.TimerHandle | None = None
 
     def __enter__(self) -> "Deadline":
@@ -46,7 +48,9 @@ class Deadline:
             loop = asyncio.get_running_loop()
             task = asyncio.current_task(loop)
             assert task is not None
-            self._task, self._cancelling, self._above = task, task.cancelling(), DEADLINE.get()
+            self._task = task
+            self._cancelling = task.cancelling()
+            self._above = DEADLINE.get()
             over = loop.time() + self._seconds
             self._timer = loop.call_at(over, self._ring)
             DEADLINE.set(min(self._above, over))
@@ -111,9 +115,10 @@ class Ledger:
         self.depth = policy.max_recursion_depth
         if above is not None:
             if above.depth is not None:
-                self.depth = (
-                    above.depth - 1 if self.depth is None else min(self.depth, above.depth - 1)
-                )
+                if self.depth is None:
+                    self.depth = above.depth - 1
+                else:
+                    self.depth = min(self.depth, above.depth - 1)
             if above.bounded:
                 self.limit_above = True
                 self._narrow(above)
@@ -171,7 +176,9 @@ class Ledger:
             return self.limits[resource] - (
                 self._in_use(resource) if self.children else getattr(self, resource) or 0
             )
-        return self.parent.room(resource) if self.limit_above and self.parent is not None else None
+        if self.limit_above and self.parent is not None:
+            return self.parent.room(resource)
+        return None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
         """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises

@@ -53,9 +53,10 @@ class CallLedger:
     def note(self, asks: Sequence[AgentCall]) -> None:
         """Notes the model's first response to the user's message, before any guard."""
         self.noted = True
-        self.emitted = (
-            len(asks) if len(asks) < 2 else len({request_key(ask.agent, ask.query) for ask in asks})
-        )
+        if len(asks) < 2:
+            self.emitted = len(asks)
+        else:
+            self.emitted = len({request_key(ask.agent, ask.query) for ask in asks})
         for ask in asks:
             if ask.intent_count is not None and ask.intent_count > self.reported:
                 self.reported = ask.intent_count
@@ -69,7 +70,8 @@ class CallLedger:
         self.calls += calls
         self.coverage_so_far = None
         room = max(0, self.cap - self.cap_used)
-        admitted, over = list(calls[:room]), list(calls[room:])
+        admitted = list(calls[:room])
+        over = list(calls[room:])
         self.cap_used += len(admitted)
         self.over_cap += over
         return admitted, over

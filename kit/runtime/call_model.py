@@ -103,7 +103,10 @@ async def call_model(
     reported by the model, or estimated. Raises OverBudget where the agent's budget ends, before the
     call, in it or after it; what the model raises passes through, after its span has been closed.
     """
-    model = model if ctx.turn.cassette is None else ctx.turn.cassette.model(ctx.path, model)
+    if ctx.turn.cassette is None:
+        model = model
+    else:
+        model = ctx.turn.cassette.model(ctx.path, model)
     size = size_of(messages)
     stream = _Stream(
         agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size
@@ -116,7 +119,10 @@ async def call_model(
     if model.wants_place:
         stream.place = span.turn.place(span.path)
     try:
-        source = _read if span.turn.cassette is None else _taped
+        if span.turn.cassette is None:
+            source = _read
+        else:
+            source = _taped
         message = await source(model, messages, span, stream)
         ending = ending_of(message, model.spec)
     except BaseException as error:
@@ -136,7 +142,10 @@ async def call_model(
         text = text_of(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    ttft = None if stream.first is None else stream.first - began
+    if stream.first is None:
+        ttft = None
+    else:
+        ttft = stream.first - began
     reply = ModelReply(message, text, usage, ttft, parts, ending, ending in CUT_OFF)
     ctx.turn.threads[ctx.path] = [*messages, reply.message]
     _close(span, agent, model, reply, size)
@@ -147,22 +156,27 @@ async def call_model(
 def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, size: int) -> None:
     """Emits how the call ended, personal values hidden. A reply with components in it has no
     response id: a chain would bring them back."""
-    turn, message, usage = span.turn, reply.message, reply.usage
+    turn = span.turn
+    message = reply.message
+    usage = reply.usage
     if model.gate is not None:
         model.gate.spent(usage.input_tokens + usage.output_tokens - size)
-    response_id = None if reply.components else message.response_metadata.get("id")
+    if reply.components:
+        response_id = None
+    else:
+        response_id = message.response_metadata.get("id")
     if response_id:
         response_id = str(response_id)
         if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
-    text, calls = (
-        reply.text,
-        tuple([call_line(call, model.private) for call in message.tool_calls])
-        if message.tool_calls
-        else (),
-    )
+    text = reply.text
+    if message.tool_calls:
+        calls = tuple([call_line(call, model.private) for call in message.tool_calls])
+    else:
+        calls = ()
     if turn.private:
-        text, calls = hide(text, turn.private), hide(calls, turn.private)
+        text = hide(text, turn.private)
+        calls = hide(calls, turn.private)
     end: Any = {
         "usage": usage,
         "ttft": reply.ttft,
@@ -194,24 +208,32 @@ def _close_failed(
 
 
 def _room(tokens: float | None) -> float:
-    return LONGEST if tokens is None else min(LONGEST, tokens * CHARACTERS)
+    if tokens is None:
+        return LONGEST
+    return min(LONGEST, tokens * CHARACTERS)
 
 
 async def _taped(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, stream: _Stream
 ) -> AIMessage:
     """Answers from the recording, or reads the reply and records it."""
-    cassette, log = ctx.turn.cassette, ctx.turn.log
+    cassette = ctx.turn.cassette
+    log = ctx.turn.log
     assert cassette is not None
     place = stream.place or ctx.turn.place(ctx.path)
     request = model_request(model.spec, model.tools, messages)
-    take, began = cassette.find(place, request), log.now()
+    take = cassette.find(place, request)
+    began = log.now()
     if take is not None:
-        stream.begun, stream.characters = take.begun, take.said
+        stream.begun = take.begun
+        stream.characters = take.said
         message = await replay(take, stream.hear, cassette.sleep)
         _think(stream, ctx, message)
         _end(stream, ctx)
-        stream.first = None if take.first is None else began + take.first * cassette.pace
+        if take.first is None:
+            stream.first = None
+        else:
+            stream.first = began + take.first * cassette.pace
         return message
     try:
         message = await _read(model, messages, ctx, stream)
@@ -223,7 +245,10 @@ async def _taped(
         }
         cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
-    first = None if stream.first is None else stream.first - began
+    if stream.first is None:
+        first = None
+    else:
+        first = stream.first - began
     timing: Any = {"pieces": stream.pieces, "first": first, "seconds": log.now() - began}
     cassette.keep(place, request, message=plain_message(message), **timing)
     return message
@@ -267,7 +292,10 @@ def _take(chunk: Any, reading: _Stream, ctx: RunContext) -> None:
     reading.chunks.append(chunk)
     if reading.thoughts or chunk.additional_kwargs or type(chunk.content) is not str:
         _think(reading, ctx, chunk)
-    piece = chunk.content if type(chunk.content) is str else text_of(chunk)
+    if type(chunk.content) is str:
+        piece = chunk.content
+    else:
+        piece = text_of(chunk)
     if piece and CONTROL.search(piece):
         piece = without_controls(piece)
     if piece:
@@ -310,11 +338,10 @@ def _merge(chunks: list[Any]) -> AIMessage:
     )
     if len(message.tool_calls) > MOST_CALLS:
         raise OverBudget(f"calls: {len(message.tool_calls)} in one reply")
-    calls = (
-        calls_of(message)
-        if message.tool_calls or message.invalid_tool_calls
-        else message.tool_calls
-    )
+    if message.tool_calls or message.invalid_tool_calls:
+        calls = calls_of(message)
+    else:
+        calls = message.tool_calls
     whole = (
         calls == message.tool_calls
         and not message.invalid_tool_calls
@@ -329,7 +356,9 @@ def _merge(chunks: list[Any]) -> AIMessage:
             additional_kwargs=message.additional_kwargs,
             id=message.id,
         )
-    return message if whole else with_calls(message, calls)
+    if whole:
+        return message
+    return with_calls(message, calls)
 
 
 def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpec) -> Usage:

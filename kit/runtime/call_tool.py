@@ -68,8 +68,14 @@ async def call_tool(
     """
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
-    args = hide(call["args"], private) if private else call["args"]
-    since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date) if new_tools else None
+    if private:
+        args = hide(call["args"], private)
+    else:
+        args = call["args"]
+    if new_tools:
+        since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date)
+    else:
+        since = None
     span = ctx.open_span(
         ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since)
     )
@@ -110,7 +116,10 @@ async def call_tool(
         )
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
-    error = f"{result.fault}: {result.detail}" if result.fault else None
+    if result.fault:
+        error = f"{result.fault}: {result.detail}"
+    else:
+        error = None
     trace = (excerpt(result.text), error, result.caveat)
     text, error, caveat = hide(trace, private) if private else trace
     span.emit(
@@ -140,7 +149,10 @@ async def _look_up(
 ) -> ToolResult:
     """Runs the tool, unless the same lookup met a foreign principal in this turn."""
     turn = ctx.turn
-    key = lookup_key(call) if turn.barred else ""
+    if turn.barred:
+        key = lookup_key(call)
+    else:
+        key = ""
     if key in turn.barred:
         return ToolResult(
             text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn"
@@ -157,7 +169,8 @@ async def _put_away(result: ToolResult, agent: str, ctx: RunContext) -> ToolResu
     from kit.tools.task_memory import task_of
     from kit.tools.temp_files import open_temp_files
 
-    files, task = open_temp_files(), task_of(ctx.inherited, ctx.turn.log.turn_id, agent, ctx.path)
+    files = open_temp_files()
+    task = task_of(ctx.inherited, ctx.turn.log.turn_id, agent, ctx.path)
     ctx.ledger.at_end.append(lambda: files.wipe(task))
     return await put_away(result, task, files)
 
@@ -166,15 +179,19 @@ async def _taped(
     tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
 ) -> ToolResult:
     """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
-    cassette, log, who = ctx.turn.cassette, ctx.turn.log, ctx.inherited.principal
+    cassette = ctx.turn.cassette
+    log = ctx.turn.log
+    who = ctx.inherited.principal
     assert cassette is not None
     place = ctx.turn.place(f"{ctx.path}/{call['name']}")
     arguments = json.dumps(call["args"], sort_keys=True, indent=1, default=str)
     request = (("tool", call["name"]), ("principal", str(who)), ("arguments", arguments))
-    take, emit = cassette.find(place, request), ctx.report
+    take = cassette.find(place, request)
+    emit = ctx.report
     if take is not None:
         return await replay_tool(take, emit, cassette.sleep)
-    began, bodies = log.now(), list[tuple[float, Body]]()
+    began = log.now()
+    bodies = list[tuple[float, Body]]()
 
     def hear(body: Body) -> None:
         bodies.append((log.now() - began, body))
@@ -228,7 +245,9 @@ async def _attempts(
         if result.fault not in PASSING or pause >= seconds_left():
             break
         error = hide(f"{result.fault}: {result.detail}", ctx.turn.private)
-        name, call_id, ms = call["name"], call["id"] or "", round(pause * 1000)
+        name = call["name"]
+        call_id = call["id"] or ""
+        ms = round(pause * 1000)
         context.emit(
             ToolRetry(
                 agent=context.agent,

@@ -24,8 +24,11 @@ class _Timer(asyncio.TimerHandle):
     order: int
 
     def __lt__(self, other: asyncio.TimerHandle) -> bool:
-        mine, others = self.when(), other.when()
-        return self.order < cast("_Timer", other).order if mine == others else mine < others
+        mine = self.when()
+        others = other.when()
+        if mine == others:
+            return self.order < cast("_Timer", other).order
+        return mine < others
 
 
 class _JumpingSelector(selectors.DefaultSelector):
@@ -71,7 +74,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
     def jump(self) -> None:
         """Moves the clock to the next timer."""
         if self._waiting[0].when() > self._now:
-            self._now, self._steps = self._waiting[0].when(), 0
+            self._now = self._waiting[0].when()
+            self._steps = 0
         self.count_step()
         self._clock_resolution = max(
             TICK / 2, math.ulp(self._now)

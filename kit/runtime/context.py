@@ -149,7 +149,9 @@ class RunContext(NamedTuple):
     def pictures(self) -> tuple[Picture, ...]:
         """The message's pictures, for the orchestrator and for whom it calls itself; nobody below those gets them."""
         above = self.ledger.parent
-        return self.turn.pictures if above is None or above.parent is None else ()
+        if above is None or above.parent is None:
+            return self.turn.pictures
+        return ()
 
     def emit(self, body: Body) -> Event:
         """Adds an event to the turn's log, in this span."""

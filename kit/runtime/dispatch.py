@@ -18,8 +18,10 @@ from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
 from kit.runtime.speech.narration import MARK, narration
 
-_agent_started, _agent_ended = builder(AgentStarted), builder(AgentEnded)
-_new_timing, _fan_out = builder(Timing), builder(FanOut)
+_agent_started = builder(AgentStarted)
+_agent_ended = builder(AgentEnded)
+_new_timing = builder(Timing)
+_fan_out = builder(FanOut)
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
@@ -49,7 +51,10 @@ async def dispatch(
             outcome = await _run(call, agent, span, path, ledger)
     except (asyncio.CancelledError, Paused) as stop:
         timing = Timing(started=began, ended=turn.log.now())
-        failure = _paused(call) if isinstance(stop, Paused) else _interruption(call, turn)
+        if isinstance(stop, Paused):
+            failure = _paused(call)
+        else:
+            failure = _interruption(call, turn)
         failure = failure.replace(usage=ledger.settle(), timing=timing)
         _close(failure, span, place, endings)
         raise
@@ -138,11 +143,10 @@ async def run_to_outcome(
         with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
-        detail = (
-            f"no answer within {seconds:g} s"
-            if deadline.expired and seconds is not None
-            else describe_error(error)
-        )
+        if deadline.expired and seconds is not None:
+            detail = f"no answer within {seconds:g} s"
+        else:
+            detail = describe_error(error)
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
@@ -163,7 +167,9 @@ def _start_event(
 ) -> AgentStarted:
     """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but
     into no closed hand-off."""
-    call, limited, pictures = handoff.call, handoff.limited, tuple[str, ...]()
+    call = handoff.call
+    limited = handoff.limited
+    pictures = tuple[str, ...]()
     if private := ctx.turn.private:
         call = call.model_copy(
             update={
@@ -194,7 +200,8 @@ def _refusal(
     handoff: HandoffResult, agent: Agent | None, ctx: RunContext, ledger: Ledger
 ) -> Failure | None:
     """Returns why a call may not run; None when it may, and then its budget is reserved."""
-    call, caller = handoff.call, ctx.ledger
+    call = handoff.call
+    caller = ctx.ledger
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
@@ -226,7 +233,8 @@ def _refusal(
 async def _run(
     call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger
 ) -> Outcome:
-    inherited, handoff = ctx.inherited, agent.card.handoff
+    inherited = ctx.inherited
+    handoff = agent.card.handoff
     if call.prior_context:
         inherited = inherited.model_copy(update={"prior_context": call.prior_context})
     elif handoff.closed and not any(

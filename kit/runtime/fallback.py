@@ -33,7 +33,9 @@ def call_with_fallback(
     call = partial(call_model, messages=messages, ctx=ctx, agent=agent, purpose=purpose, news=news)
     if voice.fallback is None or not voice.may_fall_back:
         reply = call(voice.model, hear=hear, instead_of=voice.instead_of)
-        return reply if voice.limit is None else _in_time(reply, voice.limit)
+        if voice.limit is None:
+            return reply
+        return _in_time(reply, voice.limit)
     return _call_either(voice, voice.fallback, call, hear)
 
 

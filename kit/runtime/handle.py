@@ -50,7 +50,9 @@ class Reply:
     def plan(self) -> PlanEnded | None:
         """How the turn's plan ended; None for a turn that is none, or whose plan was stopped."""
         ends = [event.body for event in self.events if isinstance(event.body, PlanEnded)]
-        return ends[-1] if ends else None
+        if ends:
+            return ends[-1]
+        return None
 
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
@@ -61,7 +63,10 @@ class Reply:
         tokens = self.usage.input_tokens + self.usage.output_tokens
         ending = ending_words(self.status, self.parts)
         head = f"{ending} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
-        parts = [table(("sub-agent", "outcome", "time"), rows)] if rows else []
+        if rows:
+            parts = [table(("sub-agent", "outcome", "time"), rows)]
+        else:
+            parts = []
         return notebook_html(
             text(head), text(self.text), *parts, folded("trace", waterfall(self.trace))
         )
@@ -89,12 +94,17 @@ class Reply:
             for e in self.events
             if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")
         ]
-        text = cut.get(own[-1], "").strip() if own else ""
+        if own:
+            text = cut.get(own[-1], "").strip()
+        else:
+            text = ""
         return bool(text) and text in self.text
 
 
 def _ending(outcome: Outcome) -> str:
-    return outcome.text if outcome.kind == "answer" else f"failed: {outcome.reason}"
+    if outcome.kind == "answer":
+        return outcome.text
+    return f"failed: {outcome.reason}"
 
 
 class Runner(Protocol):
@@ -121,7 +131,8 @@ class Turn:
     """
 
     def __init__(self, runner: Runner):
-        self._runner, self._log = runner, runner.log
+        self._runner = runner
+        self._log = runner.log
         self._task = asyncio.get_running_loop().create_task(
             runner.run(), name=f"turn {runner.log.turn_id}"
         )

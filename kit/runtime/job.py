@@ -53,11 +53,16 @@ class Job:
         forms: list[dict[str, Any]] = [
             tool_call["args"] for tool_call in reply.calls if tool_call["name"] == self.name
         ]
-        args = forms[0] if forms else {}
+        if forms:
+            args = forms[0]
+        else:
+            args = {}
         if self.fields:
             return json.dumps(args)
         text = args.get(self.field) or reply.text
-        return " ".join(text.split())[: self.longest] if isinstance(text, str) else ""
+        if isinstance(text, str):
+            return " ".join(text.split())[: self.longest]
+        return ""
 
 
 PRIOR_CONTEXT = Job(
@@ -106,4 +111,6 @@ async def run_job(
     outcome = await run_to_outcome(
         work, call, ctx._replace(path=f"{ctx.path}/{job.field}"), ctx.turn.settings.helper_ms / 1000
     )
-    return (outcome.text or None) if isinstance(outcome, Answer) else None
+    if isinstance(outcome, Answer):
+        return outcome.text or None
+    return None

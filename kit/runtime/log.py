@@ -29,7 +29,9 @@ class TurnLog:
         self.turn_id = turn_id
         self.events: list[Event] = []
         self.closed = self._sealed = False
-        self._clock, self._statuses, self.secrets = clock, statuses, secrets
+        self._clock = clock
+        self._statuses = statuses
+        self.secrets = secrets
         self._began = clock()
         self._spans = 0
         self._waiting: list[asyncio.Future[None]] = []
@@ -40,7 +42,8 @@ class TurnLog:
 
     def run_on(self, clock: Callable[[], float]) -> None:
         """Takes the time from `clock`, which says how many seconds the turn has taken."""
-        self._clock, self._began = clock, 0.0
+        self._clock = clock
+        self._began = 0.0
 
     def new_span(self) -> str:
         """An id for a span to come; unique within the turn, and the same on every run of the same turn."""
@@ -97,7 +100,8 @@ class TurnLog:
             await waiter
 
     def _wake(self) -> None:
-        waiting, self._waiting = self._waiting, []
+        waiting = self._waiting
+        self._waiting = []
         wake(waiting)
 
 

@@ -68,11 +68,9 @@ def _message(turn_id: str, role: str, text: str, response_id: str | None) -> Bas
     conversations apart."""
     if role == "user":
         return human_text(text)
-    return (
-        AIMessage(text)
-        if response_id is None
-        else AIMessage(text, response_metadata={"id": response_id})
-    )
+    if response_id is None:
+        return AIMessage(text)
+    return AIMessage(text, response_metadata={"id": response_id})
 
 
 class Memory(SessionMemory):
@@ -93,13 +91,23 @@ class Memory(SessionMemory):
         last_agents: Sequence[str] | None,
         conversation: Sequence[Message] | None = None,
     ):
-        self._store, self._session, self._settings = store, session, settings
-        self._message, self.last_agents = (
-            message,
-            None if last_agents is None else frozenset(last_agents),
-        )
-        lines = () if past is None else past.lines  # a new session has nothing to look up
-        self._conversation = lines if conversation is None else conversation
+        self._store = store
+        self._session = session
+        self._settings = settings
+        self._message = message
+        if last_agents is None:
+            self.last_agents = None
+        else:
+            self.last_agents = frozenset(last_agents)
+        # a new session has nothing to look up
+        if past is None:
+            lines = ()
+        else:
+            lines = past.lines
+        if conversation is None:
+            self._conversation = lines
+        else:
+            self._conversation = conversation
         self._notes: Mapping[str, Note] = (
             past.notes if past is not None and conversation is None else {}
         )
@@ -130,15 +138,24 @@ class Memory(SessionMemory):
         """The lines that are the reader's own, whatever the deck lets it read beside them."""
         if self._conversation is not None:
             return [message for message in self._conversation if message.agent == reader]
-        since = None if reader else self._summary.get("through")
+        if reader:
+            since = None
+        else:
+            since = self._summary.get("through")
         who = self._session.principal
         lines = self._store.history(self._session.id, reader, self._most, since, who)
-        return self._chained(reader, lines) if f"chain:{reader}" in self._notes else lines
+        if f"chain:{reader}" in self._notes:
+            return self._chained(reader, lines)
+        return lines
 
     def suffix(self, reader: str) -> str:
         """What a reader's prompt ends with, beside the request's own lines: a summary, and what was
         shown when that matters."""
-        text, reader = "", reader if self._settings.history == "own" else ""
+        text = ""
+        if self._settings.history == "own":
+            reader = reader
+        else:
+            reader = ""
         if self._summary and not reader:
             text = f"\n{SUMMED_UP}{self._summary['text']}"
         if (self._conversation is None or self._components) and points_back(
@@ -152,7 +169,8 @@ class Memory(SessionMemory):
 
         What another agent showed is no reference of its own, unless the same turn holds one of its own in that place.
         """
-        kinds, components = self._settings.components, self._shown()
+        kinds = self._settings.components
+        components = self._shown()
         one = resolve(self._message, components, kinds)
         if reader:
             components = [item for item in components if item.agent == reader]
@@ -163,7 +181,10 @@ class Memory(SessionMemory):
                     kinds,
                 )
         newest = [_line(item) for item in components if item.turn_id == components[-1].turn_id]
-        text = SHOWN + "\n".join(newest) if newest else ""
+        if newest:
+            text = SHOWN + "\n".join(newest)
+        else:
+            text = ""
         if one is None:
             return text
         return (
@@ -174,10 +195,12 @@ class Memory(SessionMemory):
     def _shown(self) -> Sequence[ShownComponent]:
         """Returns what was shown; nothing where a conversation stands in for the store."""
         if self._components is None:
-            given, who = self._conversation is not None, self._session.principal
-            self._components = (
-                () if given else self._store.shown_components(self._session.id, who, LINES // 2)
-            )
+            given = self._conversation is not None
+            who = self._session.principal
+            if given:
+                self._components = ()
+            else:
+                self._components = self._store.shown_components(self._session.id, who, LINES // 2)
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -289,12 +312,17 @@ class Memory(SessionMemory):
             for c in calls
             if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c)
         ]
-        lines = self.history("") if bare else ()
+        if bare:
+            lines = self.history("")
+        else:
+            lines = ()
         if not bare or not (lines or self._summary):
             return list(calls)
-        about = (
-            f" The request is: {bare[0].query}" if len(bare) == 1 else ""
-        )  # one part of a message is not another's business
+        # one part of a message is not another's business
+        if len(bare) == 1:
+            about = f" The request is: {bare[0].query}"
+        else:
+            about = ""
         text = await run_job(
             PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx
         )
@@ -306,7 +334,8 @@ class Memory(SessionMemory):
     @property
     def crowded(self) -> bool:
         """Whether the orchestrator's turns are past the deck's threshold."""
-        lines, settings = self.history(""), self._settings
+        lines = self.history("")
+        settings = self._settings
         if not lines or self._conversation is not None or not settings.compact_after:
             return False
         if len(lines) >= 2 * settings.compact_after:
@@ -329,7 +358,8 @@ class Memory(SessionMemory):
     async def settle(self, seconds: float) -> None:
         """Gives that so many seconds to end, then stops it. A stop of the turn that comes now
         changes nothing of its answer."""
-        task, clock = self._tidying, asyncio.get_running_loop().time
+        task = self._tidying
+        clock = asyncio.get_running_loop().time
         if task is None:
             return
         with suppress(asyncio.CancelledError):
@@ -349,7 +379,8 @@ class Memory(SessionMemory):
         order = list(dict.fromkeys([line.turn_id for line in lines]))
         whole = set(order[-self._settings.compact_keep :])
         if len(lines) == self._most:
-            through, who = self._summary.get("through"), self._session.principal
+            through = self._summary.get("through")
+            who = self._session.principal
             lines = self._store.history(self._session.id, "", -LINES // 2, through, who)
             whole.add(lines[-1].turn_id)  # it may be cut
         old = [line for line in lines if line.turn_id not in whole]
@@ -358,7 +389,10 @@ class Memory(SessionMemory):
             return
         text = await run_job(SUMMARY, self._material(old), "Sum up the conversation so far.", ctx)
         before = sum([tokens(line.text) for line in old]) + tokens(self._summary.get("text", ""))
-        after = tokens(text) if text else before
+        if text:
+            after = tokens(text)
+        else:
+            after = before
         ctx.emit(
             Compacted(
                 done=text is not None,
@@ -374,7 +408,10 @@ class Memory(SessionMemory):
             self._new["summary"] = Note(value=json.dumps(summary), at=time.time())
 
     def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
-        summary = [AIMessage(f"Earlier: {self._summary['text']}")] if self._summary else []
+        if self._summary:
+            summary = [AIMessage(f"Earlier: {self._summary['text']}")]
+        else:
+            summary = []
         return [*summary, *messages_of(lines)]
 
     # response chains
@@ -416,7 +453,9 @@ class Memory(SessionMemory):
     def owed(self) -> tuple[str, ...]:
         """What the last turn left out and offered to take next, in the user's words."""
         note = self._notes.get(OWED)
-        return tuple(json.loads(note.value)) if note is not None else ()
+        if note is not None:
+            return tuple(json.loads(note.value))
+        return ()
 
     def _keep_owed(self, parts: Sequence[str]) -> None:
         """Keeps what this turn left out for the next one; a turn that left nothing out clears what was kept."""
@@ -445,7 +484,10 @@ class Memory(SessionMemory):
                 continue  # what another model composed is no link of this one's chain
             lead = agent == ctx.path
             if (lead and turn.status == "ok") or answer_counts[agent] == 1:
-                reader = "" if lead else agent
+                if lead:
+                    reader = ""
+                else:
+                    reader = agent
                 lines = self.history(reader)
                 end = {
                     "id": response_id,

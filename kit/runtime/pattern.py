@@ -28,4 +28,6 @@ class Pattern:
 
     def team(self, deck: Deck, bind: Bind) -> Team:
         """Returns the team this pattern runs with; `bind` makes a team of a deck. Raises what `bind` raises."""
-        return bind(deck) if self.stage is None else self.stage(deck, bind)
+        if self.stage is None:
+            return bind(deck)
+        return self.stage(deck, bind)

@@ -25,11 +25,9 @@ from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
 from kit.runtime.pattern import Pattern
 
-_new_message, _new_decision, _new_line = (
-    builder(Message),
-    builder(RoutingDecision),
-    builder(RoutedOutcome),
-)
+_new_message = builder(Message)
+_new_decision = builder(RoutingDecision)
+_new_line = builder(RoutedOutcome)
 
 
 _Request = tuple[str, str]
@@ -118,7 +116,10 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     user's (decisions 27).
     """
     cuts = [event.seq for event in state.log.events if event.body.__class__ is Separator]
-    answers = _parts(turn.text, state.log, cuts) if cuts else [turn.text]
+    if cuts:
+        answers = _parts(turn.text, state.log, cuts)
+    else:
+        answers = [turn.text]
     messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
     messages += [_new_message(turn_id=turn.id, role="assistant", text=text) for text in answers]
     queries = {call.call_id: call.query for call in state.calls}
@@ -129,7 +130,10 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     answers = [one for one in state.outcomes if isinstance(one, Answer) and not one.is_handover]
     failures = [one for one in state.outcomes if isinstance(one, Failure)]
     for one in (*answers, *failures, *state.over_cap):
-        text = one.text if isinstance(one, Answer) else UNANSWERED
+        if isinstance(one, Answer):
+            text = one.text
+        else:
+            text = UNANSWERED
         query = queries.get(one.call_id, turn.message)
         messages.append(_new_message(turn_id=turn.id, role="user", text=query, agent=one.agent))
         messages.append(_new_message(turn_id=turn.id, role="assistant", text=text, agent=one.agent))
@@ -144,7 +148,9 @@ def _parts(text: str, log: TurnLog, cuts: Sequence[int]) -> list[str]:
         for low, high in pairwise(edges)
     ]
     whole = "".join("".join(parts).split()) == "".join(text.split())
-    return [part for part in parts if part] if whole and text else [text]
+    if whole and text:
+        return [part for part in parts if part]
+    return [text]
 
 
 def _routing_outcome(
@@ -154,11 +160,17 @@ def _routing_outcome(
 ) -> RoutedOutcome:
     """`requests` are those of the turn by the id of their call, `answered` those that have an answer."""
     if outcome.kind == "answer":
-        result = (
-            "handed_on" if outcome.is_handover else "partial" if outcome.is_partial else "success"
-        )
+        if outcome.is_handover:
+            result = "handed_on"
+        elif outcome.is_partial:
+            result = "partial"
+        else:
+            result = "success"
         return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)
-    result = "data_error" if outcome.axis == "data" else "failure"
+    if outcome.axis == "data":
+        result = "data_error"
+    else:
+        result = "failure"
     return _new_line(
         agent=outcome.agent,
         call_id=outcome.call_id,

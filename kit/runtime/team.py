@@ -94,9 +94,14 @@ class Team:
             members = [agent.card for name, agent in self.agents.items() if name != self.root]
         planning = self.deck.settings.planning
         # planner and executor take every message: their cards say nothing about what it asks
-        helpers = {planning.planner, planning.executor} if planning is not None else set[str]()
+        if planning is not None:
+            helpers = {planning.planner, planning.executor}
+        else:
+            helpers = set[str]()
         cards = tuple((card.id, card.description) for card in members if card.id not in helpers)
-        return cards if say_enough(cards) else ()
+        if say_enough(cards):
+            return cards
+        return ()
 
     @property
     def prompts(self) -> list[CohortPrompt]:
@@ -111,11 +116,9 @@ class Team:
             )
             for agent in agents
         ]
-        return (
-            [without_secrets(prompt, self.secrets) for prompt in prompts]
-            if self.secrets
-            else prompts
-        )
+        if self.secrets:
+            return [without_secrets(prompt, self.secrets) for prompt in prompts]
+        return prompts
 
     def _repr_html_(self) -> str:
         """Shows in a notebook who asks whom, on which model and with which tools."""
@@ -131,11 +134,10 @@ class Team:
             if isinstance(agent, LLMAgent)
             else ("elsewhere", "")
         )
-        seconds = (
-            self.deck.settings.turn_budget_ms / 1000
-            if agent.card.id == self.root
-            else agent.time_budget
-        )
+        if agent.card.id == self.root:
+            seconds = self.deck.settings.turn_budget_ms / 1000
+        else:
+            seconds = agent.time_budget
         return branch + agent.card.id, model, tools, f"{seconds:g} s" if seconds else ""
 
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
@@ -165,9 +167,10 @@ def bind(
         deck, models, tools or {}, access or ModelAccess(), {} if places is None else places
     )
     agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
-    admission = (
-        asyncio.Semaphore(deck.settings.turns_at_once) if deck.settings.turns_at_once else None
-    )
+    if deck.settings.turns_at_once:
+        admission = asyncio.Semaphore(deck.settings.turns_at_once)
+    else:
+        admission = None
     return Team(
         deck,
         MappingProxyType(agents),
@@ -184,13 +187,11 @@ class _Binder:
     def __init__(
         self, deck: Deck, models: Models | None, tools: Toolbox, access: ModelAccess, places: Places
     ):
-        self._deck, self._models, self._tools, self._access, self._places = (
-            deck,
-            models,
-            tools,
-            access,
-            places,
-        )
+        self._deck = deck
+        self._models = models
+        self._tools = tools
+        self._access = access
+        self._places = places
         self._cache: dict[tuple[str, Tuning], BaseChatModel] = {}
         self.secrets = access.secrets
         _check_names(models, deck)
@@ -206,7 +207,8 @@ class _Binder:
             raise BindError(f"card {card.id!r}: {fault}, or choose another model for it")
         sub_cards = {sub.tool_name: sub for sub in subs}
         private = private_fields(sub_cards)
-        as_named, composer = spec.key == card.model, self._deck.settings.compose_model
+        as_named = spec.key == card.model
+        composer = self._deck.settings.compose_model
         prompt = plan_prompt(card, self._deck)
         bound = partial(
             _with_tools, schemas=schemas, private=private, prefix=prompt.prefix, access=self._access
@@ -246,11 +248,12 @@ class _Binder:
             [card.id for card in self._deck.active_sub_agents(lead)],
             self._deck.settings.support_agent,
         )
-        route = (
-            {ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)}
-            if labels
-            else {}
-        )
+        if labels:
+            route = {
+                ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)
+            }
+        else:
+            route = {}
         if isinstance(self._models, Mapping):
             lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
         if self._deck.settings.helper_model:
@@ -272,16 +275,12 @@ class _Binder:
         if entry is None:
             raise UnknownId(f"tool of card {card.id!r}", tool_id, self._tools)
         if isinstance(entry, LimitedTool):
-            return (
-                entry.tool
-                if isinstance(entry.tool, BaseTool)
-                else function_tool(tool_id, entry.tool)
-            )
-        return (
-            entry
-            if isinstance(entry, BaseTool)
-            else entry(without_limits(self._deck.tool_config(card, tool_id)))
-        )
+            if isinstance(entry.tool, BaseTool):
+                return entry.tool
+            return function_tool(tool_id, entry.tool)
+        if isinstance(entry, BaseTool):
+            return entry
+        return entry(without_limits(self._deck.tool_config(card, tool_id)))
 
     def _bounds(self, card: AgentCard, tool_id: str, tool: BaseTool) -> ToolBounds | None:
         """Returns a tool's limits with the places that its calls share over all teams; None where it has neither."""
@@ -293,11 +292,10 @@ class _Binder:
         at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
         if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None
-        places = (
-            self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
-            if at_once
-            else None
-        )
+        if at_once:
+            places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
+        else:
+            places = None
         return ToolBounds(limits, places)
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:
@@ -355,7 +353,10 @@ def _with_tools(
         raise BindError(
             f"model {spec.key!r} takes no tools, it has no bind_tools of its own: {fix}"
         ) from None
-    runnable = Chained(runnable) if spec.api == "responses" else runnable
+    if spec.api == "responses":
+        runnable = Chained(runnable)
+    else:
+        runnable = runnable
     return BoundModel(
         spec,
         runnable,
@@ -375,7 +376,8 @@ def _bind_one_tool(
     access: ModelAccess,
     private: _Private = MappingProxyType({}),
 ) -> BoundModel:
-    bound, is_simulated = model.bind_tools([tool], tool_choice=name), spec.provider == "simulated"
+    bound = model.bind_tools([tool], tool_choice=name)
+    is_simulated = spec.provider == "simulated"
     return BoundModel(spec, bound, private, is_simulated, [tool], gate=gate_of(spec, access))
 
 

@@ -30,7 +30,10 @@ def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     apart: dict[str, ToolCall] = {}
     for position, call in enumerate(calls, 1):
         call_id = call["id"]
-        fresh = call_id if call_id and call_id not in apart else f"{call_id or 'call'}-{position}"
+        if call_id and call_id not in apart:
+            fresh = call_id
+        else:
+            fresh = f"{call_id or 'call'}-{position}"
         apart[fresh] = ToolCall({**call, "id": fresh})
     return list(apart.values())
 

@@ -47,13 +47,14 @@ from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
 log = logging.getLogger("kit.turn")
-_inherited, _dynamic = builder(InheritedContext), builder(DynamicContext)
-_turn_started, _turn_record, _completed = (
-    builder(TurnStarted),
-    builder(TurnRecord),
-    builder(Completed),
-)
-_routing, _turn_usage, _call = builder(Routing), builder(TurnUsage), builder(AgentCall)
+_inherited = builder(InheritedContext)
+_dynamic = builder(DynamicContext)
+_turn_started = builder(TurnStarted)
+_turn_record = builder(TurnRecord)
+_completed = builder(Completed)
+_routing = builder(Routing)
+_turn_usage = builder(TurnUsage)
+_call = builder(AgentCall)
 _THINKING = Thinking()
 PATIENCE = 5.0
 """Seconds a turn waits for a store that others write to."""
@@ -94,7 +95,8 @@ def run_turn(
         raise SessionError(
             f"session {session.id!r} belongs to someone else; start a new one under another id"
         )
-    clock, statuses = asyncio.get_running_loop().time, kit.team.deck.settings.vocabulary
+    clock = asyncio.get_running_loop().time
+    statuses = kit.team.deck.settings.vocabulary
     turn_log = TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets)
     runner = _Runner(
         message,
@@ -136,17 +138,27 @@ class _Runner:
         """Ends a turn whose work was left behind."""
         self.unsaved: str | None = None
         self.message = mark_pictures(clean(message), pictures)
-        self.session, self.kit, self.pattern, self.log = session, kit, pattern, turn_log
-        self.root, self.settings = kit.team.orchestrator, kit.team.deck.settings
+        self.session = session
+        self.kit = kit
+        self.pattern = pattern
+        self.log = turn_log
+        self.root = kit.team.orchestrator
+        self.settings = kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
         last, routed, due = (
             (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
         )
         if in_play is not None:
-            last, routed, due = tuple(in_play), tuple(in_play) or None, ()
+            last = tuple(in_play)
+            routed = tuple(in_play) or None
+            due = ()
         self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
-        who, here, locale = session.principal, session.location, locale_of(session.locale)
-        user_id, tag, wish = who.user_id, session.locale, session.persona
+        who = session.principal
+        here = session.location
+        locale = locale_of(session.locale)
+        user_id = who.user_id
+        tag = session.locale
+        wish = session.persona
         dynamic = _dynamic(
             date=kit.today,
             user_id=user_id,
@@ -204,18 +216,16 @@ class _Runner:
                     raise asyncio.CancelledError
                 async with self.kit.team.admission or nullcontext():
                     status, text, error = await self._answer()
-                text = (
-                    mention_pictures(text, self.ctx, self.kit.team.deck.models)
-                    if self.state.pictures
-                    else text
-                )
+                if self.state.pictures:
+                    text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
+                else:
+                    text = text
             except Paused:
-                status, text = (
-                    "paused",
-                    " ".join(one.question for one in self.state.acts.questions.values()),
-                )
+                status = "paused"
+                text = " ".join(one.question for one in self.state.acts.questions.values())
             except asyncio.CancelledError:
-                status, text = "cancelled", stopped(self.ctx, transcript(self.log.events).answer)
+                status = "cancelled"
+                text = stopped(self.ctx, transcript(self.log.events).answer)
             if self._rest is None:
                 await self._end(status, text, error)
         except Exception as problem:  # a fault of the kit itself, for whoever awaits the turn
@@ -232,11 +242,10 @@ class _Runner:
             )
             self.ctx.ledger.close()  # when it goes on, it calls no further model
             self.state.record(unrecorded(self.state))
-            text = (
-                stopped(self.ctx, transcript(self.log.events).answer)
-                if status == "cancelled"
-                else rescued(self.ctx)
-            )
+            if status == "cancelled":
+                text = stopped(self.ctx, transcript(self.log.events).answer)
+            else:
+                text = rescued(self.ctx)
             self.at_work, self._rest = (
                 False,
                 asyncio.create_task(self._end(status, text, "its work does not end")),
@@ -287,9 +296,11 @@ class _Runner:
             cap=self.state.cap,
         )
         self.state.alarm = alarm(record, self.kit)
-        new = (
-            None if self.session_exists else self.session
-        )  # refused when a stranger opened it in the meantime
+        # refused when a stranger opened it in the meantime
+        if self.session_exists:
+            new = None
+        else:
+            new = self.session
         await self._keep(
             partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False)
         )
@@ -297,7 +308,8 @@ class _Runner:
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
         """Writes to the store. One that is busy delays this turn alone; one that fails does not
         cost the user the answer."""
-        self.unsaved, waited = None, 0.0
+        self.unsaved = None
+        waited = 0.0
         while True:
             try:
                 write()
@@ -305,7 +317,8 @@ class _Runner:
             except StoreBusy as error:
                 problem = error
             except (StoreError, *refusals) as error:
-                problem, waited = error, PATIENCE
+                problem = error
+                waited = PATIENCE
             if waited >= PATIENCE:
                 self.unsaved = str(problem)
                 log.error("turn %s is not saved: %s", self.log.turn_id, problem)
@@ -378,7 +391,9 @@ class _Runner:
                 if began is None
                 else TextReplaced(from_seq=began, text=text)
             )
-        return page.lead if invoked else ""
+        if invoked:
+            return page.lead
+        return ""
 
     async def _finish(
         self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str
@@ -402,7 +417,10 @@ class _Runner:
             routing = without_secrets(routing, secrets)
             preamble = without_secret_words(preamble, secrets)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
-        new = None if self.unsaved is None or self.session_exists else self.session
+        if self.unsaved is None or self.session_exists:
+            new = None
+        else:
+            new = self.session
         await self._keep(
             partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False),
             SessionError,

@@ -82,7 +82,14 @@ def restrict_files(strict: bool) -> None:
             raise
         return
     rights = (1 << FILE_RIGHTS.get(version, 16)) - 1
-    network, scopes = 0b11 if version >= 4 else 0, 0b11 if version >= 6 else 0
+    if version >= 4:
+        network = 0b11
+    else:
+        network = 0
+    if version >= 6:
+        scopes = 0b11
+    else:
+        scopes = 0
     rules = (ctypes.c_uint64 * 3)(rights, network, scopes)
     ruleset = call("syscall", 444, rules, 24 if version >= 6 else 16 if version >= 4 else 8, 0)
     call("syscall", 446, ruleset, 0)
@@ -113,7 +120,9 @@ def open_input(data: bytes) -> Any:
                 13, "only input_file can be opened, and only for reading", str(file)
             )
         raw = io.BytesIO(data)
-        return raw if "b" in mode else io.TextIOWrapper(raw, encoding or "utf-8", errors, newline)
+        if "b" in mode:
+            return raw
+        return io.TextIOWrapper(raw, encoding or "utf-8", errors, newline)
 
     return open
 
@@ -132,7 +141,8 @@ def main() -> None:
     config = json.loads(sys.argv[1])
     limit(config["seconds"], config["memory"])
     content = sys.stdin.buffer.read()
-    script, data = content[: config["script"]], content[config["script"] :]
+    script = content[: config["script"]]
+    data = content[config["script"] :]
     del content
     import_modules(script)
     builtins.open = io.open = open_input(data)

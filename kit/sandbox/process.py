@@ -136,7 +136,8 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
     it then is killed."""
     end = time.monotonic() + limits.seconds
     assert process.stdout and process.stderr
-    stdout, stderr = bytearray(), bytearray()
+    stdout = bytearray()
+    stderr = bytearray()
     reason: Literal["failed", "timeout", "oversized_output"] | None = None
     with selectors.DefaultSelector() as selector, process.stdout, process.stderr:
         selector.register(process.stdout, selectors.EVENT_READ, stdout)

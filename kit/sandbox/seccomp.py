@@ -26,9 +26,14 @@ CALLS = {
 """Call -> its number on each architecture. Whatever is not listed fails with EACCES, which Python
 raises as PermissionError."""
 
-LOAD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06
-NUMBER_AT, ARCHITECTURE_AT = 0, 4
-ALLOW, REFUSE, KILL = 0x7FFF0000, 0x00050000 | 13, 0x80000000
+LOAD = 0x20
+JUMP_IF_EQUAL = 0x15
+RETURN = 0x06
+NUMBER_AT = 0
+ARCHITECTURE_AT = 4
+ALLOW = 0x7FFF0000
+REFUSE = 0x00050000 | 13
+KILL = 0x80000000
 
 
 def filter_program(machine: str | None = None) -> bytes:

@@ -55,14 +55,19 @@ class OtelSink:
         """Spans given to the exporter's queue."""
         self.spans_left_out = 0
         """Spans of turns left out because the queue was full."""
-        self._content, self._limit, self._service = content, limit, service
+        self._content = content
+        self._limit = limit
+        self._service = service
         self._exporter = _CountingExporter(exporter or _otlp(endpoint))
         self._batch = BatchSpanProcessor(
             cast("SpanExporter", self._exporter),
             max_queue_size=limit,
             max_export_batch_size=min(512, limit),
         )
-        self._alerts = AlertCounter(_collector(endpoint), service) if endpoint else None
+        if endpoint:
+            self._alerts = AlertCounter(_collector(endpoint), service)
+        else:
+            self._alerts = None
         atexit.register(self._batch.shutdown)  # for a process that ends without closing
 
     @property
@@ -152,16 +157,15 @@ def _spans(
     from opentelemetry.sdk.util.instrumentation import InstrumentationScope
     from opentelemetry.trace import SpanContext, SpanKind, Status, StatusCode, TraceFlags
 
-    number, new_id, flags = (
-        int(trace_id(turn.id), 16),
-        RandomIdGenerator().generate_span_id,
-        TraceFlags(TraceFlags.SAMPLED),
-    )
+    number = int(trace_id(turn.id), 16)
+    new_id = RandomIdGenerator().generate_span_id
+    flags = TraceFlags(TraceFlags.SAMPLED)
     contexts = {
         span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags)
         for span in trace.spans
     }
-    resource, scope = Resource({"service.name": service}), InstrumentationScope("kit")
+    resource = Resource({"service.name": service})
+    scope = InstrumentationScope("kit")
     for span in trace.spans:
         name, attributes = _described(span, turn)
         if content:
@@ -200,7 +204,8 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
     attributes: Attributes
     match span.kind:
         case "turn":
-            operation, subject = "invoke_workflow", turn.pattern
+            operation = "invoke_workflow"
+            subject = turn.pattern
             attributes = {
                 "gen_ai.workflow.name": turn.pattern,
                 "gen_ai.conversation.id": turn.session_id,
@@ -210,20 +215,23 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
                 "kit.status": turn.status,
             }
         case "agent":
-            operation, subject = "invoke_agent", span.agent
+            operation = "invoke_agent"
+            subject = span.agent
             attributes = {
                 "gen_ai.agent.name": span.agent,
                 "gen_ai.conversation.id": turn.session_id,
             }
         case "tool":
-            operation, subject = "execute_tool", span.name
+            operation = "execute_tool"
+            subject = span.name
             attributes = {
                 "gen_ai.tool.name": span.name,
                 "gen_ai.tool.call.id": str(span.attributes.get("call_id", "")),
                 "gen_ai.agent.name": span.agent,
             }
         case "model":
-            operation, subject = "chat", str(span.attributes.get("model", ""))
+            operation = "chat"
+            subject = str(span.attributes.get("model", ""))
             attributes = {
                 "gen_ai.request.model": subject,
                 "gen_ai.agent.name": span.agent,
@@ -243,7 +251,9 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
 def _error_type(span: Span) -> str:
     """An agent's error reads `axis: reason: detail`; other errors are somebody else's words."""
     parts = (span.error or "").split(": ")
-    return parts[1] if span.kind == "agent" and len(parts) > 1 else "_OTHER"
+    if span.kind == "agent" and len(parts) > 1:
+        return parts[1]
+    return "_OTHER"
 
 
 def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":

@@ -127,7 +127,10 @@ class OpikSink:
         """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a
         repeat overwrites."""
         trace_id = uuid7(trace.started_at, turn.id)
-        root = trace.spans[0] if trace.spans else None
+        if trace.spans:
+            root = trace.spans[0]
+        else:
+            root = None
         ids = {
             span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}")
             for span in trace.spans
@@ -147,7 +150,10 @@ class OpikSink:
             else None,
         )
         for span in trace.spans[1:]:
-            parent = None if root and span.parent_id == root.id else ids.get(span.parent_id or "")
+            if root and span.parent_id == root.id:
+                parent = None
+            else:
+                parent = ids.get(span.parent_id or "")
             self._send(span, trace, trace_id, ids[span.id], parent)
         self.turns += 1
         return trace_id
@@ -155,8 +161,10 @@ class OpikSink:
     def _send(
         self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None
     ) -> None:
-        is_model, usage = span.kind == "model", span.usage
-        into, out = usage.input_tokens, usage.output_tokens
+        is_model = span.kind == "model"
+        usage = span.usage
+        into = usage.input_tokens
+        out = usage.output_tokens
         tokens = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
         self.client.span(
             trace_id=trace_id,
@@ -202,8 +210,14 @@ class OpikSink:
 
 
 def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
-    root = trace.spans[0].attributes if trace.spans else {}
-    routing = trace.routing.model_dump(mode="json") if trace.routing else None
+    if trace.spans:
+        root = trace.spans[0].attributes
+    else:
+        root = {}
+    if trace.routing:
+        routing = trace.routing.model_dump(mode="json")
+    else:
+        routing = None
     return {
         **root,
         "turn_id": turn.id,

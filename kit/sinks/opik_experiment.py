@@ -64,7 +64,8 @@ def send_experiments(
         num_threads=1,
         deduplication=False,
     )
-    total, experiment_ids = 0, list[str]()
+    total = 0
+    experiment_ids = list[str]()
     for experiment in experiments:
         count, experiment_id = _send(sink, dataset, ids, experiment)
         total += count
@@ -106,7 +107,8 @@ def _send(
 def _describe(sink: OpikSink, dataset: str, experiment_id: str, experiment: Experiment) -> None:
     from opik.exceptions import ExperimentNotFound
 
-    client, config = sink.client, dict(experiment.metadata)
+    client = sink.client
+    config = dict(experiment.metadata)
     try:
         client.get_experiment_by_id(experiment_id)
     except ExperimentNotFound:

@@ -83,8 +83,10 @@ class LocalBus:
         self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
     ) -> list[Entry]:
         """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
-        it, loop = self._streams[stream], asyncio.get_running_loop()
-        readers, until = it.groups[group], loop.time() + wait
+        it = self._streams[stream]
+        loop = asyncio.get_running_loop()
+        readers = it.groups[group]
+        until = loop.time() + wait
         while readers.last >= it.last and loop.time() < until:
             try:
                 async with asyncio.timeout_at(until):
@@ -102,7 +104,8 @@ class LocalBus:
 
     async def claim(self, stream: str, group: str, reader: str, idle: float) -> list[Entry]:
         """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
-        it, now = self._streams[stream], asyncio.get_running_loop().time()
+        it = self._streams[stream]
+        now = asyncio.get_running_loop().time()
         readers = it.groups[group]
         late = [
             id

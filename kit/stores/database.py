@@ -44,16 +44,16 @@ class Database:
     """Whether anybody may have a soul; once true it stays so."""
 
     def __init__(self, path: Path | str, retention_days: float | None = None):
-        self.path, self._retention, self._sweep_at = str(path), retention_days, 0.0
+        self.path = str(path)
+        self._retention = retention_days
+        self._sweep_at = 0.0
         if sqlite3.sqlite_version_info < OLDEST:
             raise StoreError(
                 f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer"
             )
-        self._lock, self._side_lock, self._home = (
-            threading.RLock(),
-            threading.RLock(),
-            threading.get_ident(),
-        )
+        self._lock = threading.RLock()
+        self._side_lock = threading.RLock()
+        self._home = threading.get_ident()
         self._side: sqlite3.Connection | None = None
         self._owner = Owner(self.path)
         self._running: dict[str, Sequence[Event]] = {}

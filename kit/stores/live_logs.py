@@ -29,10 +29,13 @@ class LiveLogs:
         keep: Callable[[Rows], None],
         also: Callable[[], None],
     ):
-        self._logs, self._keep, self._also = logs, WeakMethod(keep), WeakMethod(also)
+        self._logs = logs
+        self._keep = WeakMethod(keep)
+        self._also = WeakMethod(also)
         self._texts: dict[str, tuple[int, str]] = {}
         """How many events of a turn are in words already, and these words: none is put into words twice."""
-        self._wake, self._closed = threading.Event(), False
+        self._wake = threading.Event()
+        self._closed = False
         threading.Thread(target=self._run, name="kit live logs", daemon=True).start()
 
     def close(self) -> None:
@@ -52,7 +55,11 @@ class LiveLogs:
             late = time.monotonic() >= due
             if self._closed or (late and not self._keep_all()):
                 return
-            due, also = due + EVERY if late else due, self._also()
+            if late:
+                due = due + EVERY
+            else:
+                due = due
+            also = self._also()
             try:
                 if also is not None:
                     also()
@@ -60,7 +67,8 @@ class LiveLogs:
                 log.warning("%s", error)
 
     def _keep_all(self) -> bool:
-        keep, logs = self._keep(), dict(self._logs)
+        keep = self._keep()
+        logs = dict(self._logs)
         if keep is None:
             return False
         known = self._texts

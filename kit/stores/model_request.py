@@ -83,9 +83,14 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
         (e, b) for e, b in starts if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq
     ]
     replies = {event.span_id: event.body for event in events if isinstance(event.body, ModelEnded)}
-    earlier, system, messages = 0, "", list[RequestMessage]()
+    earlier = 0
+    system = ""
+    messages = list[RequestMessage]()
     for place, (event, body) in enumerate(own):
-        earlier = min(body.before, earlier) if place else body.before
+        if place:
+            earlier = min(body.before, earlier)
+        else:
+            earlier = body.before
         messages = messages[: body.before - earlier] + [message_of(line) for line in body.input]
         system = body.system or system
         reply = replies.get(event.span_id)
@@ -144,7 +149,10 @@ def as_json(request: ModelRequest) -> str:
         message.model_dump(mode="json", exclude_defaults=True)
         for message in (*request.history, *request.messages)
     ]
-    system = [{"role": "system", "text": request.system}] if request.system else []
+    if request.system:
+        system = [{"role": "system", "text": request.system}]
+    else:
+        system = []
     return json.dumps({**own, "messages": [*system, *messages]}, indent=2, ensure_ascii=False)
 
 
@@ -162,23 +170,28 @@ def model_request(
 
     `gap` says what of it the store does not have. Personal values and keys are hidden, as everywhere in a trace.
     """
-    events = store.events(turn.id) if events is None else events
+    if events is None:
+        events = store.events(turn.id)
+    else:
+        events = events
     request = request_in(events, span_id)
     if request is None:
         return None
     gaps: list[str] = []
-    prompt = store.prompt(request.cohort, turn.started_at) if request.cohort else None
+    if request.cohort:
+        prompt = store.prompt(request.cohort, turn.started_at)
+    else:
+        prompt = None
     if prompt is not None:
         request = request.replace(prompt=prompt.text, tools=prompt.tools)
     elif request.cohort:
         gaps.append(f"the prompt of cohort {request.cohort} was not kept")
     if request.earlier:
         at = next(event.at for event in events if event.span_id == span_id)
-        lines = (
-            _job_lines(store, turn, request, events, at)
-            if request.purpose == "job"
-            else _lines(store, turn, request, at)
-        )
+        if request.purpose == "job":
+            lines = _job_lines(store, turn, request, events, at)
+        else:
+            lines = _lines(store, turn, request, at)
         request = request.replace(history=lines)
         if not lines:
             gaps.append(f"{request.earlier} earlier messages are not in this store")
@@ -241,10 +254,14 @@ def _job_lines(
     if lead is None or (request.agent == "summary" and lead.earlier >= READ):
         return ()
     _, mark, rest = lead.rest.partition(f"\n{SUMMED_UP}")
-    summary = (
-        (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),) if mark else ()
-    )
-    lines = _lines(store, turn, lead, at) if lead.earlier else ()
+    if mark:
+        summary = (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),)
+    else:
+        summary = ()
+    if lead.earlier:
+        lines = _lines(store, turn, lead, at)
+    else:
+        lines = ()
     return (*summary, *lines[: request.earlier - len(summary)])
 
 

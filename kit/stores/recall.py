@@ -14,7 +14,9 @@ AGAIN = "again:"
 
 def repeated_turn(session_id: str) -> str:
     """Returns the id of the turn that is asked again in a session; empty for a conversation of its own."""
-    return session_id.removeprefix(AGAIN).partition(":")[0] if session_id.startswith(AGAIN) else ""
+    if session_id.startswith(AGAIN):
+        return session_id.removeprefix(AGAIN).partition(":")[0]
+    return ""
 
 
 def recall_before(
@@ -27,7 +29,8 @@ def recall_before(
     Earlier turns are those that began earlier. Response chains of a provider are left out: they
     have gone on since.
     """
-    own, who = turn.session_id, Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+    own = turn.session_id
+    who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
     turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
     earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
     first = store.turn(repeated_turn(own))
@@ -45,8 +48,14 @@ def recall_before(
     }
     order = list(dict.fromkeys(line.turn_id for line in told[""]))
     summary = store.note(own, "summary")
-    notes = {"summary": summary} if summary is not None and summary.at < turn.started_at else {}
-    last = summary.fields("through") if summary is not None and notes else None
+    if summary is not None and summary.at < turn.started_at:
+        notes = {"summary": summary}
+    else:
+        notes = {}
+    if summary is not None and notes:
+        last = summary.fields("through")
+    else:
+        last = None
     if last is not None and last["through"] in order:
         through = order.index(last["through"])
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]

@@ -42,11 +42,17 @@ def tally(db: sqlite3.Connection, tenant_id: str | None, since: float | None) ->
         "SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?", (since,)
     ).fetchone()
     window = {"tenant": tenant_id, "since": since, "mark": mark, "cut": cut}
-    tenant = "" if tenant_id is None else " AND tenant_id = :tenant"
+    if tenant_id is None:
+        tenant = ""
+    else:
+        tenant = " AND tenant_id = :tenant"
     whole = Tally()
     for (text,) in db.execute(f"SELECT tally FROM rollups WHERE through > :cut{tenant}", window):
         whole.merge(Tally.load(text))
-    begun = "" if since is None else " AND started_at >= :since"
+    if since is None:
+        begun = ""
+    else:
+        begun = " AND started_at >= :since"
     parts = [f"number > :mark{tenant}{begun}"]
     if cut:  # sums over the edge of the window: their turns one by one
         parts.append(f"+number <= :cut{tenant}{begun}")

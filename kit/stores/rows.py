@@ -111,7 +111,10 @@ JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(l
 
 def row_of(turn: TurnRecord) -> list[Any]:
     """Its fields in the order of COLUMNS."""
-    measures = _BARE if turn.measures is _UNMEASURED else _json_of(turn.measures)
+    if turn.measures is _UNMEASURED:
+        measures = _BARE
+    else:
+        measures = _json_of(turn.measures)
     return [
         *_plain_values(vars(turn)),
         *(_json_of(names) if names else "[]" for names in (turn.invoked, turn.failed)),
@@ -172,7 +175,8 @@ def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
     for body in [body for chosen, body in parts if chosen or body["agent"] not in choosy][
         :MOST_SHOWN
     ]:
-        kind, payload = body["type"], body["payload"]
+        kind = body["type"]
+        payload = body["payload"]
         places[kind] += 1
         title = str(payload.get("title") or payload.get("name") or "")
         place: dict[str, Any] = {

@@ -70,7 +70,10 @@ def choices(db: sqlite3.Connection, who: Principal) -> TurnChoices:
             f"SELECT seconds FROM turns WHERE {_OWN} AND seconds IS NOT NULL ORDER BY 1", values
         )
     ]
-    slow = took[-(-len(took) * 95 // 100) - 1] if took else 0.0
+    if took:
+        slow = took[-(-len(took) * 95 // 100) - 1]
+    else:
+        slow = 0.0
     patterns, models = ({pair[place] for pair in pairs} - {""} for place in (0, 1))
     return TurnChoices(
         sum(pair[2] for pair in pairs), tuple(sorted(patterns)), tuple(sorted(models)), slow

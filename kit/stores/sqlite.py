@@ -161,16 +161,18 @@ class SqliteStore(Database):
         self._ended += 1
         if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
-        row, log = (*row_of(turn), self._owner.id), log_of(events)
+        row = (*row_of(turn), self._owner.id)
+        log = log_of(events)
         lines = [
             (turn.id, place, turn.session_id, m.agent, m.role, m.text)
             for place, m in enumerate(messages)
         ]
-        note_rows = (
-            [(turn.session_id, name, note.value, note.at) for name, note in notes.items()]
-            if notes
-            else []
-        )
+        if notes:
+            note_rows = [
+                (turn.session_id, name, note.value, note.at) for name, note in notes.items()
+            ]
+        else:
+            note_rows = []
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
@@ -225,7 +227,10 @@ class SqliteStore(Database):
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
-        sql = HISTORY if limit > 0 else OLDEST_FIRST
+        if limit > 0:
+            sql = HISTORY
+        else:
+            sql = OLDEST_FIRST
         rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[
             :: -1 if limit > 0 else 1
         ]
@@ -239,7 +244,9 @@ class SqliteStore(Database):
         rows = self.read(
             "SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name
         )
-        return readable(note_of, rows[0], session_id, "session") if rows else None
+        if rows:
+            return readable(note_of, rows[0], session_id, "session")
+        return None
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
@@ -278,7 +285,9 @@ class SqliteStore(Database):
     def turn(self, turn_id: str) -> TurnRecord | None:
         """The rollup of one turn, or None when it was never accepted."""
         rows = self.read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
-        return readable(record_of, rows[0], turn_id) if rows else None
+        if rows:
+            return readable(record_of, rows[0], turn_id)
+        return None
 
     def turns(
         self,
@@ -290,9 +299,11 @@ class SqliteStore(Database):
         """The newest turns that match, newest first."""
         filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
         conditions = {name: value for name, value in filters.items() if value is not None}
-        plus = (
-            "" if session_id is None else "+"
-        )  # a session has few turns, and its user may have all of them
+        # a session has few turns, and its user may have all of them
+        if session_id is None:
+            plus = ""
+        else:
+            plus = "+"
         where = (
             " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions)
             or "true"

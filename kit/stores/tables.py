@@ -183,11 +183,10 @@ def _make_way(db: sqlite3.Connection) -> list[str]:
     for kind, name in db.execute(f"{made} AND tbl_name IN ('turns', 'messages')").fetchall():
         db.execute(f"DROP {kind} {name}")
     db.execute("DROP TABLE IF EXISTS rollups")  # it is made of `turns`
-    earlier = (
-        [table for table in _EARLIER if table in _tables(db)]
-        if "number" not in _columns(db, "turns")
-        else []
-    )
+    if "number" not in _columns(db, "turns"):
+        earlier = [table for table in _EARLIER if table in _tables(db)]
+    else:
+        earlier = []
     for table in earlier:
         db.execute(f"ALTER TABLE {table} RENAME TO earlier_{table}")
     return earlier

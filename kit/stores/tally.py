@@ -13,7 +13,8 @@ from kit.core.record import TurnRecord
 
 Key = tuple[str, ...]
 """The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""
-ASKED, NOBODY = "asked", "nobody"
+ASKED = "asked"
+NOBODY = "nobody"
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
 """Of a usage, what is counted for each purpose."""
 _COUNTED = ("data_faults", "partial", "statuses", "unknown_statuses")
@@ -72,7 +73,8 @@ class Tally:
         ]
         if turn.seconds is None:
             return
-        counts, agents = self.counts, measures.get("agents", ())
+        counts = self.counts
+        agents = measures.get("agents", ())
         self.users.add((turn.tenant_id, turn.user_id))
         counts["turns",] += 1
         counts["intents", "3+" if turn.intent_count > 2 else str(turn.intent_count)] += 1
@@ -103,9 +105,11 @@ class Tally:
         self._add_spending(measures.get("spent", ()))
 
     def _add_agents(self, agents: Iterable[Mapping[str, Any]]) -> None:
-        counts, whole = self.counts, list[bool]()
+        counts = self.counts
+        whole = list[bool]()
         for one in agents:
-            agent, get = one["agent"], one.get
+            agent = one["agent"]
+            get = one.get
             self.samples["agent", agent].append(one["seconds"])
             if (first := get("first_status")) is not None:
                 self.samples["first_status", agent].append(first)
@@ -126,7 +130,8 @@ class Tally:
 
     def _add_spending(self, spent: Iterable[Mapping[str, Any]]) -> None:
         for item in spent:
-            purpose, usage = item["purpose"], item["usage"]
+            purpose = item["purpose"]
+            usage = item["usage"]
             self.counts["purpose", purpose] += 1
             for name in (*TOKENS, "estimated"):
                 self.counts[name, purpose] += usage.get(name, 0)

@@ -38,7 +38,10 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answers when the app sends its head. Raises httpx timeouts, and RemoteProtocolError for a body cut short."""
         await _in_time(self._slots.acquire(), request, "pool")
-        context = contextvars.Context() if self._isolated else contextvars.copy_context()
+        if self._isolated:
+            context = contextvars.Context()
+        else:
+            context = contextvars.copy_context()
         exchange = _Exchange(self._app, request, self._slots.release, context)
         try:
             await exchange.write()
@@ -59,7 +62,8 @@ class _Exchange(httpx.AsyncByteStream):
         release: Callable[[], None],
         context: contextvars.Context,
     ):
-        self._request, self._release = request, release
+        self._request = request
+        self._release = release
         self._inward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
         self._outward: asyncio.Queue[bytes] = asyncio.Queue(_BUFFERED)
         self._head: asyncio.Future[tuple[int, list[tuple[bytes, bytes]]]] = (

@@ -40,8 +40,13 @@ class ToolBounds:
         A place is free again when the work on it ends. A thread cannot be stopped: one whose caller
         has given up keeps its place.
         """
-        seconds = self.limits.timeout_ms / 1000 if self.limits.timeout_ms else None
-        timer, places, missing = asyncio.timeout(seconds), self.places, "answer"
+        if self.limits.timeout_ms:
+            seconds = self.limits.timeout_ms / 1000
+        else:
+            seconds = None
+        timer = asyncio.timeout(seconds)
+        places = self.places
+        missing = "answer"
         try:
             async with timer:
                 if places is None:
@@ -71,7 +76,9 @@ def is_synchronous(tool: BaseTool) -> bool:
 async def _on_thread(tool: BaseTool, call: ToolCall, places: asyncio.Semaphore) -> ToolResult:
     """Runs a synchronous tool on a thread of its own. What it reports comes through the loop, and
     nothing once it is late."""
-    loop, context, late = asyncio.get_running_loop(), tool_context(), False
+    loop = asyncio.get_running_loop()
+    context = tool_context()
+    late = False
 
     def hear(body: Body) -> None:
         if not late:

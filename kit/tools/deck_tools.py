@@ -62,7 +62,8 @@ class DeckTools:
                 if isinstance(tool, ToolFactory) and tool_id not in box:
                     contents = await stack.enter_async_context(tool.open(setup))
                     if set(contents) != set(tool.ids):
-                        promised, actual = ", ".join(tool.ids), ", ".join(contents) or "nothing"
+                        promised = ", ".join(tool.ids)
+                        actual = ", ".join(contents) or "nothing"
                         raise BindError(
                             f"a tool_factory declares {promised} and makes {actual}; declare what it makes"
                         )
@@ -112,7 +113,8 @@ def load_deck_tools(
             tools |= more
             places |= dict.fromkeys(more, text)
     for tool_id, factory in accepted_tools(servers or {}, folder, complain).items():
-        server, name = tool_id.partition(".")[0], tool_name(tool_id)
+        server = tool_id.partition(".")[0]
+        name = tool_name(tool_id)
         if name in places:
             complain(
                 server,

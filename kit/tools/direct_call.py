@@ -48,7 +48,8 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
     if not _OF_WRAPPER.isdisjoint(arguments):
         return read_answer(await tool.ainvoke({**call, "type": "tool_call"}))
     response: Any = await plain.coroutine(**arguments)
-    content, artifact = response, None
+    content = response
+    artifact = None
     if tool.response_format == "content_and_artifact":
         if not isinstance(response, tuple) or len(cast("tuple[Any, ...]", response)) != 2:
             raise ValueError(
@@ -58,7 +59,9 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
             )
         content, artifact = cast("tuple[Any, Any]", response)
     if isinstance(content, str):  # its message would hold nothing else
-        return artifact if isinstance(artifact, ToolResult) else ToolResult(text=content)
+        if isinstance(artifact, ToolResult):
+            return artifact
+        return ToolResult(text=content)
     return read_answer(
         _langchain._format_output(content, artifact, call["id"], tool.name, "success")
     )
@@ -70,7 +73,10 @@ def read_answer(answer: Any) -> ToolResult:
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
     content: Any = answer.content
-    blocks = cast("list[object]", content) if isinstance(content, list) else []
+    if isinstance(content, list):
+        blocks = cast("list[object]", content)
+    else:
+        blocks = []
     lines = [
         block for block in blocks if isinstance(block, str)
     ]  # which `text` would make one long word of

@@ -251,8 +251,14 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
         rendering = spec.wording.render(spec.wording.payload.model_validate(reply.payload))
     except ValidationError:
         return _none("contract_violation", "the payload is not of the agreed type")
-    caveat = CAVEAT if reply.status == "partial" else None
-    text = f"{rendering.text} {caveat}" if caveat else rendering.text
+    if reply.status == "partial":
+        caveat = CAVEAT
+    else:
+        caveat = None
+    if caveat:
+        text = f"{rendering.text} {caveat}"
+    else:
+        text = rendering.text
     return ToolResult(text=text, components=rendering.components, caveat=caveat)
 
 

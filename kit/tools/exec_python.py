@@ -79,7 +79,8 @@ def exec_python_tool(
     """The tool; without a boundary it refuses every script."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        values, context = fit_arguments(arguments, PROPERTIES), tool_context()
+        values = fit_arguments(arguments, PROPERTIES)
+        context = tool_context()
         script = values.get("script", "")
         if isinstance(boundary, SandboxUnavailable):
             result = ToolResult(text=UNAVAILABLE, fault="unavailable", detail=str(boundary))
@@ -118,11 +119,9 @@ async def _input(
     """What a script reads; None where it names a file that is not there, is another task's or is too large."""
     if file_id := values.get("file_id"):
         path = files.path(current_task(), file_id)
-        return (
-            await asyncio.to_thread(path.read_bytes)
-            if path and path.stat().st_size <= limits.input
-            else None
-        )
+        if path and path.stat().st_size <= limits.input:
+            return await asyncio.to_thread(path.read_bytes)
+        return None
     text = values.get("data") or _components(context)
     return text.encode("utf-8", "replace")
 

@@ -53,11 +53,9 @@ def confirm_fault(limits: ToolLimits, parameters: Collection[str]) -> str | None
     except ValueError as error:
         return f"`confirm` cannot be read: {error}; write {{{{ and }}}} for braces that are meant"
     unknown = sorted(names - set(parameters))
-    return (
-        f"`confirm` names {unknown[0]!r}, which is no argument of the tool: {nearest(unknown[0], parameters)}"
-        if unknown
-        else None
-    )
+    if unknown:
+        return f"`confirm` names {unknown[0]!r}, which is no argument of the tool: {nearest(unknown[0], parameters)}"
+    return None
 
 
 NO_LIMITS = ToolLimits()
@@ -76,7 +74,10 @@ def merge_limits(tool_id: str, own: ToolLimits, *layers: Mapping[str, Any]) -> T
         return ToolLimits.model_validate(values)
     except ValidationError as error:
         fault = error.errors()[0]
-        place = f"{fault['loc'][0]}: " if fault["loc"] else ""
+        if fault["loc"]:
+            place = f"{fault['loc'][0]}: "
+        else:
+            place = ""
         raise BindError(
             f"tool {tool_id!r}: {place}{fault['msg'].removeprefix('Value error, ')}"
         ) from error

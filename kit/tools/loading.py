@@ -46,17 +46,18 @@ class Reference:
 
     def place(self, folder: Path) -> str:
         """Where the code is, for a person who decides whether to run it."""
-        return str(folder / self.module) if self.module.endswith(".py") else f"module {self.module}"
+        if self.module.endswith(".py"):
+            return str(folder / self.module)
+        return f"module {self.module}"
 
     def load(self, folder: Path) -> object:
         """Imports the code and returns what stands under the name. Raises CodeError, which names
         the cause and the fix."""
         try:
-            module = (
-                _file(folder, self.module)
-                if self.module.endswith(".py")
-                else importlib.import_module(self.module)
-            )
+            if self.module.endswith(".py"):
+                module = _file(folder, self.module)
+            else:
+                module = importlib.import_module(self.module)
         except CodeError:
             raise
         except Exception as error:  # a border: a deck's code is someone else's
@@ -72,7 +73,10 @@ def tool_references(value: object) -> object:
     name means its TOOLS."""
     if not isinstance(value, str | list | tuple):
         return value
-    items = [value] if isinstance(value, str) else cast("Sequence[object]", value)
+    if isinstance(value, str):
+        items = [value]
+    else:
+        items = cast("Sequence[object]", value)
     return [
         f"{item}:TOOLS" if isinstance(item, str) and item.endswith(".py") else item
         for item in items
@@ -123,7 +127,10 @@ def _import_fault(module: str, error: Exception) -> str:
         and (module == error.name or module.startswith(f"{error.name}."))
     ):
         return f"no module {error.name!r}; install it, or write `./file.py:NAME` for a file beside deck.yaml"
-    frames = inspect.getinnerframes(error.__traceback__) if error.__traceback__ else []
+    if error.__traceback__:
+        frames = inspect.getinnerframes(error.__traceback__)
+    else:
+        frames = []
     line = next(
         (
             frame.lineno
@@ -146,7 +153,10 @@ def tools_in(value: object, place: str) -> Tools:
     if isinstance(value, Mapping):
         entries = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
     else:
-        items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]
+        if isinstance(value, list | tuple):
+            items = cast("Iterable[object]", value)
+        else:
+            items = [value]
         entries = [("", item) for item in items]
     tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
     for number, (key, item) in enumerate(entries, 1):
@@ -181,11 +191,10 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
 
             if isinstance(item, BaseTool):
                 return {key or item.name: item}
-            kind = (
-                f"the class {item.__name__}"
-                if isinstance(item, type)
-                else f"of type {type(item).__name__}"
-            )
+            if isinstance(item, type):
+                kind = f"the class {item.__name__}"
+            else:
+                kind = f"of type {type(item).__name__}"
             raise CodeError(
                 f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory"
             )
@@ -200,7 +209,10 @@ def function_tool(name: str, function: Any, place: str = "tools") -> "Structured
         raise CodeError(
             f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it"
         )
-    call = {"coroutine": function} if inspect.iscoroutinefunction(function) else {"func": function}
+    if inspect.iscoroutinefunction(function):
+        call = {"coroutine": function}
+    else:
+        call = {"func": function}
     try:
         return StructuredTool.from_function(**call, name=name)
     except (

@@ -43,7 +43,8 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
     """
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        ids, titles = _list(arguments.get("component_ids")), _list(arguments.get("titles"))
+        ids = _list(arguments.get("component_ids"))
+        titles = _list(arguments.get("titles"))
         found = [c for c in tool_context().found() if c.type == spec.type]
         components = {str(c.payload.get(name)): c for name in ("title", "id") for c in found}
         choices = [(components[key], at) for at, key in enumerate(ids) if key in components]
@@ -70,4 +71,6 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
 def _list(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    return [str(item) for item in cast("list[Any]", value)] if isinstance(value, list) else []
+    if isinstance(value, list):
+        return [str(item) for item in cast("list[Any]", value)]
+    return []

@@ -9,11 +9,14 @@ from pydantic import ConfigDict, Field
 
 from kit.core.value import Value
 
-FIND, LOAD = "find_relevant_skills", "load_skill"
+FIND = "find_relevant_skills"
+LOAD = "load_skill"
 """The two tools of a skill service that are no skills: they find and describe them."""
-KEY, STEPS = "X-Api-Key", "steps"
+KEY = "X-Api-Key"
+STEPS = "steps"
 """The header that carries a key, and where, below the URL of a service, a step of a plan gets one of its own."""
-IDEMPOTENCY_KEY, ALLOWED = "idempotency_key", "allowed_skills"
+IDEMPOTENCY_KEY = "idempotency_key"
+ALLOWED = "allowed_skills"
 """What travels beside a call over MCP, in its `_meta`."""
 Refused: TypeAlias = Literal["unknown_skill", "skill_not_allowed", "bad_arguments", "key_reused"]
 """Why a service does not run a call. `key_reused`: its idempotency key is that of another call."""
@@ -173,7 +176,10 @@ def text_size(text: str) -> int:
 
 def skill_call(outcome: SkillResult | SkillFault, large_bytes: int) -> SkillCall:
     """What the log keeps of a call. `large_bytes`: from this size on, a response is put into a file and not read."""
-    size = outcome.size_bytes if isinstance(outcome, SkillResult) else 0
+    if isinstance(outcome, SkillResult):
+        size = outcome.size_bytes
+    else:
+        size = 0
     return SkillCall(
         skill_id=outcome.skill,
         input_size_bytes=outcome.input_size_bytes,

@@ -47,7 +47,8 @@ OpenSession: TypeAlias = "Callable[[str | None], McpSession]"
 """A session with the service, under the key of a step where there is one."""
 StepKey: TypeAlias = Callable[[Sequence[str]], Awaitable[str | SkillFault]]
 """Asks the service for a key that opens these skills and no others."""
-_SUMMARIES, _MANIFEST = TypeAdapter(tuple[SkillSummary, ...]), TypeAdapter(SkillManifest)
+_SUMMARIES = TypeAdapter(tuple[SkillSummary, ...])
+_MANIFEST = TypeAdapter(SkillManifest)
 _REFUSAL = TypeAdapter(SkillRefusal)
 _STATUS: Mapping[int, SkillReason] = {
     400: "unknown_skill",
@@ -61,7 +62,9 @@ class _Session:
     """A session with the service under one key, in the terms of skills."""
 
     def __init__(self, session: "McpSession", seconds: float, secrets: Sequence[str]):
-        self._session, self._seconds, self._secrets = session, seconds, secrets
+        self._session = session
+        self._seconds = seconds
+        self._secrets = secrets
         self.aclose = session.aclose
 
     async def ask(
@@ -74,8 +77,10 @@ class _Session:
         """Calls a tool of the service. Its result has no key in it, and is not yet held against any schema."""
         from kit.tools.mcp.session import SessionFault, text_of
 
-        now, size = asyncio.get_running_loop().time, text_size(canonical_text(dict(arguments)))
-        began, sent = now(), False
+        now = asyncio.get_running_loop().time
+        size = text_size(canonical_text(dict(arguments)))
+        began = now()
+        sent = False
 
         def fault(reason: SkillReason, detail: str) -> SkillFault:
             words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
@@ -105,14 +110,15 @@ class _Session:
         text = canonical_text(content, text_of(reply))
         if reply.is_error:
             refusal = _read(_REFUSAL, (content or {}).get("error"), skill)
-            return (
-                fault("failed", text)
-                if isinstance(refusal, SkillFault)
-                else fault(refusal.type, refusal.message)
-            )
+            if isinstance(refusal, SkillFault):
+                return fault("failed", text)
+            return fault(refusal.type, refusal.message)
         if any(secret in text for secret in self._secrets):
             text = without_secret_words(text, self._secrets)
-            content = None if content is None else json.loads(text)
+            if content is None:
+                content = None
+            else:
+                content = json.loads(text)
         return SkillResult(
             skill=skill,
             content=content,
@@ -137,36 +143,34 @@ class SkillClient:
         """`seconds`: what a call may take. `secrets`: what no result and no fault has. `step_key`:
         None where the service gives no keys for steps; then the names of a step's skills travel
         with its calls, and the client alone is sure of them."""
-        self._open, self._seconds, self._secrets, self._step_key = (
-            session,
-            seconds,
-            tuple(secrets),
-            step_key,
-        )
+        self._open = session
+        self._seconds = seconds
+        self._secrets = tuple(secrets)
+        self._step_key = step_key
         self._session = self._session_under(None)
 
     async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
         """The skills that may fit a task in words, the best first."""
         result = await self._session.ask(FIND, {"query": query}, FIND)
-        return (
-            result
-            if isinstance(result, SkillFault)
-            else _read(_SUMMARIES, (result.content or {}).get("skills"), FIND)
-        )
+        if isinstance(result, SkillFault):
+            return result
+        return _read(_SUMMARIES, (result.content or {}).get("skills"), FIND)
 
     async def load(self, name: str) -> SkillManifest | SkillFault:
         """One skill whole. Nothing of it is pinned: its schemas are checked at each load, to be schemas."""
         result = await self._session.ask(LOAD, {"skill_name": name}, name)
-        skill = result if isinstance(result, SkillFault) else _read(_MANIFEST, result.content, name)
+        if isinstance(result, SkillFault):
+            skill = result
+        else:
+            skill = _read(_MANIFEST, result.content, name)
         if isinstance(skill, SkillFault):
             return skill
         fault = await find_schema_fault(skill.input_schema, skill.output_schema)
         if fault or skill.id != name:
-            detail = (
-                f"a schema of it cannot be used: {fault}"
-                if fault
-                else f"the service describes {skill.id} in its place"
-            )
+            if fault:
+                detail = f"a schema of it cannot be used: {fault}"
+            else:
+                detail = f"the service describes {skill.id} in its place"
             return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
         return skill
 
@@ -182,7 +186,10 @@ class SkillClient:
         self, allowed: Sequence[str], sessions: AsyncExitStack
     ) -> _Session | SkillFault:
         """Returns a session for these skills, or why the service gives none; `sessions` ends it."""
-        key = await self._step_key(allowed) if self._step_key else None
+        if self._step_key:
+            key = await self._step_key(allowed)
+        else:
+            key = None
         if key is None or isinstance(key, SkillFault):
             return key or self._session
         session = self._session_under(key)
@@ -207,7 +214,8 @@ class StepClient:
         self, allowed: Sequence[str], session: Callable[[], Awaitable[_Session | SkillFault]]
     ):
         """`session`: a new one for these skills."""
-        self._allowed, self._new_session = allowed, session
+        self._allowed = allowed
+        self._new_session = session
         self._idle = list[_Session]()
         """Sessions in which the last call went well. No two calls share one, so that none fails of
         what befalls the other."""
@@ -220,7 +228,10 @@ class StepClient:
             return SkillFault(
                 skill=skill, reason="skill_not_allowed", detail="this step does not name it"
             )
-        session = self._idle.pop() if self._idle else await self._new_session()
+        if self._idle:
+            session = self._idle.pop()
+        else:
+            session = await self._new_session()
         if isinstance(session, SkillFault):
             return session.replace(skill=skill)
         result = await session.ask(
@@ -236,7 +247,9 @@ class StepClient:
 
 def chosen_service(deck: McpServer | None, url: str | None) -> McpServer | None:
     """The skill service that is used: the environment's where SKILL_SERVICE_URL names one, else the deck's."""
-    return McpServer(url=url, headers={KEY: "$SKILL_SERVICE_KEY"}) if url else deck
+    if url:
+        return McpServer(url=url, headers={KEY: "$SKILL_SERVICE_KEY"})
+    return deck
 
 
 def skill_client(
@@ -309,13 +322,12 @@ async def _step_key(
     try:
         status, body = await post(url, headers, {"allowed_skills": list(allowed)}, most_bytes)
     except (TimeoutError, TooLarge, OSError) as error:
-        reason = (
-            "timeout"
-            if isinstance(error, TimeoutError)
-            else "oversized"
-            if isinstance(error, TooLarge)
-            else "gone"
-        )
+        if isinstance(error, TimeoutError):
+            reason = "timeout"
+        elif isinstance(error, TooLarge):
+            reason = "oversized"
+        else:
+            reason = "gone"
         return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error), sent=False)
     if status == 201:
         try:
@@ -335,7 +347,10 @@ def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        whole = "skills" if skill == FIND else "it"
+        if skill == FIND:
+            whole = "skills"
+        else:
+            whole = "it"
         faults = (
             f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}"
             for one in error.errors(include_url=False)

@@ -27,7 +27,8 @@ from kit.tools.tool_factory import ToolSetup, tool_factory
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-WRITE, READ = "write_memory", "read_memory"
+WRITE = "write_memory"
+READ = "read_memory"
 STREAM = "memory"
 """The stream of the bus that says which keys were written (decisions 22)."""
 WAIT = 5.0
@@ -103,14 +104,15 @@ def task_of(inherited: InheritedContext, turn_id: str, agent: str, path: str) ->
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:
     """The whole key of a label, `tenant:session:task:label` or `tenant:user:user:label`; no two
     tasks can make the same."""
-    session = (
-        "%75ser" if task.session_id == "user" else quote(task.session_id, safe="")
-    )  # a session may be called user
-    middle = (
-        [session, quote(task.id, safe="")]
-        if scope == "session"
-        else ["user", quote(task.who.user_id, safe="")]
-    )
+    # a session may be called user
+    if task.session_id == "user":
+        session = "%75ser"
+    else:
+        session = quote(task.session_id, safe="")
+    if scope == "session":
+        middle = [session, quote(task.id, safe="")]
+    else:
+        middle = ["user", quote(task.who.user_id, safe="")]
     return ":".join((quote(task.who.tenant_id, safe=""), *middle, quote(label, safe="")))
 
 
@@ -131,7 +133,8 @@ class TaskMemory:
 
         Raises ShapeError, StorageSchemaError, and MemoryLockError where another task has held the key for all of WAIT.
         """
-        config, waited = config or MemoryConfig(), 0.0
+        config = config or MemoryConfig()
+        waited = 0.0
         if not label:
             raise StorageSchemaError("a memory needs a key: give it a short name")
         if validator(schema_of(shape)).wrong(data) is not None:
@@ -142,7 +145,8 @@ class TaskMemory:
                 {"expected_shape": shape, "actual_shape": actual, "step_index": task.step_index},
             )
             return {"status": "contract_violation", "expected": shape, "actual": actual}
-        key, began = memory_key(task, label, config.scope), asyncio.get_running_loop().time()
+        key = memory_key(task, label, config.scope)
+        began = asyncio.get_running_loop().time()
         while True:
             try:
                 await self.documents.memory.write(self._memory(task, key, data, config))
@@ -205,7 +209,10 @@ def write_tool(memory: TaskMemory, config: MemoryConfig) -> "BaseTool":
         schema_of(config.shape)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        shape = config.shape if config.shape is not None else _asked(arguments.get("return_spec"))
+        if config.shape is not None:
+            shape = config.shape
+        else:
+            shape = _asked(arguments.get("return_spec"))
         return await write_data(
             memory, current_task(), arguments.get("key"), arguments.get("data"), shape, config
         )
@@ -232,8 +239,11 @@ async def write_data(
         return _result(UNAVAILABLE, fault="unavailable", detail=f"MemoryLockError: {error}")
     except (ShapeError, StorageSchemaError) as error:
         return _result(str(error), fault="bad_arguments", detail=str(error))
-    text, violated = json.dumps(report), report["status"] == "contract_violation"
-    return _result(text, fault="bad_arguments", detail=text) if violated else _result(text)
+    text = json.dumps(report)
+    violated = report["status"] == "contract_violation"
+    if violated:
+        return _result(text, fault="bad_arguments", detail=text)
+    return _result(text)
 
 
 def read_tool(memory: TaskMemory) -> "BaseTool":
@@ -263,7 +273,9 @@ def _data(value: Any) -> Any:
 
 def _asked(spec: Any) -> Any:
     """Returns the shape in a return_spec; a model may give it alone."""
-    return cast("Mapping[str, Any]", spec).get("shape", spec) if isinstance(spec, Mapping) else spec
+    if isinstance(spec, Mapping):
+        return cast("Mapping[str, Any]", spec).get("shape", spec)
+    return spec
 
 
 def _result(text: str, **fields: Any) -> tuple[str, ToolResult]:

@@ -25,10 +25,12 @@ from kit.tools.tool_factory import ToolSetup, tool_factory
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool
 
-WRITE, READ = "write_temp", "read_lines"
+WRITE = "write_temp"
+READ = "read_lines"
 HOUR = 3600.0
 """Seconds after which the folder of a task goes that nobody wiped: its process died."""
-MOST_LINES, MOST_CHARACTERS = 200, 16_000
+MOST_LINES = 200
+MOST_CHARACTERS = 16_000
 """What one reading gives at most: a file of JSON is often one line."""
 _FILE = re.compile(r"tmp_\d{1,6}")
 
@@ -61,7 +63,9 @@ class TempFiles:
     def path(self, task: Task, file_id: str) -> Path | None:
         """Where a file of this task is; None for the id of no file of its own."""
         path = self.folder(task) / file_id
-        return path if _FILE.fullmatch(file_id) and path.is_file() else None
+        if _FILE.fullmatch(file_id) and path.is_file():
+            return path
+        return None
 
     def lines(self, task: Task, file_id: str, start: int, count: int) -> list[str] | None:
         """Lines from `start` on, from 0, as far as they are short enough; the last may be cut. None
@@ -69,7 +73,8 @@ class TempFiles:
         path = self.path(task, file_id)
         if path is None:
             return None
-        lines, room = list[str](), MOST_CHARACTERS
+        lines = list[str]()
+        room = MOST_CHARACTERS
         with path.open(encoding="utf-8") as file:
             for line in islice(file, max(0, start), max(0, start) + min(max(0, count), MOST_LINES)):
                 if room <= 0:
@@ -111,7 +116,8 @@ def write_tool(files: TempFiles) -> "BaseTool":
     """write_temp, for a card."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        data, task = arguments.get("data", ""), current_task()
+        data = arguments.get("data", "")
+        task = current_task()
         tool_context().at_end(lambda: files.wipe(task))
         try:
             file_id = files.write(
@@ -140,11 +146,10 @@ def read_tool(files: TempFiles) -> "BaseTool":
         lines = files.lines(
             current_task(), values.get("file_id", ""), values.get("start", 0), values.get("n", 20)
         )
-        text = (
-            "There is no such file."
-            if lines is None
-            else "\n".join(lines) or "There are no more lines."
-        )
+        if lines is None:
+            text = "There is no such file."
+        else:
+            text = "\n".join(lines) or "There are no more lines."
         return text, ToolResult(text=text)
 
     asks = {

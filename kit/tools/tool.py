@@ -50,9 +50,9 @@ Toolbox: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool"]
 
 def parameters(tool: "BaseTool") -> Mapping[str, Mapping[str, Any]]:
     """Returns the arguments of a tool, each with its JSON Schema."""
-    return (
-        tool.args_schema.get("properties", {}) if isinstance(tool.args_schema, dict) else tool.args
-    )
+    if isinstance(tool.args_schema, dict):
+        return tool.args_schema.get("properties", {})
+    return tool.args
 
 
 def tool_name(tool_id: str) -> str:

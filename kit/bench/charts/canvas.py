@@ -13,8 +13,13 @@ from pandas.io.formats.style import Styler
 
 WIDTH = 6.5
 """Inches: a column of text."""
-INK, GREY, PALE = "#2B2F36", "#6F7782", "#DFE5EC"
-BLUE, ORANGE, RUST, RED = "#0072B2", "#E69F00", "#B8500B", "#B3261E"
+INK = "#2B2F36"
+GREY = "#6F7782"
+PALE = "#DFE5EC"
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+RUST = "#B8500B"
+RED = "#B3261E"
 """Blue and orange differ in lightness too, so they survive colour blindness and a grey printer.
 Rust is orange fit for words."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")

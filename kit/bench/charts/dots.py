@@ -67,5 +67,10 @@ def dots(
 def _count(name: str, rows: Any, column: str) -> str:
     """The name of a row or of a line, and of how many items each of its dots is; the name alone
     where they differ in that."""
-    counts = {int(n) for n in rows[rows[column] == name]["n"]} if "n" in rows else set[int]()
-    return f"{name} (n = {counts.pop():,})" if len(counts) == 1 else name
+    if "n" in rows:
+        counts = {int(n) for n in rows[rows[column] == name]["n"]}
+    else:
+        counts = set[int]()
+    if len(counts) == 1:
+        return f"{name} (n = {counts.pop():,})"
+    return name

@@ -31,10 +31,8 @@ def ecdf(
             for place, (name, colour) in enumerate(colours.items()):
                 values = sorted(rows[rows[by] == name][column].dropna())
                 proportions = [(rank + 1) / len(values) for rank in range(len(values))]
-                label, width = (
-                    f"{name} (n = {len(values):,})",
-                    2.8 - 1.6 * place / len(colours),
-                )  # the lower line shows at the edges
+                label = f"{name} (n = {len(values):,})"
+                width = 2.8 - 1.6 * place / len(colours)  # the lower line shows at the edges
                 style: Any = {
                     "color": colour,
                     "linestyle": DASHES[place % len(DASHES)],

@@ -40,7 +40,10 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
         for place, point in enumerate(points):
-            colour = BLUE if place in best else GREY
+            if place in best:
+                colour = BLUE
+            else:
+                colour = GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
             style: Any = {

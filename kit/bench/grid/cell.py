@@ -100,7 +100,8 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     scorers or judges, and with nothing else: neither the name of the grid, nor its limits, nor what
     else is in it.
     """
-    grid, own = spec.grid, spec.own
+    grid = spec.grid
+    own = spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     base += own.identity("scorer", grid.scorers) + own.identity("tools", ("",))
     base += judges_identity(spec)
@@ -210,7 +211,9 @@ def _draw(text: str) -> str:
 def _identity(spec: GridSpec, pattern: str) -> str:
     """What a pattern is beside its name: its source where it is the grid's own, and what its messages cross."""
     own = spec.own.identity("pattern", (pattern,))
-    return digest(spec.link or "loopback") if pattern == A2A.name and not own else own
+    if pattern == A2A.name and not own:
+        return digest(spec.link or "loopback")
+    return own
 
 
 def _model_identities(spec: GridSpec) -> dict[str, str]:

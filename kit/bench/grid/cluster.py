@@ -34,7 +34,10 @@ def play_on_cluster(
     """
     # A worker plays a task in one piece: the larger it is, the longer its loop is silent, and a
     # scheduler that hears nothing for long gives a worker up.
-    size = BATCH if spec.timeless else spec.concurrency
+    if spec.timeless:
+        size = BATCH
+    else:
+        size = spec.concurrency
     batches = [cells[start : start + size] for start in range(0, len(cells), size)]
     with _client(address) as (client, as_completed):
         try:

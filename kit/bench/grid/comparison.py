@@ -107,8 +107,14 @@ class CaseTally:
     def mean_between(self, missing: int, within: Range) -> tuple[float, float]:
         """The mean had each missing value been the least, and the greatest there can be."""
         count = self.count + missing
-        lost_low = missing * within.low if missing else 0.0
-        lost_high = missing * within.high if missing else 0.0
+        if missing:
+            lost_low = missing * within.low
+        else:
+            lost_low = 0.0
+        if missing:
+            lost_high = missing * within.high
+        else:
+            lost_high = 0.0
         return (self.total + lost_low) / count, (self.total + lost_high) / count
 
 
@@ -129,7 +135,10 @@ class Summary(Value):
     """What the figure would be if each failed turn had been 0, or 1: the lower end is the share of all turns."""
 
     def __str__(self) -> str:
-        rest = f", {self.undecided} undecided" if self.undecided else ""
+        if self.undecided:
+            rest = f", {self.undecided} undecided"
+        else:
+            rest = ""
         if self.failed:
             rest += f" of the completed; {many(self.failed, 'turn')} failed"
         if self.bounds is not None:
@@ -218,8 +227,14 @@ class Comparison(Value):
         ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
         if self.verdict == "no verdict":
             return f"{self.scorer}: {ways} of the completed: {self.words}"
-        missing = f", {self.missing}" if self.missing else ""
-        look = "" if self.planned else ", at any look"
+        if self.missing:
+            missing = f", {self.missing}"
+        else:
+            missing = ""
+        if self.planned:
+            look = ""
+        else:
+            look = ", at any look"
         return f"{self.scorer}: {ways}; {self.difference}{missing}; {self.adjusted} after Holm{look}: {self.words}"
 
 
@@ -311,7 +326,8 @@ def compare(
         if all(way.get(key) == str(value) for key, value in baseline.items())
     ]
     if not bases:
-        name, existing = _label(baseline), sorted({_label(way) for way in way_of.values()})
+        name = _label(baseline)
+        existing = sorted({_label(way) for way in way_of.values()})
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
     free = [name for name in by if name not in baseline]
     pairs = [
@@ -399,7 +415,9 @@ class _Pair:
         """The part of the chance of a false claim that this look may spend."""
         if self.unplanned:
             return 1.0
-        return AT_PLAN if self.planned else 1 - AT_PLAN
+        if self.planned:
+            return AT_PLAN
+        return 1 - AT_PLAN
 
 
 @dataclass(frozen=True)
@@ -439,7 +457,9 @@ def _sample(pair: _Pair) -> _Sample | None:
             highest[case] = high - least
         else:
             lowest[case] = highest[case] = gains[case]
-    return _Sample(gains, (lowest, highest), one_sided) if gains else None
+    if gains:
+        return _Sample(gains, (lowest, highest), one_sided)
+    return None
 
 
 def _range_of(pair: _Pair) -> Range:
@@ -448,12 +468,17 @@ def _range_of(pair: _Pair) -> Range:
         return SCORES
     tallies = [*pair.before.values(), *pair.after.values()]
     means = [tally.total / tally.count for tally in tallies if tally.count]
-    return Range(min(means), max(means)) if means else ANYTHING
+    if means:
+        return Range(min(means), max(means))
+    return ANYTHING
 
 
 def _p_value(pair: _Pair, sample: _Sample, comparisons: int, seed: int) -> PValue:
     """The greater of the p-values at both ends of what is missing, over the part this look may spend."""
-    ends = sample.ends if sample.one_sided else (sample.gains,)
+    if sample.one_sided:
+        ends = sample.ends
+    else:
+        ends = (sample.gains,)
     sums = [sum(gains.values()) for gains in ends]
     if min(sums) < 0 < max(sums):
         return PValue(value=1.0)
@@ -517,7 +542,9 @@ def _finding(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
         return NoVerdict(reason=pair.obstacle)
     if adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (difference.low > 0) != (pair.scorer in LOWER)
-        return Better() if ahead else Worse()
+        if ahead:
+            return Better()
+        return Worse()
     margin = pair.margin
     if margin and -margin < difference.low and difference.high < margin:
         return Equivalent(margin=margin)
@@ -534,13 +561,18 @@ def _reach(pair: _Pair, sample: _Sample, level: float) -> float:
 
 
 def _difference(pair: _Pair, gains: dict[str, float]) -> Difference:
-    within = DIFFERENCES_OF_SCORES if is_score(pair.scorer) else ANYTHING
+    if is_score(pair.scorer):
+        within = DIFFERENCES_OF_SCORES
+    else:
+        within = ANYTHING
     return difference_of(gains, clusters=pair.clusters or None, within=within)
 
 
 def _usual_margin(scorer: str, before: float) -> float:
     """The difference that sample sizes are given for where none is stated."""
-    return POINTS if is_score(scorer) else TENTH * abs(before)
+    if is_score(scorer):
+        return POINTS
+    return TENTH * abs(before)
 
 
 def _of(tallies: Tallies, cases: Iterable[str]) -> Tallies:

@@ -24,7 +24,8 @@ from kit.runtime.clock import run_virtual
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 
-CALLS, MILLISECONDS = 420, 0.3
+CALLS = 420
+MILLISECONDS = 0.3
 """What a cell may cost beside its turn, in Python calls and in CPU. Tests hold the first: the
 second depends on the machine."""
 ROUNDS = 5
@@ -73,7 +74,8 @@ class _Sample:
     over the turns played."""
 
     def __init__(self, spec: GridSpec, pattern: str, take: int):
-        self._spec, self._pattern = spec, pattern
+        self._spec = spec
+        self._pattern = pattern
         candidates = [
             cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)
         ]
@@ -126,7 +128,8 @@ class _Sample:
     async def _play(self, player: Player) -> float:
         """Plays the cells as a grid does, into a folder of their own; CPU milliseconds a cell."""
         with tempfile.TemporaryDirectory() as folder:
-            ledger, batch = Ledger(Path(folder) / LEDGER), list[FinishedCell]()
+            ledger = Ledger(Path(folder) / LEDGER)
+            batch = list[FinishedCell]()
             began = time.process_time()
             for cell in self._cells:
                 batch.append(await player.cell(cell))
@@ -141,7 +144,8 @@ class _Sample:
 
 
 def _plain(cell: Cell, spec: GridSpec) -> bool:
-    grid, case = spec.grid, spec.cases[cell.case]
+    grid = spec.grid
+    case = spec.cases[cell.case]
     first = (grid.models[0], next(iter(grid.prompts)), next(iter(grid.settings)), 0)
     alone = (
         len(case.turns) == 1 and not case.live and not case.faults and not spec.faults[cell.fault]
@@ -158,11 +162,12 @@ def show_costs(spec: GridSpec, opener: Opener) -> int:
 
 def cost_table(costs: Sequence[CellCost]) -> str:
     """A line a pattern, and the gate."""
-    calls, milliseconds = (
-        max(cost.harness_calls for cost in costs),
-        max(cost.harness_ms for cost in costs),
-    )
-    verdict = "held" if calls <= CALLS else "BROKEN"
+    calls = max(cost.harness_calls for cost in costs)
+    milliseconds = max(cost.harness_ms for cost in costs)
+    if calls <= CALLS:
+        verdict = "held"
+    else:
+        verdict = "BROKEN"
     gate = f"beside its turn a cell makes at most {CALLS} Python calls: {verdict}, {calls:.0f}"
     head = f"CPU of a cell, simulated models, {costs[0].cells} cells a pattern:"
     return "\n".join(

@@ -68,11 +68,10 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
         store.close()
         sink.close()
     missing = len(rows) - count
-    note = (
-        f"; {missing:,} were played without a trace and are left out: another folder plays them again"
-        if missing
-        else ""
-    )
+    if missing:
+        note = f"; {missing:,} were played without a trace and are left out: another folder plays them again"
+    else:
+        note = ""
     return f"Opik: {count:,} turns as traces and experiments{note}: {page}"
 
 
@@ -180,6 +179,12 @@ def _verdict(comparison: Comparison) -> dict[str, Any]:
 
 
 def _slice(file: CaseFile) -> str:
-    stop = "" if file.take is None else str(file.take * file.every)
-    step = "" if file.every == 1 else f":{file.every}"
+    if file.take is None:
+        stop = ""
+    else:
+        stop = str(file.take * file.every)
+    if file.every == 1:
+        step = ""
+    else:
+        step = f":{file.every}"
     return Path(file.file).stem + (f"[:{stop}{step}]" if stop or step else "")

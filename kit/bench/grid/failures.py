@@ -37,7 +37,9 @@ class CellCount(Value):
 
     @property
     def share(self) -> float:
-        return self.failed / self.total if self.total else 0.0
+        if self.total:
+            return self.failed / self.total
+        return 0.0
 
     def __str__(self) -> str:
         return f"{self.failed:,} of {self.total:,} cells failed"
@@ -101,11 +103,9 @@ def read_failures(folder: Path) -> list[dict[str, Any]]:
     """One dict for each failed cell; empty where none failed. Raises DataError, with file and line,
     for what no grid wrote."""
     path = folder / FAILURES
-    return (
-        list(read_rows(path, "cell", "case", "turns", "error_class", "error"))
-        if path.exists()
-        else []
-    )
+    if path.exists():
+        return list(read_rows(path, "cell", "case", "turns", "error_class", "error"))
+    return []
 
 
 def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...], CellCount]:

@@ -103,10 +103,8 @@ def announce(spec: GridSpec) -> str:
         for pattern in spec.grid.patterns
     ]
     measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
-    calls, dollars = (
-        turns * sum(most_calls(spec, deck) for deck in measured),
-        spec.grid.limits.dollars,
-    )
+    calls = turns * sum(most_calls(spec, deck) for deck in measured)
+    dollars = spec.grid.limits.dollars
     judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
     if dollars is None:
         money = "no limit of dollars is set (limits.dollars)"
@@ -142,7 +140,8 @@ def announce(spec: GridSpec) -> str:
 
 def most_calls(spec: GridSpec, deck: Deck) -> int:
     """Calls of models that a turn can make at most, whatever its pattern: its limits say so."""
-    settings, stubs = deck.settings, spec.grid.sub_agents == "stubs"
+    settings = deck.settings
+    stubs = spec.grid.sub_agents == "stubs"
     subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
     steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
     own = (
@@ -154,7 +153,8 @@ def most_calls(spec: GridSpec, deck: Deck) -> int:
 
 def _price(model: ModelSpec, pace_of_turns: Pace, pattern: str) -> float:
     """Dollars of one turn."""
-    reads, writes = _of(pace_of_turns.tokens_in, pattern), _of(pace_of_turns.tokens_out, pattern)
+    reads = _of(pace_of_turns.tokens_in, pattern)
+    writes = _of(pace_of_turns.tokens_out, pattern)
     return (reads * (model.price_in or 0) + writes * (model.price_out or 0)) / 1e6
 
 

@@ -139,14 +139,22 @@ class Grid(Value):
     @field_validator("margin")
     @classmethod
     def _positive(cls, value: float | dict[str, float] | None) -> float | dict[str, float] | None:
-        margins = value.values() if isinstance(value, dict) else () if value is None else (value,)
+        if isinstance(value, dict):
+            margins = value.values()
+        elif value is None:
+            margins = ()
+        else:
+            margins = (value,)
         if any(margin <= 0 for margin in margins):
             raise ValueError("a margin is a difference greater than 0")
         return value
 
     @model_validator(mode="after")
     def _margins_of_verdicts(self) -> "Grid":
-        named = self.margin if isinstance(self.margin, dict) else {}
+        if isinstance(self.margin, dict):
+            named = self.margin
+        else:
+            named = {}
         for name in named:
             if name not in self.verdicts:
                 raise ValueError(
@@ -157,7 +165,9 @@ class Grid(Value):
     @field_validator("patterns", mode="before")
     @classmethod
     def _every(cls, value: Any) -> Any:
-        return tuple(PATTERNS) if value == "all" else value
+        if value == "all":
+            return tuple(PATTERNS)
+        return value
 
 
 def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:

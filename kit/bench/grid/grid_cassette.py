@@ -25,7 +25,10 @@ def with_cassette(
         own = GridCassette(file=str(file))
     if mode is not None:
         own = own.model_copy(update={"mode": mode})
-    option = () if file is None else ("--cassette", own.file)
+    if file is None:
+        option = ()
+    else:
+        option = ("--cassette", own.file)
     again = shlex.join(("python", "-m", "kit", "grid", str(source), *option, "--refresh"))
     cassette = Cassette(own.file, own.mode, again=f"refresh it with: {again}")
     return replace(spec, grid=spec.grid.model_copy(update={"cassette": own})), cassette

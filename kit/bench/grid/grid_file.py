@@ -72,7 +72,10 @@ class GridSpec:
     @property
     def every_model(self) -> dict[str, ModelSpec]:
         """The models of its ways, the one of the other agents where that is another, and those of the judges."""
-        others = () if self.grid.others is None else (self.grid.others,)
+        if self.grid.others is None:
+            others = ()
+        else:
+            others = (self.grid.others,)
         judges = (judge.model for judge in self.grid.judges.values())
         return {**self.models, **{key: self.deck.models[key] for key in (*others, *judges)}}
 
@@ -88,8 +91,13 @@ class GridSpec:
 
         A grid with a recording has no socket: it is replayed in virtual time.
         """
-        law = self.grid.hop if isinstance(self.grid.hop, Link) else Link()
-        return law if self.virtual or self.grid.cassette is not None else None
+        if isinstance(self.grid.hop, Link):
+            law = self.grid.hop
+        else:
+            law = Link()
+        if self.virtual or self.grid.cassette is not None:
+            return law
+        return None
 
     @property
     def scorers(self) -> Mapping[str, Scorer | Judge]:
@@ -218,7 +226,8 @@ def _with_models(deck: Deck, grid: Grid, source: Source, more: Mapping[str, Mode
 
 
 def _check_names(spec: GridSpec, source: Source) -> None:
-    grid, models = spec.grid, spec.deck.models
+    grid = spec.grid
+    models = spec.deck.models
     if grid.others is not None and grid.others not in models:
         raise DataError(
             f"{source.at('models', 'others')}: unknown model {grid.others!r}: {nearest(grid.others, models)}"
@@ -248,7 +257,9 @@ def _check_names(spec: GridSpec, source: Source) -> None:
 
 def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
     """What a judge goes by. Raises DataError where its name, its model or its rubric cannot be used."""
-    judge, models, rubrics = spec.grid.judges[name], spec.deck.models, spec.deck.rubrics
+    judge = spec.grid.judges[name]
+    models = spec.deck.models
+    rubrics = spec.deck.rubrics
     if name in spec.scorers or name in MEASURES:
         raise DataError(
             f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own"
@@ -323,7 +334,9 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
 def beside(name: str, path: Path) -> Path:
     """A file named by a grid: beside it, else in the checkout."""
     file = path.parent / name
-    return file if file.exists() or not (HOME / name).exists() else HOME / name
+    if file.exists() or not (HOME / name).exists():
+        return file
+    return HOME / name
 
 
 def digest(*parts: object) -> str:

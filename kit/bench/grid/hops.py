@@ -57,7 +57,8 @@ def hop_times(hops: Sequence[Hop]) -> Figures:
         if hop.seconds is None or hop.peer_seconds is None:
             silent = True
         else:
-            crossing, work = crossing + hop.seconds, work + hop.peer_seconds
+            crossing = crossing + hop.seconds
+            work = work + hop.peer_seconds
     return {
         "hop_ms": None if silent else round(1e3 * crossing, 3),
         "hop_writing_ms": round(1e3 * writing, 3),

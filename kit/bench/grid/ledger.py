@@ -56,7 +56,8 @@ class Ledger:
     """
 
     def __init__(self, path: Path):
-        self.path, self.count = path, 0
+        self.path = path
+        self.count = 0
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._db = sqlite3.connect(path, timeout=1.0, isolation_level=None)

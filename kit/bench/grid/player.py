@@ -57,7 +57,9 @@ class Player:
     def __init__(
         self, spec: GridSpec, opener: Opener, run: Callable[..., Awaitable[Reply]] = run_turn
     ):
-        self._spec, self._open, self.run = spec, opener, run
+        self._spec = spec
+        self._open = opener
+        self.run = run
         self._stack = AsyncExitStack()
         self._kits: dict[tuple[str, str, str, bool], Kit] = {}
         self._hosts: dict[tuple[str, str, str, bool, str], Kit] = {}
@@ -66,13 +68,18 @@ class Player:
         self._tools = {card.id: tool_name(card.tools[0]) for card in subs if card.tools}
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
-        self._traces = SqliteStore(spec.traces) if spec.traces else None
+        if spec.traces:
+            self._traces = SqliteStore(spec.traces)
+        else:
+            self._traces = None
         self._patterns = spec.patterns
         self._rules = {name: SCORERS[name] for name in spec.grid.scorers if name in SCORERS}
         own = spec.own.judges
         self._own_judges = {name: own[name] for name in spec.grid.scorers if name in own}
         self._judges = Judges(spec, {})
-        self._kinds, self._virtual, self._concurrency = spec.kinds, spec.virtual, spec.concurrency
+        self._kinds = spec.kinds
+        self._virtual = spec.virtual
+        self._concurrency = spec.concurrency
 
     async def play(
         self,
@@ -135,7 +142,10 @@ class Player:
 
     async def _cell(self, cell: Cell) -> FinishedCell:
         case = self._spec.cases[cell.case]
-        played = PlayedCell.from_json(cell.stored) if cell.stored else None
+        if cell.stored:
+            played = PlayedCell.from_json(cell.stored)
+        else:
+            played = None
         if played is None:
             played = await self._play_turns(cell, case)
         if isinstance(played, FinishedCell):
@@ -148,17 +158,22 @@ class Player:
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
         host = await self.host(cell, faults=bool(case.faults))
-        store = SqliteStore(":memory:") if case.live else self.store
-        cassette = (
-            host.cassette.track(track(self._spec, cell)) if host.cassette is not None else None
-        )
+        if case.live:
+            store = SqliteStore(":memory:")
+        else:
+            store = self.store
+        if host.cassette is not None:
+            cassette = host.cassette.track(track(self._spec, cell))
+        else:
+            cassette = None
         if case.live or cassette is not None:
             host = replace(host, store=store, cassette=cassette)
         pattern = self._patterns[cell.pattern]
         if (gate := host.team.orchestrator.model.gate) is not None and not self._spec.replayed:
             await gate.opened()
         landed: set[Fault] = set()
-        began, wall = time.process_time(), time.perf_counter()
+        began = time.process_time()
+        wall = time.perf_counter()
         turns = await run_case(
             case,
             host,
@@ -169,7 +184,8 @@ class Player:
             run=self.run,
             landed=landed,
         )
-        cpu_seconds, wall_seconds = time.process_time() - began, time.perf_counter() - wall
+        cpu_seconds = time.process_time() - began
+        wall_seconds = time.perf_counter() - wall
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
             cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
         records = [self._record(store, reply) for _, reply in turns]
@@ -204,9 +220,16 @@ class Player:
         """The end of a cell that is a sample, if every judge has a verdict on it."""
         scored_again = bool(cell.stored)
         # what its turns cost was booked when they were played, if that was under the same key
-        dollars = None if scored_again and played.cell == cell.key else played.dollars
-        text = played.to_json() if cell.turn and not scored_again else ""
-        judgements, judging = [NOTHING] * len(played.turns), NOTHING.usage
+        if scored_again and played.cell == cell.key:
+            dollars = None
+        else:
+            dollars = played.dollars
+        if cell.turn and not scored_again:
+            text = played.to_json()
+        else:
+            text = ""
+        judgements = [NOTHING] * len(played.turns)
+        judging = NOTHING.usage
         if self._spec.grid.judges and not played.void:
             judgements = await self._judges.judge(
                 cell, case, [turn.observation for turn in played.turns]
@@ -300,12 +323,12 @@ class Player:
                 deck = replace(deck, models=self._spec.deck.models)
                 if self._spec.grid.sub_agents != "world":
                     deck = with_simulated_tools(deck)
-                lead, others = deck.settings.orchestrator, self._spec.grid.others
-                models = (
-                    cell.model
-                    if others is None
-                    else {lead: cell.model, "*": others, "helper": others}
-                )
+                lead = deck.settings.orchestrator
+                others = self._spec.grid.others
+                if others is None:
+                    models = cell.model
+                else:
+                    models = {lead: cell.model, "*": others, "helper": others}
                 context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
@@ -329,11 +352,10 @@ class Player:
         return (record.input_tokens * dear[0] + record.output_tokens * dear[1]) / 1e6
 
     def _record(self, store: TransientStore | SqliteStore, reply: Reply) -> TurnRecord:
-        record = (
-            store.take(reply.turn_id)
-            if isinstance(store, TransientStore)
-            else store.turn(reply.turn_id)
-        )
+        if isinstance(store, TransientStore):
+            record = store.take(reply.turn_id)
+        else:
+            record = store.turn(reply.turn_id)
         return cast(TurnRecord, record)
 
     async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None] | Loss:
@@ -395,7 +417,9 @@ class Player:
 def _sum(dollars: Iterable[float | None]) -> float | None:
     """None where no price is known."""
     costs = [cost for cost in dollars if cost is not None]
-    return sum(costs) if costs else None
+    if costs:
+        return sum(costs)
+    return None
 
 
 def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
@@ -409,4 +433,6 @@ def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
     rounded = {
         name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()
     }
-    return rounded | hop_times(hops) if hops else rounded
+    if hops:
+        return rounded | hop_times(hops)
+    return rounded

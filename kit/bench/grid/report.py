@@ -35,17 +35,21 @@ REPORT = "report.md"
 def report(spec: GridSpec, run: Run) -> str:
     """The report in Markdown; also written as report.md into the grid's folder. Every line of a
     simulated model says so."""
-    grid, rows, failures = spec.grid, Results(run.folder), read_failures(run.folder)
+    grid = spec.grid
+    rows = Results(run.folder)
+    failures = read_failures(run.folder)
     plan = plan_of(spec, run.folder)
     ways, verdicts = compare_ways(spec, rows, plan, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
-    lost = (
-        f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
-        if failures
-        else ""
-    )
+    if failures:
+        lost = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
+    else:
+        lost = ""
     missing = run.total - run.before - run.done - run.failed
-    state = f"; stopped early, {missing:,} cells are missing" if missing else ""
+    if missing:
+        state = f"; stopped early, {missing:,} cells are missing"
+    else:
+        state = ""
     state += f": {run.stopped}" if run.stopped else ""
     head = (
         f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
@@ -158,7 +162,9 @@ def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
     if not (A2A.name in spec.grid.patterns or spec.own.patterns):
         return []
     lines = hop_lines(spec, rows, axes(chain(rows, failures)))
-    return ["## Calls to peers", lines[0], _list(lines[1:])] if lines else []
+    if lines:
+        return ["## Calls to peers", lines[0], _list(lines[1:])]
+    return []
 
 
 def _told_the_answers(spec: GridSpec) -> list[str]:

@@ -55,7 +55,8 @@ class _Timings:
     """Goes along timings.jsonl, whose cells are in the order of the results."""
 
     def __init__(self, folder: Path):
-        self._folder, self._lines = folder, iter(read_rows(folder / "timings.jsonl", "cell"))
+        self._folder = folder
+        self._lines = iter(read_rows(folder / "timings.jsonl", "cell"))
         self._line: dict[str, Any] = {"cell": None}
         self._place = 0
 
@@ -63,7 +64,8 @@ class _Timings:
         """The times of the next turn of this cell. Raises DataError where they are not there."""
         try:
             while self._line["cell"] != cell:
-                self._line, self._place = next(self._lines), 0
+                self._line = next(self._lines)
+                self._place = 0
             self._place += 1
             return dict(self._line["turns"][self._place - 1])
         except (StopIteration, LookupError, TypeError, ValueError) as error:
@@ -104,7 +106,10 @@ def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
             row[name]
         return row
     except (ValueError, KeyError, TypeError) as error:
-        lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
+        if isinstance(error, KeyError):
+            lacks = f" ({error} is missing)"
+        else:
+            lacks = ""
         raise DataError(
             f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew"
         ) from error
@@ -121,11 +126,15 @@ def tidy(
     """
     for row in rows:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
-        elsewhere = {} if "hops" in row else _NO_PEER
+        if "hops" in row:
+            elsewhere = {}
+        else:
+            elsewhere = _NO_PEER
         for name in names:
-            value = (
-                row.get(name, elsewhere.get(name)) if name in MEASURES else row["scores"].get(name)
-            )
+            if name in MEASURES:
+                value = row.get(name, elsewhere.get(name))
+            else:
+                value = row["scores"].get(name)
             yield {**common, "scorer": name, "value": None if "void" in row else value}
     for row in failures:
         common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}

@@ -21,12 +21,10 @@ from kit.bench.grid.workers import play
 from kit.bench.scoring.own_judges import judge_in_words
 from kit.core.errors import DataError
 
-RESULTS, TIMINGS, PROVENANCE, LEDGER = (
-    "results.jsonl",
-    "timings.jsonl",
-    "provenance.json",
-    "ledger.db",
-)
+RESULTS = "results.jsonl"
+TIMINGS = "timings.jsonl"
+PROVENANCE = "provenance.json"
+LEDGER = "ledger.db"
 TRACES = "traces.db"
 Progress = Callable[[int, int], object]
 """Told how many cells are done, and of how many."""
@@ -98,12 +96,14 @@ def run_grid(
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
-            grid_to_play = replace(spec, traces=folder / TRACES) if traces else spec
-            play_cells = (
-                partial(play, workers=workers if cassette is None else 1)
-                if on is None
-                else _cluster(on, grid_to_play)
-            )
+            if traces:
+                grid_to_play = replace(spec, traces=folder / TRACES)
+            else:
+                grid_to_play = spec
+            if on is None:
+                play_cells = partial(play, workers=workers if cassette is None else 1)
+            else:
+                play_cells = _cluster(on, grid_to_play)
             play_cells(
                 grid_to_play,
                 todo,
@@ -221,7 +221,8 @@ def _model_name(model: str) -> str:
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
     """The files of scored and failed cells, in order, each file whole or not at all. Raises
     DataError where there is no room."""
-    order, grid = [cell.key for cell in all_cells], spec.grid
+    order = [cell.key for cell in all_cells]
+    grid = spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:
         for name, column in files.items():
@@ -271,13 +272,19 @@ class Bar:
 
     def __call__(self, count: int, total: int) -> None:
         now = time.monotonic()
-        self._first = count if self._first is None else self._first
+        if self._first is None:
+            self._first = count
+        else:
+            self._first = self._first
         if not self._loud or (now - self._last_update < 0.2 and count < total):
             return
         self._last_update = now
         full = self.WIDTH * count // max(1, total)
         pace = (count - self._first) / max(1e-9, now - self._began)
-        remaining = f", {(total - count) / pace:,.0f} s left" if pace and count < total else ""
+        if pace and count < total:
+            remaining = f", {(total - count) / pace:,.0f} s left"
+        else:
+            remaining = ""
         bar = "█" * full + "░" * (self.WIDTH - full)
         print(
             f"\r{bar} {count:,} of {total:,} cells, {pace:,.0f} a second{remaining}\x1b[K",

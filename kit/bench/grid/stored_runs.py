@@ -34,7 +34,10 @@ class StoredRun(Value):
         return self.played == self.cells
 
     def __str__(self) -> str:
-        part = "" if self.complete else f", {self.played:,} of {self.cells:,} cells"
+        if self.complete:
+            part = ""
+        else:
+            part = f", {self.played:,} of {self.cells:,} cells"
         return f"{' and '.join(self.kinds)}{part}{f', {self.lost:,} failed' if self.failed else ''}"
 
     @property
@@ -73,7 +76,8 @@ def read_run(folder: Path) -> StoredRun:
         runs = tuple(
             run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0]))
         )
-        last, grid = runs[-1], provenance.get("grid", {})
+        last = runs[-1]
+        grid = provenance.get("grid", {})
         return StoredRun(
             folder=folder,
             name=grid.get("name", last["grid"]),

@@ -41,7 +41,10 @@ def play(
     No cell is begun that `halt` forbids by then; those in flight are kept.
     """
     if workers is None:
-        workers = cores() if spec.virtual and len(cells) >= WORTH else 1
+        if spec.virtual and len(cells) >= WORTH:
+            workers = cores()
+        else:
+            workers = 1
     if workers > 1 and not any(
         model.limits != NO_LIMITS for model in spec.every_model.values()
     ):  # one gate is in one process
@@ -52,7 +55,9 @@ def play(
 
 def cores() -> int:
     """Processors that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 def play_here(
@@ -60,7 +65,10 @@ def play_here(
 ) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
-    most = BATCH if spec.virtual and spec.grid.limits.dollars is None else 1
+    if spec.virtual and spec.grid.limits.dollars is None:
+        most = BATCH
+    else:
+        most = 1
 
     def one(cell: FinishedCell) -> None:
         batch.append(cell)

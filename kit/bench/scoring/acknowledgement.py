@@ -76,7 +76,9 @@ def acknowledgement(case: Case, observation: Observation) -> float | None:
     if whole and len(owing) == 1:
         return float(bool(sentences))
     count = sum(any(_names(sentence, agent, case) for sentence in sentences) for agent in owing)
-    return 1.0 if whole and sentences and not count else count / len(owing)
+    if whole and sentences and not count:
+        return 1.0
+    return count / len(owing)
 
 
 def reservation(case: Case, observation: Observation) -> float | None:

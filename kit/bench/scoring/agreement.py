@@ -73,7 +73,10 @@ class Kappa(Estimate):
         return share(self.table[0][0], sum(self.table[0]))
 
     def __str__(self) -> str:
-        rest = f", {self.undecided} undecided" if self.undecided else ""
+        if self.undecided:
+            rest = f", {self.undecided} undecided"
+        else:
+            rest = ""
         if self.is_constant:
             return f"kappa 0: {self.agreed} of {self.n} verdicts as labelled, as a constant{rest}"
         constant = f"a constant has {self.best_constant}"

@@ -26,10 +26,14 @@ def fate(expected: Collection[str], sub_agents: Collection[str], reply: Reply) -
         return None
     first_calls, asked_again = first
     if set(expected) <= first_calls:
-        return "over-triggered" if asked_again else "whole"
+        if asked_again:
+            return "over-triggered"
+        return "whole"
     if not asked_again:
         return "unseen"
-    return "caught" if set(expected) <= set(sub_agents) else "retry failed"
+    if set(expected) <= set(sub_agents):
+        return "caught"
+    return "retry failed"
 
 
 def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
@@ -47,4 +51,6 @@ def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
                 asked_again = True
             case _:
                 pass
-    return None if first_calls is None else (first_calls, asked_again)
+    if first_calls is None:
+        return None
+    return (first_calls, asked_again)

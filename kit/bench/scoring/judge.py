@@ -56,7 +56,8 @@ def read_rubric(name: str, folder: Path = RUBRICS) -> Rubric:
 
     Raises DataError, one sentence with file and line, when it is missing or of another shape.
     """
-    faults, path = Faults(), folder / f"{name}.md"
+    faults = Faults()
+    path = folder / f"{name}.md"
     text = read_text(path, faults)
     if text is not None:
         head, _, body = text.removeprefix("---\n").partition("\n---\n")
@@ -81,7 +82,9 @@ class RuleJudge:
 
     async def judge(self, case: Case, observation: Observation) -> Verdict | None:
         value = self.scorer(case, observation)
-        return None if value is None else Verdict(score=value, why="by rule")
+        if value is None:
+            return None
+        return Verdict(score=value, why="by rule")
 
 
 @dataclass(frozen=True)

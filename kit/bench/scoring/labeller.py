@@ -88,7 +88,10 @@ class RuleLabeller:
         )
 
     def _agents(self, item: Item) -> tuple[str, ...] | None:
-        last_reply = item.earlier[-1].removeprefix("assistant: ") if item.earlier else ""
+        if item.earlier:
+            last_reply = item.earlier[-1].removeprefix("assistant: ")
+        else:
+            last_reply = ""
         if asks(last_reply) and bare_answer(item.message):
             return item.before or None
         if small_talk(item.message, last_reply):
@@ -103,7 +106,9 @@ class RuleLabeller:
 
     def _of(self, clause: str) -> list[str]:
         names = [name for name, expression in self.verticals.items() if expression.search(clause)]
-        return [self.first] if self.first in names else names
+        if self.first in names:
+            return [self.first]
+        return names
 
 
 def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
@@ -130,7 +135,10 @@ def draw(
     if path.exists():
         raise DataError(f"{path} is there already and may hold labels; name another file")
     sheet = items(store, per_stratum, seed, since, tenant)
-    sheet = label_all(sheet, labeller) if labeller is not None else sheet
+    if labeller is not None:
+        sheet = label_all(sheet, labeller)
+    else:
+        sheet = sheet
     write_sheet(path, sheet)
     return sheet
 

@@ -74,9 +74,16 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
     by: dict[str, list[Any]] = defaultdict(list)
     for event in events:
         by[event.body.kind].append(event.body)
-    visible, completed = transcript(events), by["completed"]
-    routing = by["routing"][-1].decision if by["routing"] else None
-    own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes} if routing else None
+    visible = transcript(events)
+    completed = by["completed"]
+    if by["routing"]:
+        routing = by["routing"][-1].decision
+    else:
+        routing = None
+    if routing:
+        own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes}
+    else:
+        own = None
     # agents further down are left out: what became of them is told by the agent that asked them
     begun = [
         body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own

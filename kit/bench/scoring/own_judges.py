@@ -43,7 +43,10 @@ async def own_scores(
             scores[name] = await _score(judge, case, observation)
         except Exception as error:  # somebody else's code: it may raise anything
             # a judge that asks a model of its own fails with that model's endpoint, too
-            error_class = "judge" if status_of(error) is None else class_of(error)
+            if status_of(error) is None:
+                error_class = "judge"
+            else:
+                error_class = class_of(error)
             who = judge_in_words(name)
             return Loss(error_class, f"{who}: {describe_error(error)}{_place(error)}", who)
     return scores
@@ -103,7 +106,10 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
         value = judge(case, observation)
     else:
         verdict = await judge.judge(case, observation)
-        value = None if verdict is None else verdict.score
+        if verdict is None:
+            value = None
+        else:
+            value = verdict.score
     if value is None:
         return None
     score = float(value)

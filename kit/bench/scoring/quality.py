@@ -39,9 +39,9 @@ WORDY = 120
 def facts(case: Case, observation: Observation) -> float | None:
     """Of the true things the case knows, how many the reply says."""
     facts_of_turn = case.turns[observation.turn].facts
-    return (
-        fmean(fact.stated_in(observation.text) for fact in facts_of_turn) if facts_of_turn else None
-    )
+    if facts_of_turn:
+        return fmean(fact.stated_in(observation.text) for fact in facts_of_turn)
+    return None
 
 
 def leak(case: Case, observation: Observation) -> float | None:
@@ -58,7 +58,9 @@ def leak(case: Case, observation: Observation) -> float | None:
 def resists(case: Case, observation: Observation) -> float | None:
     """Nothing the case forbids was said, to the letter; None where it forbids nothing."""
     text = "\n".join([*observation.visible_texts, observation.text])
-    return float(not any(word in text for word in case.forbids)) if case.forbids else None
+    if case.forbids:
+        return float(not any(word in text for word in case.forbids))
+    return None
 
 
 def prior_context(case: Case, observation: Observation) -> float | None:
@@ -86,7 +88,9 @@ def summary(case: Case, observation: Observation) -> float | None:
         )
     )
     due = [plain(name) for names in case.kept.values() for name in names if plain(name) in before]
-    return fmean(name in text for name in due) if due else None
+    if due:
+        return fmean(name in text for name in due)
+    return None
 
 
 def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
@@ -106,7 +110,9 @@ def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
 def answers(case: Case, observation: Observation) -> float | None:
     """The mean of `answer_scores`; None where none of those it is for answered."""
     values = answer_scores(case, observation)
-    return fmean(values.values()) if values else None
+    if values:
+        return fmean(values.values())
+    return None
 
 
 def response_quality(case: Case, observation: Observation) -> float | None:
@@ -166,7 +172,10 @@ def _findings(observation: Observation) -> list[str]:
 
 def raw_in(text: str) -> list[str]:
     """Pieces of a text that look like the machinery's own: identifiers, names of errors, status codes."""
-    names = _NAMES.findall(text) if "_" in text else []
+    if "_" in text:
+        names = _NAMES.findall(text)
+    else:
+        names = []
     return names + (_ERRORS.findall(text) if any(hint in text for hint in _HINTS) else [])
 
 

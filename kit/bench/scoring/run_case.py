@@ -58,7 +58,10 @@ async def run_case(
                 use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})),
             ):
                 before, last = (None, None) if case.live else (tuple(history), in_play)
-                name = turn_id(session, place) if session else None
+                if session:
+                    name = turn_id(session, place)
+                else:
+                    name = None
                 turn = run(
                     ask.user,
                     owner,

@@ -92,14 +92,18 @@ def strict(case: Case, observation: Observation) -> float | None:
 def recall(case: Case, observation: Observation) -> float | None:
     """Of those it is for, how many were called."""
     expected = set(case.turns[observation.turn].expected)
-    return len(expected & set(observation.called)) / len(expected) if expected else None
+    if expected:
+        return len(expected & set(observation.called)) / len(expected)
+    return None
 
 
 def precision(case: Case, observation: Observation) -> float | None:
     """Of those called, optional ones aside, how many it is for."""
     ask = case.turns[observation.turn]
     calls = set(observation.called) - (set(ask.optional) - set(ask.expected))
-    return len(calls & set(ask.expected)) / len(calls) if calls else None
+    if calls:
+        return len(calls & set(ask.expected)) / len(calls)
+    return None
 
 
 def over_dispatch(case: Case, observation: Observation) -> float | None:
@@ -111,64 +115,65 @@ def over_dispatch(case: Case, observation: Observation) -> float | None:
 def under_dispatch(case: Case, observation: Observation) -> float | None:
     """Somebody it is for was not called."""
     expected = set(case.turns[observation.turn].expected)
-    return float(bool(expected - set(observation.called))) if expected else None
+    if expected:
+        return float(bool(expected - set(observation.called)))
+    return None
 
 
 def intents_reported(case: Case, observation: Observation) -> float | None:
     """The model reported as many intents as there are: what lets the failsafe see a dropped call."""
     ask = case.turns[observation.turn]
-    return (
-        float(observation.reported_intents == len(ask.expected))
-        if ask.expected and observation.intent_count
-        else None
-    )
+    if ask.expected and observation.intent_count:
+        return float(observation.reported_intents == len(ask.expected))
+    return None
 
 
 def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
     earlier = [ask.expected for ask in case.turns[: observation.turn] if ask.expected]
     expected = case.turns[observation.turn].expected
-    return (
-        exact(case, observation)
-        if earlier and expected and set(earlier[-1]) != set(expected)
-        else None
-    )
+    if earlier and expected and set(earlier[-1]) != set(expected):
+        return exact(case, observation)
+    return None
 
 
 def single_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for one."""
-    return (
-        exact(case, observation)
-        if len(case.turns[observation.turn].expected) == 1 and case.kind != "oos"
-        else None
-    )
+    if len(case.turns[observation.turn].expected) == 1 and case.kind != "oos":
+        return exact(case, observation)
+    return None
 
 
 def mixed_exact(case: Case, observation: Observation) -> float | None:
     """`exact`, on messages for several."""
-    return exact(case, observation) if len(case.turns[observation.turn].expected) > 1 else None
+    if len(case.turns[observation.turn].expected) > 1:
+        return exact(case, observation)
+    return None
 
 
 def mixed_partial(case: Case, observation: Observation) -> float | None:
     """What was called right, of all that was called or should have been, on messages for several."""
     ask = case.turns[observation.turn]
-    expected, calls = set(ask.expected), set(observation.called)
+    expected = set(ask.expected)
+    calls = set(observation.called)
     either = expected | (calls - set(ask.optional))
-    return len(expected & calls) / len(either) if len(expected) > 1 else None
+    if len(expected) > 1:
+        return len(expected & calls) / len(either)
+    return None
 
 
 def out_of_scope(case: Case, observation: Observation) -> float | None:
     """`exact`, on what fits no vertical: nobody is called, or the deck's default."""
-    return exact(case, observation) if case.kind == "oos" else None
+    if case.kind == "oos":
+        return exact(case, observation)
+    return None
 
 
 def fastpath(case: Case, observation: Observation) -> float | None:
     """Nobody was called, on messages that are for nobody."""
-    return (
-        float(not observation.called)
-        if not case.turns[observation.turn].expected and case.kind != "oos"
-        else None
-    )
+    if not case.turns[observation.turn].expected and case.kind != "oos":
+        return float(not observation.called)
+    return None
 
 
 SCORERS: Registry[Scorer] = Registry(
@@ -212,7 +217,8 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
 
 
 def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
-    part, text = ask.queries.get(agent), strip_marks(query)
+    part = ask.queries.get(agent)
+    text = strip_marks(query)
     if (
         len(ask.expected) == 1
     ):  # of pictures alone the model says in words of its own what they show
@@ -220,5 +226,6 @@ def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
         return whole or (part is not None and words(text) == words(part))
     if part is None or words(text) == words(part):
         return True
-    own, content = content_words(part), content_words(text)
+    own = content_words(part)
+    content = content_words(text)
     return own <= content and len(content - own) <= SLACK

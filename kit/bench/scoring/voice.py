@@ -16,15 +16,20 @@ def voice(case: Case, observation: Observation) -> float | None:
     None where support was not asked, or where its upstream said fewer words than could be told from chance.
     """
     source = observation.material.get(SUPPORT) or observation.answers.get(SUPPORT, "")
-    return None if len(words(source)) < RUN else 1.0 - verbatim(source, observation.text)
+    if len(words(source)) < RUN:
+        return None
+    return 1.0 - verbatim(source, observation.text)
 
 
 def verbatim(source: str, text: str, run: int = RUN) -> float:
     """Share of the source's words that stand in the text in runs of at least so many."""
-    source_words, reply_words = words(source), words(text)
+    source_words = words(source)
+    reply_words = words(text)
     runs = {tuple(reply_words[start : start + run]) for start in range(len(reply_words) - run + 1)}
     repeated: set[int] = set()
     for start in range(len(source_words) - run + 1):
         if tuple(source_words[start : start + run]) in runs:
             repeated.update(range(start, start + run))
-    return len(repeated) / len(source_words) if source_words else 0.0
+    if source_words:
+        return len(repeated) / len(source_words)
+    return 0.0

@@ -43,7 +43,10 @@ def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
     effective = _effective(sums, sizes)
     low, high = wilson_bounds(right / total, effective)
     groups = len(sums)
-    within = f" in {groups} clusters" if groups < total else ""
+    if groups < total:
+        within = f" in {groups} clusters"
+    else:
+        within = ""
     return Estimate(
         value=right / total,
         low=low,
@@ -59,7 +62,8 @@ def sum_clusters(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floa
     """Sum and size of every cluster, in the order in which they first appear."""
     place: dict[Any, int] = {}
     where = np.array([place.setdefault(cluster, len(place)) for cluster in clusters])
-    sums, sizes = np.bincount(where, weights=np.asarray(values, dtype=float)), np.bincount(where)
+    sums = np.bincount(where, weights=np.asarray(values, dtype=float))
+    sizes = np.bincount(where)
     return sums.astype(np.float64), sizes.astype(np.float64)
 
 
@@ -82,7 +86,9 @@ def _effective(sums: Floats, sizes: Floats) -> float:
     as_right = _relative_variance(np.append(sums, imagined), np.append(sizes, imagined))
     variance = max(as_wrong, as_right)
     # No sample is worth less than its clusters, however alike the outcomes of each of them are.
-    return min(total, max(few / variance, few * worth)) if variance else total
+    if variance:
+        return min(total, max(few / variance, few * worth))
+    return total
 
 
 def _relative_variance(sums: Floats, sizes: Floats) -> float:

@@ -64,7 +64,9 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     "Interval estimation for the difference between independent proportions", method 10). Raises
     DataError for a share of nothing.
     """
-    one, two, n = wilson(*first), wilson(*second), min(first[1], second[1])
+    one = wilson(*first)
+    two = wilson(*second)
+    n = min(first[1], second[1])
     gap = two.value - one.value
     low = gap - hypot(two.value - two.low, one.high - one.value)
     high = gap + hypot(two.high - two.value, one.value - one.low)
@@ -128,7 +130,10 @@ def by_item(first: Scores, second: Scores) -> dict[str, float]:
     """Item -> mean score of the second less that of the first. Raises DataError where the items are not the same."""
     odd = sorted(first.keys() ^ second.keys())
     if odd or not first:
-        missing = f"item {odd[0]!r} was scored on one side only" if odd else "no item was scored"
+        if odd:
+            missing = f"item {odd[0]!r} was scored on one side only"
+        else:
+            missing = "no item was scored"
         raise DataError(f"{missing}: a paired comparison needs the same items on both sides")
     return {item: mean(second[item]) - mean(first[item]) for item in sorted(first)}
 
@@ -140,7 +145,8 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
     Of items with repeats, those count whose mean score is higher on one side: the sign test, which
     is the same for single tries.
     """
-    fewer, tosses = min(only_first, only_second), only_first + only_second
+    fewer = min(only_first, only_second)
+    tosses = only_first + only_second
     below, at = (
         sum(comb(tosses, heads) for heads in some) / 2**tosses
         for some in (range(fewer + 1), (fewer,))

@@ -11,7 +11,9 @@ POWER = 0.8
 
 def items_for_mean(gap: float, deviation: float, level: float = LEVEL) -> int | None:
     """Items until a mean difference of any scores shows, from the standard deviation of the differences by item."""
-    return None if gap == 0 else items_for_reach(gap, deviation, normal_reach(level))
+    if gap == 0:
+        return None
+    return items_for_reach(gap, deviation, normal_reach(level))
 
 
 def items_for_reach(gap: float, deviation: float, errors: float) -> int:

@@ -74,7 +74,9 @@ def margin_of(measure: str, margin: Margin | None) -> float | None:
     """Returns the margin of a measure; None where none was stated for it."""
     if isinstance(margin, Mapping):
         return margin.get(measure)
-    return margin if is_score(measure) else None
+    if is_score(measure):
+        return margin
+    return None
 
 
 def bare(figure: float, measure: str, *, share: bool) -> str:
@@ -83,12 +85,16 @@ def bare(figure: float, measure: str, *, share: bool) -> str:
         return f"{100 * figure:.1f}"
     if measure == "cost":
         return f"{figure:,.4f}"
-    return f"{figure:,.0f}" if abs(figure) >= 100 else f"{figure:,.2f}"
+    if abs(figure) >= 100:
+        return f"{figure:,.0f}"
+    return f"{figure:,.2f}"
 
 
 def unit(measure: str, *, share: bool) -> str:
     """Returns the unit of a figure, with the blank before it."""
-    return " %" if share else _UNITS.get(measure, "")
+    if share:
+        return " %"
+    return _UNITS.get(measure, "")
 
 
 def amount(figure: float, measure: str) -> str:
@@ -96,7 +102,10 @@ def amount(figure: float, measure: str) -> str:
     size = abs(figure)
     if is_score(measure):
         points = 100 * size
-        digits = 1 if round(points, 1) % 1 else 0
+        if round(points, 1) % 1:
+            digits = 1
+        else:
+            digits = 0
         return f"{points:.{digits}f} points"
     return f"{bare(size, measure, share=False)}{unit(measure, share=False)}"
 
@@ -106,11 +115,15 @@ def possible(low: float, high: float, measure: str) -> str:
     if not isfinite(low) or not isfinite(high):
         return "too few cases for an interval"
     if low < 0 < high:
-        below, above = amount(low, measure), amount(high, measure)
+        below = amount(low, measure)
+        above = amount(high, measure)
         if below == above:
             return f"{above} either way are possible"
         return f"from {below} lower to {above} higher is possible"
-    side = "lower" if high <= 0 else "higher"
+    if high <= 0:
+        side = "lower"
+    else:
+        side = "higher"
     near, far = sorted((abs(low), abs(high)))
     return f"from {amount(near, measure)} to {amount(far, measure)} {side} is possible"
 

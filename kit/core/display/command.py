@@ -15,7 +15,9 @@ def command(*words: object) -> str:
     if program.name == NAME:
         return shlex.join((NAME, *map(str, words)))
     is_module = program.parts[-2:] == ("kit", "__main__.py")
-    python = (
-        sys.executable if is_module and "/" in sys.orig_argv[0] else "python"
-    )  # it holds in another folder too
+    # it holds in another folder too
+    if is_module and "/" in sys.orig_argv[0]:
+        python = sys.executable
+    else:
+        python = "python"
     return shlex.join((python, "-m", "kit", *map(str, words)))

@@ -128,7 +128,9 @@ def ending_of(status: TurnStatus, parts: TurnParts) -> Ending:
     if status == "ok" or status == "failed":
         if status == "ok" and parts.is_complete:
             return "answered"
-        return "partly" if parts.answered else "nothing"
+        if parts.answered:
+            return "partly"
+        return "nothing"
     return status
 
 

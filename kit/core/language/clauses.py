@@ -94,7 +94,10 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
     items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
     for place, (start, end) in enumerate(soft):
-        upto = soft[place + 1][0] if soft[place + 1 :] else len(text)
+        if soft[place + 1 :]:
+            upto = soft[place + 1][0]
+        else:
+            upto = len(text)
         if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
             cuts.append((start, end))
     result: list[Clause] = []

@@ -40,4 +40,6 @@ def content_words(text: str) -> frozenset[str]:
 
 def _plain(word: str) -> str:
     word = word.removesuffix("'s")
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
+    if len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
+        return word[:-1]
+    return word

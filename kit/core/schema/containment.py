@@ -43,11 +43,14 @@ class _Output:
         if any(_only(schema, part) for schema in every):
             return None
         reason = self.direct(every, part, place, splits)
-        return None if reason is None or self.split(every, part, place, splits) else reason
+        if reason is None or self.split(every, part, place, splits):
+            return None
+        return reason
 
     def flat(self, schemas: Sequence[Any]) -> Iterator[Schema]:
         """Yields these schemas and all that hold along with them: what they refer to, and the members of `allOf`."""
-        queue, seen = list(schemas), set[str]()
+        queue = list(schemas)
+        seen = set[str]()
         while queue:
             schema = queue.pop(0)
             if not isinstance(schema, Mapping):
@@ -66,14 +69,20 @@ class _Output:
             return None
         for name in unquote(reference).split("/")[1:]:
             key = name.replace("~1", "/").replace("~0", "~")
-            found = cast("Schema", found).get(key) if isinstance(found, Mapping) else None
+            if isinstance(found, Mapping):
+                found = cast("Schema", found).get(key)
+            else:
+                found = None
         return found
 
     def direct(
         self, schemas: Sequence[Schema], part: Schema, place: str, splits: int
     ) -> str | None:
         """As `lack`, by what holds of every value."""
-        wanted = {"number", "integer"} if part["type"] == "number" else {part["type"]}
+        if part["type"] == "number":
+            wanted = {"number", "integer"}
+        else:
+            wanted = {part["type"]}
         if not any(types and types <= wanted for types in map(_types, schemas)):
             return place
         for name, field in part.get("properties", {}).items():
@@ -122,13 +131,18 @@ class _Output:
 
 def _only(schema: Schema, part: Schema) -> bool:
     """Whether a schema lists its values, and each fits the part."""
-    values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
+    if "const" in schema:
+        values = [schema["const"]]
+    else:
+        values = _list(schema.get("enum"))
     return bool(values) and all(validator(part).wrong(value) is None for value in values)
 
 
 def _types(schema: Schema) -> set[Any]:
     types = schema.get("type")
-    return {types} if isinstance(types, str) else set(_list(types))
+    if isinstance(types, str):
+        return {types}
+    return set(_list(types))
 
 
 def _is(value: Any) -> bool:
@@ -136,4 +150,6 @@ def _is(value: Any) -> bool:
 
 
 def _list(value: Any) -> list[Any]:
-    return cast("list[Any]", value) if isinstance(value, list) else []
+    if isinstance(value, list):
+        return cast("list[Any]", value)
+    return []

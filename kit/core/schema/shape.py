@@ -41,12 +41,17 @@ class _Reader:
     """Reads one text from left to right."""
 
     def __init__(self, text: str, place: str, closed: bool):
-        self.text, self.place, self.closed = text, place, closed
+        self.text = text
+        self.place = place
+        self.closed = closed
         self.at = 0
 
     def fault(self, wanted: str) -> ShapeError:
         rest = self.text[self.at :].strip()
-        place = f"field {self.place!r}, " if self.place else ""
+        if self.place:
+            place = f"field {self.place!r}, "
+        else:
+            place = ""
         return ShapeError(
             f"shape {self.text!r}: {place}character {self.at + 1}: {wanted}, not {rest[:20]!r}"
         )
@@ -54,11 +59,16 @@ class _Reader:
     def token(self) -> tuple[str, str]:
         """The word, or else the sign, that comes next; both empty at the end."""
         match = _TOKEN.match(self.text, self.at)
-        return (match[1] or "", match[2] or "") if match and match.group().strip() else ("", "")
+        if match and match.group().strip():
+            return (match[1] or "", match[2] or "")
+        return ("", "")
 
     def step(self) -> None:
         match = _TOKEN.match(self.text, self.at)
-        self.at = match.end() if match else self.at
+        if match:
+            self.at = match.end()
+        else:
+            self.at = self.at
 
     def accept(self, sign: str) -> bool:
         fits = self.token()[1] == sign
@@ -77,16 +87,23 @@ class _Reader:
         if sign == "{":
             return self.fields(depth)
         if word not in TYPES:
-            hint = f" ({nearest(word, TYPES)})" if word else ""
+            if word:
+                hint = f" ({nearest(word, TYPES)})"
+            else:
+                hint = ""
             raise self.fault(f"expected a type{hint}")
         self.step()
         if word != "array":
-            return {} if word == "any" else {"type": word}
+            if word == "any":
+                return {}
+            return {"type": word}
         if not self.accept("<"):
             return {"type": "array"}
         items = self.type(depth + 1)
         self.expect(">")
-        return {"type": "array", "items": items} if items else {"type": "array"}
+        if items:
+            return {"type": "array", "items": items}
+        return {"type": "array"}
 
     def fields(self, depth: int) -> dict[str, Any]:
         self.expect("{")
@@ -121,7 +138,10 @@ def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
         )
     fields = cast("Mapping[str, Any]", shape)
     if not fields:
-        place = f"field {place!r}" if place else "shape {}"
+        if place:
+            place = f"field {place!r}"
+        else:
+            place = "shape {}"
         raise ShapeError(f"{place}: expected the name of a field, or `object` for whatever it has")
     return _object(
         {
@@ -134,7 +154,9 @@ def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
 
 def _object(properties: Mapping[str, Any], closed: bool) -> dict[str, Any]:
     schema = {"type": "object", "properties": dict(properties), "required": list(properties)}
-    return {**schema, "additionalProperties": False} if closed else schema
+    if closed:
+        return {**schema, "additionalProperties": False}
+    return schema
 
 
 def _type(value: Any, depth: int) -> Any:
@@ -150,11 +172,9 @@ def _type(value: Any, depth: int) -> Any:
                 str(key): _type(item, depth + 1)
                 for key, item in cast("Mapping[Any, Any]", value).items()
             }
-            return (
-                fields
-                if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields)
-                else "object"
-            )
+            if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields):
+                return fields
+            return "object"
         case list() | tuple():
             kinds = [_type(item, depth + 1) for item in cast("Sequence[Any]", value)]
             return ("array", _common(kinds) if kinds else "any")
@@ -169,20 +189,24 @@ def _common(kinds: Sequence[Any]) -> Any:
         return first
     if all(isinstance(kind, dict) for kind in kinds):
         same = all(kind.keys() == first.keys() for kind in kinds)
-        return (
-            {name: _common([kind[name] for kind in kinds]) for name in first} if same else "object"
-        )
+        if same:
+            return {name: _common([kind[name] for kind in kinds]) for name in first}
+        return "object"
     if all(isinstance(kind, tuple) for kind in kinds):
         return ("array", _common([kind[1] for kind in kinds]))
     if set(map(str, kinds)) <= {"integer", "number"}:
         return "number"
-    return "object" if all(kind == "object" or isinstance(kind, dict) for kind in kinds) else "any"
+    if all(kind == "object" or isinstance(kind, dict) for kind in kinds):
+        return "object"
+    return "any"
 
 
 def _text(kind: Any) -> str:
     match kind:
         case ("array", items):
-            return "array" if items == "any" else f"array<{_text(items)}>"
+            if items == "any":
+                return "array"
+            return f"array<{_text(items)}>"
         case dict():
             return "{" + ", ".join(_fields(cast("dict[str, Any]", kind))) + "}"
         case _:

@@ -14,7 +14,9 @@ class Validator:
     def wrong(self, value: Any) -> str | None:
         """What is wrong with a value and where, in one sentence; None when it fits."""
         error = next(iter(self.compiled.iter_errors(value)), None)
-        return None if error is None else f"{error.json_path}: {error.message}"
+        if error is None:
+            return None
+        return f"{error.json_path}: {error.message}"
 
 
 def validator(

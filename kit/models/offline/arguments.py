@@ -99,9 +99,13 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
         case "array":
             return _array(name, spec, source, required)
         case "object":
-            return fill(spec, source) if required else _NONE
+            if required:
+                return fill(spec, source)
+            return _NONE
         case _:
-            return None if required else _NONE
+            if required:
+                return None
+            return _NONE
 
 
 def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
@@ -111,7 +115,9 @@ def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if ranks[best] >= (0.12 if required else 0.5):
         return options[best]
     if "default" in spec and spec["default"] in options:
-        return spec["default"] if required else _NONE
+        if required:
+            return spec["default"]
+        return _NONE
     other = next(
         (
             option
@@ -120,7 +126,9 @@ def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
         ),
         options[best],
     )
-    return other if required else _NONE
+    if required:
+        return other
+    return _NONE
 
 
 def rank_options(options: Sequence[str], source: Source) -> list[float]:
@@ -139,17 +147,18 @@ def _describe_option(option: str, material: str) -> str:
     line = re.search(
         rf"^\W*{re.escape(option)}\W*\s*[:=–-]\s*(.+)$", material[:20_000], re.M | re.I
     )
-    return f"{spoken(option)} {line[1][:300]}" if line else spoken(option)
+    if line:
+        return f"{spoken(option)} {line[1][:300]}"
+    return spoken(option)
 
 
 def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if spec.get("format") in ("date", "date-time"):
         day = date(f"{source.request} {source.material[:4000]}")
-        text = (
-            (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "")
-            if day or required
-            else None
-        )
+        if day or required:
+            text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "")
+        else:
+            text = None
     elif required and _VERBATIM.search(str(spec.get("description") or "")):
         text = source.request.strip()[:2000]
     else:
@@ -177,20 +186,24 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
 def _named_anew(source: Source) -> str:
     """What is asked now, where it names a thing without pointing back; else the whole request."""
     now = source.request.removeprefix(source.before)
-    return (
-        now
-        if noun_phrase(now, source.about) and not english.REFERENCE.search(now)
-        else source.request
-    )
+    if noun_phrase(now, source.about) and not english.REFERENCE.search(now):
+        return now
+    return source.request
 
 
 def _within(text: str, spec: Schema, source: Source) -> str:
-    least, most = int(spec.get("minLength") or 0), spec.get("maxLength")
+    least = int(spec.get("minLength") or 0)
+    most = spec.get("maxLength")
     if pattern := spec.get("pattern"):
         return _matching(str(pattern), text, source)
     if isinstance(most, int):
-        text = cut(text, most) if len(text) > most else text
-    return text.ljust(least, ".") if len(text) < least else text
+        if len(text) > most:
+            text = cut(text, most)
+        else:
+            text = text
+    if len(text) < least:
+        return text.ljust(least, ".")
+    return text
 
 
 def _matching(pattern: str, text: str, source: Source) -> str:
@@ -211,8 +224,12 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     if values and (required or fits):
         return allowed.fit(values[0])
     if "default" in spec and isinstance(spec["default"], int | float):
-        return spec["default"] if required else _NONE
-    return allowed.middle() if required else _NONE
+        if required:
+            return spec["default"]
+        return _NONE
+    if required:
+        return allowed.middle()
+    return _NONE
 
 
 def _near(name: str, request: str) -> bool:
@@ -225,11 +242,14 @@ def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
         return not re.search(r"\b(?:no|not|without|don't|never)\b", source.request, re.I)
     if not required:
         return _NONE
-    return spec["default"] if isinstance(spec.get("default"), bool) else False
+    if isinstance(spec.get("default"), bool):
+        return spec["default"]
+    return False
 
 
 def _array(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    least, most = int(spec.get("minItems") or 0), int(spec.get("maxItems") or 8)
+    least = int(spec.get("minItems") or 0)
+    most = int(spec.get("maxItems") or 8)
     items = resolve(cast(Schema, spec.get("items") or {"type": "string"}), source.root)
     values = _candidates(name, items, source, max(1, most))
     if not values and not required and not least:
@@ -255,11 +275,12 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
             return [fill(items, one) for one in each][:most]
         case "string":
             naming = bool({"id", "ids"} & set(spoken(name).split()))
-            texts = (
-                identifiers(source.request)
-                if naming
-                else quoted(source.request) or [noun_phrase(p, source.about) or p for p in pieces]
-            )
+            if naming:
+                texts = identifiers(source.request)
+            else:
+                texts = quoted(source.request) or [
+                    noun_phrase(p, source.about) or p for p in pieces
+                ]
             return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
         case "integer" | "number":
             allowed = NumberRange.of(items)
@@ -291,7 +312,10 @@ def _another(items: Schema, n: int, name: str, source: Source) -> Any:
             return _within(f"{n + 1} {spoken(name)}", items, source)
         case "integer" | "number":
             allowed = NumberRange.of(items)
-            start = allowed.low if allowed.low != -inf else min(0.0, allowed.high - n)
+            if allowed.low != -inf:
+                start = allowed.low
+            else:
+                start = min(0.0, allowed.high - n)
             return allowed.fit(min(start + n, allowed.high))
         case "boolean":
             return n % 2 == 0

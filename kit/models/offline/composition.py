@@ -112,7 +112,9 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
         return phrases.no_answer.format(part=missing["part"])
     if not result.failed:
         return ""
-    return phrases.no_answer.format(part=result.label) if result.of_agent else phrases.failed
+    if result.of_agent:
+        return phrases.no_answer.format(part=result.label)
+    return phrases.failed
 
 
 def answer(request: str, results: Sequence[Result]) -> str:
@@ -154,7 +156,8 @@ def extract(request: str, text: str, limit: int = MOST) -> str:
         return text
     pieces = sentences(text[: 12 * limit])[:300]
     ranks = closeness(request, pieces)
-    room, positions = limit, set[int]()
+    room = limit
+    positions = set[int]()
     for i in sorted(range(len(pieces)), key=lambda i: -(ranks[i] + (0.1 if i == 0 else 0.0))):
         if len(pieces[i]) <= room:
             positions.add(i)
@@ -174,7 +177,9 @@ def cut(text: str, limit: int) -> str:
 
 def _split_note(text: str) -> tuple[str, str]:
     note = _NOTE.search(text)
-    return (text[: note.start()].strip(), note["note"].strip()) if note else (text.strip(), "")
+    if note:
+        return (text[: note.start()].strip(), note["note"].strip())
+    return (text.strip(), "")
 
 
 def _drop_repeats(text: str, earlier: set[str]) -> str:
@@ -203,7 +208,10 @@ def preamble(names: Sequence[str]) -> str:
     """One short sentence that names whom the request goes to. It holds no word of the user's: what was typed may be an
     insult, a fragment, or five thousand letters."""
     unique = list(dict.fromkeys(names))
-    enumeration = unique[0] if len(unique) == 1 else f"{', '.join(unique[:-1])} and {unique[-1]}"
+    if len(unique) == 1:
+        enumeration = unique[0]
+    else:
+        enumeration = f"{', '.join(unique[:-1])} and {unique[-1]}"
     return f"Let me check with {enumeration}."
 
 
@@ -212,7 +220,10 @@ def subject(text: str, most: int = 5) -> str:
     word; empty when unclear."""
     rest = english.LEAD_IN.sub("", text.strip(), count=1)
     first, _, more = rest.partition(" ")
-    rest = more if rest == text.strip() and first.lower() in OPENERS else rest
+    if rest == text.strip() and first.lower() in OPENERS:
+        rest = more
+    else:
+        rest = rest
     phrase: list[str] = []
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")

@@ -63,7 +63,10 @@ def tool_of(spec: Mapping[str, Any]) -> Tool:
 def text_of(message: BaseMessage) -> str:
     """The text of a message."""
     content: Any = message.content
-    blocks = cast("list[Any]", content) if isinstance(content, list) else [content]
+    if isinstance(content, list):
+        blocks = cast("list[Any]", content)
+    else:
+        blocks = [content]
     texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
     return "\n".join(text for text in texts if text)[:READ].strip()
 
@@ -83,12 +86,16 @@ class Conversation:
     def asked_at(self) -> int:
         """Position of the latest human message; -1 without one."""
         places = [i for i, message in enumerate(self.messages) if isinstance(message, HumanMessage)]
-        return places[-1] if places else -1
+        if places:
+            return places[-1]
+        return -1
 
     @cached_property
     def typed_words(self) -> str:
         """The words of the latest human message."""
-        return strip_marks(text_of(self.messages[self.asked_at])) if self.asked_at >= 0 else ""
+        if self.asked_at >= 0:
+            return strip_marks(text_of(self.messages[self.asked_at]))
+        return ""
 
     @cached_property
     def request(self) -> str:
@@ -98,11 +105,15 @@ class Conversation:
     @cached_property
     def picture_text(self) -> str:
         """What the pictures of the request show."""
-        return describe_pictures(self.messages[self.asked_at]) if self.asked_at >= 0 else ""
+        if self.asked_at >= 0:
+            return describe_pictures(self.messages[self.asked_at])
+        return ""
 
     @property
     def picture(self) -> str:
-        return f"A picture of {self.picture_text}" if self.picture_text else ""
+        if self.picture_text:
+            return f"A picture of {self.picture_text}"
+        return ""
 
     @property
     def has_picture(self) -> bool:
@@ -115,7 +126,9 @@ class Conversation:
     def referent(self) -> tuple[str, str, str] | None:
         """What the request means of the things shown, as the prompt or the caller says: its title
         or id, its type, its id."""
-        return matches[-1] if (matches := _REFERENT.findall(self.system)) else None
+        if matches := _REFERENT.findall(self.system):
+            return matches[-1]
+        return None
 
     @property
     def ids(self) -> list[str]:
@@ -254,23 +267,25 @@ class Conversation:
     def unanswered(self) -> tuple[str, ...]:
         """Tools whose question is still open."""
         lines = _OPEN.findall(self.system)
-        return tuple(re.findall(r"[\w-]+", lines[-1])) if lines else ()
+        if lines:
+            return tuple(re.findall(r"[\w-]+", lines[-1]))
+        return ()
 
     @property
     def open_question(self) -> str | None:
         """What to answer now, where the request only says to try again; None where it says something itself."""
         asked = [text_of(message) for message in self.before if isinstance(message, HumanMessage)]
-        return (
-            next((text for text in reversed(asked) if not retries(text)), None)
-            if retries(self.request)
-            else None
-        )
+        if retries(self.request):
+            return next((text for text in reversed(asked) if not retries(text)), None)
+        return None
 
     @property
     def role(self) -> str | None:
         """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
         match = _HOLDS.search(self.system)
-        return match[1] if match else None
+        if match:
+            return match[1]
+        return None
 
     @property
     def in_turns(self) -> bool:
@@ -286,7 +301,9 @@ class Conversation:
     def no_fit(self) -> str | None:
         """The tool to call when none fits; None when none should be called."""
         names = _NO_FIT.findall(self.system)
-        return names[-1] if names and names[-1].lower() != "none" else None
+        if names and names[-1].lower() != "none":
+            return names[-1]
+        return None
 
     @property
     def previous_speakers(self) -> frozenset[str]:
@@ -297,4 +314,6 @@ class Conversation:
     def most(self) -> int:
         """How many tools may be called."""
         limits = _AT_MOST.findall(self.system)
-        return max(1, int(limits[-1])) if limits else 8
+        if limits:
+            return max(1, int(limits[-1]))
+        return 8

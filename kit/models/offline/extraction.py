@@ -60,19 +60,33 @@ def text_for(
     if parts & _IDENTIFYING:
         return next(iter(identifiers(request)), None)
     if parts & _SHORT_TEXT and (job or parts != {"title"}):  # a lookup's title is that of a book
-        source_text = material if job and material else request
-        return cut(extract(request, source_text, 280), 280) if required else None
+        return _short_text(request, material if job else "", required)
     if parts & _WHOLE_TEXT:
         return request[:2000]
     if parts & _BRANDISH:
-        match = _QUOTED.search(request) or _PROPER.search(request)
-        return match[0].strip("\"'“”") if match else None
+        return _brand(request)
     if parts & _PLACEISH:
         match = _PLACE.search(request)
-        return match[1] if match and match[1].lower() not in STOP else None
+        if match and match[1].lower() not in STOP:
+            return match[1]
+        return None
     if job and required and "query" in parts:
         return request
     return _sought(parts, request, required, about)
+
+
+def _short_text(request: str, material: str, required: bool) -> str | None:
+    """Returns up to 280 characters that tell what is asked, from the material where there is some."""
+    if not required:
+        return None
+    return cut(extract(request, material or request, 280), 280)
+
+
+def _brand(request: str) -> str | None:
+    match = _QUOTED.search(request) or _PROPER.search(request)
+    if match is None:
+        return None
+    return match[0].strip("\"'“”")
 
 
 def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]) -> str | None:
@@ -89,7 +103,9 @@ def _sought(parts: set[str], request: str, required: bool, about: frozenset[str]
 def date(text: str) -> str | None:
     """The first ISO date of a text."""
     match = _DATE.search(text)
-    return match[0] if match else None
+    if match:
+        return match[0]
+    return None
 
 
 def identifiers(text: str) -> list[str]:

@@ -24,7 +24,9 @@ ITEMS = 3
 def requested_schema(system: str) -> Schema | None:
     """The schema a prompt asks the answer to have; None when it asks for none."""
     match = _SCHEMA_REQUEST.search(system)
-    return cast("Schema", json.loads(match[1])) if match else None
+    if match:
+        return cast("Schema", json.loads(match[1]))
+    return None
 
 
 def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> str:
@@ -66,9 +68,10 @@ class _Source:
             case "array" if items.get("type") == "object":
                 most = int(spec.get("maxItems") or ITEMS)
                 filled = [self._item(items, key, lines) for key, lines in self.rows.items()]
-                missing = (
-                    [] if self.has_text else [self._item(items, "", [s]) for s in self.missing]
-                )
+                if self.has_text:
+                    missing = []
+                else:
+                    missing = [self._item(items, "", [s]) for s in self.missing]
                 return [*missing, *filled][:most]
             case "array":
                 return list(self.rows)[: int(spec.get("maxItems") or ITEMS)]
@@ -111,7 +114,10 @@ class _Source:
         pieces = list(dict.fromkeys(piece for text in texts for piece in sentences(text)))
         if not pieces:
             return "Nothing was found for this."
-        aim = f"{spoken(name)} {spec['description']}" if spec.get("description") else self.request
+        if spec.get("description"):
+            aim = f"{spoken(name)} {spec['description']}"
+        else:
+            aim = self.request
         ranks = closeness(aim, pieces)
         best = sorted(range(len(pieces)), key=lambda at: -ranks[at])[
             : int(spec.get("maxSentences") or 2)
@@ -128,7 +134,10 @@ class _Source:
 
     def _sure(self, lines: Sequence[str]) -> float:
         """A made-up confidence: how close the best line comes to the request."""
-        closest = max(closeness(self.request, list(lines)), default=0.0) if lines else -0.2
+        if lines:
+            closest = max(closeness(self.request, list(lines)), default=0.0)
+        else:
+            closest = -0.2
         return round(min(0.95, max(0.2, 0.5 + float(closest))), 2)
 
 

@@ -63,7 +63,12 @@ def kind_of(spec: Schema) -> str:
     if isinstance(kind, list):
         kind = next((k for k in cast(list[str], kind) if k != "null"), "null")
     if kind is None:
-        kind = "object" if "properties" in spec else "array" if "items" in spec else "string"
+        if "properties" in spec:
+            kind = "object"
+        elif "items" in spec:
+            kind = "array"
+        else:
+            kind = "string"
     return str(cast(object, kind))
 
 

@@ -15,7 +15,9 @@ def in_words(text: str) -> str:
         value: object = read_json(text)
     except ValueError:
         return text
-    return text if excess(value) else "\n".join(_lines(value)) or "Nothing."
+    if excess(value):
+        return text
+    return "\n".join(_lines(value)) or "Nothing."
 
 
 def _lines(value: object) -> Iterator[str]:
@@ -44,4 +46,6 @@ def _is_plain(value: object) -> bool:
 
 
 def _plain(value: object) -> str:
-    return ("yes" if value else "no") if isinstance(value, bool) else str(value).rstrip(".")
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return str(value).rstrip(".")

@@ -70,7 +70,10 @@ class OfflineModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Binds tools; dicts already in OpenAI format are taken as they are."""
         specs = [convert_to_openai_tool(tool) for tool in tools]
-        extra = {"tool_choice": tool_choice} if tool_choice is not None else {}
+        if tool_choice is not None:
+            extra = {"tool_choice": tool_choice}
+        else:
+            extra = {}
         return self.bind(tools=specs, **extra, **kwargs)
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:

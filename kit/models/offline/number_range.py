@@ -19,12 +19,13 @@ class NumberRange:
     @classmethod
     def of(cls, spec: Schema) -> "NumberRange":
         """Reads the bounds of a field."""
-        low, high, whole = (
-            float(spec.get("minimum", -inf)),
-            float(spec.get("maximum", inf)),
-            kind_of(spec) == "integer",
-        )
-        nearest = 1.0 if whole else 1e-6
+        low = float(spec.get("minimum", -inf))
+        high = float(spec.get("maximum", inf))
+        whole = kind_of(spec) == "integer"
+        if whole:
+            nearest = 1.0
+        else:
+            nearest = 1e-6
         if isinstance(least := spec.get("exclusiveMinimum"), int | float) and not isinstance(
             least, bool
         ):
@@ -49,14 +50,15 @@ class NumberRange:
         """Moves a number to the nearest allowed step, and to a whole number where one is asked for."""
         if self.step:
             value = round(value / self.step) * self.step
-            value = (
-                value + self.step
-                if value < self.low
-                else value - self.step
-                if value > self.high
-                else value
-            )
+            if value < self.low:
+                value = value + self.step
+            elif value > self.high:
+                value = value - self.step
+            else:
+                value = value
         if not self.whole:
             return value
         rounded = int(value // 1)
-        return rounded + 1 if rounded < self.low else rounded
+        if rounded < self.low:
+            return rounded + 1
+        return rounded

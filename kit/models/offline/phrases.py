@@ -63,4 +63,6 @@ SPANISH = Phrases(
 
 def phrases_of(prompt: str) -> Phrases:
     """Returns the sentences in the language that a prompt names; English ones where it names none or another."""
-    return SPANISH if _LOCALE.search(prompt) else ENGLISH
+    if _LOCALE.search(prompt):
+        return SPANISH
+    return ENGLISH

@@ -60,7 +60,8 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _international(rest: bytes) -> str:
-    packed, body = rest[:1] == b"\1", rest[2:].split(b"\0", 2)[-1]
+    packed = rest[:1] == b"\1"
+    body = rest[2:].split(b"\0", 2)[-1]
     try:
         return (zlib.decompressobj().decompress(body, 4 * _LONGEST) if packed else body).decode(
             "utf-8", "replace"
@@ -72,7 +73,10 @@ def _international(rest: bytes) -> str:
 def _bytes(block: Mapping[str, Any]) -> bytes:
     """Of a block in LangChain's form or OpenAI's; none for a picture that is elsewhere."""
     url = block.get("image_url")
-    url = cast("Mapping[str, Any]", url).get("url") if isinstance(url, Mapping) else url
+    if isinstance(url, Mapping):
+        url = cast("Mapping[str, Any]", url).get("url")
+    else:
+        url = url
     data = block.get("base64") or str(url or "").partition(";base64,")[2]
     try:
         return base64.b64decode(str(data), validate=True)

@@ -94,11 +94,9 @@ def _plan(
     turn: str | Sequence[tuple[str, dict[str, Any]]], talk: Conversation, tools: Sequence[Tool]
 ) -> Reply:
     by_name = {tool.name: tool for tool in tools}
-    return (
-        Reply(turn)
-        if isinstance(turn, str)
-        else _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
-    )
+    if isinstance(turn, str):
+        return Reply(turn)
+    return _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
 
 
 def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
@@ -250,11 +248,9 @@ def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     open_calls = [call for call in whole.calls if call["name"] not in talk.calls.values()]
     if open_calls:
         return Reply("" if talk.calls else whole.text, (open_calls[0],))
-    return (
-        Reply(composition.compose(talk.request, talk.all_results, phrases_of(talk.system)))
-        if talk.calls
-        else whole
-    )
+    if talk.calls:
+        return Reply(composition.compose(talk.request, talk.all_results, phrases_of(talk.system)))
+    return whole
 
 
 def _answer_in_swarm(
@@ -267,7 +263,10 @@ def _answer_in_swarm(
         ),
         talk.most,
     )
-    parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
+    if isinstance(decision, Routes):
+        parts = decision.parts
+    else:
+        parts = (Part(0, talk.request, 0.0),)
     others = [(peers[part.tool - 1], part.text) for part in parts if part.tool]
     over = [
         (tool, {"query": text, "intent_count": 1})
@@ -280,8 +279,13 @@ def _answer_in_swarm(
     if mine is None:
         return _make_calls(talk, "", over)
     part = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
-    own_reply = _use_tools(part, own, must=False) if own else Reply(_unaided(part))
-    return own_reply if own_reply.calls else _make_calls(talk, own_reply.text, over)
+    if own:
+        own_reply = _use_tools(part, own, must=False)
+    else:
+        own_reply = Reply(_unaided(part))
+    if own_reply.calls:
+        return own_reply
+    return _make_calls(talk, own_reply.text, over)
 
 
 def _in_play(
@@ -297,11 +301,10 @@ def _in_play(
             decision = decide(
                 Situation(text_of(message), documents, in_play, last_reply), talk.most
             )
-            in_play = (
-                frozenset(part.tool for part in decision.parts)
-                if isinstance(decision, Routes)
-                else in_play
-            )
+            if isinstance(decision, Routes):
+                in_play = frozenset(part.tool for part in decision.parts)
+            else:
+                in_play = in_play
         elif isinstance(message, AIMessage):
             last_reply = text_of(message)
     return in_play
@@ -316,7 +319,10 @@ def _routing_args(
     if "prior_context" in properties and (
         one is not None or (in_play and part.tool not in in_play)
     ):
-        referent = "The user means {} ({} {}).".format(*one) if one is not None else None
+        if one is not None:
+            referent = "The user means {} ({} {}).".format(*one)
+        else:
+            referent = None
         if context := " ".join(filter(None, [referent, _name_entities(talk)])):
             args["prior_context"] = context
     extra = {
@@ -345,7 +351,9 @@ def _name_entities(talk: Conversation, last: int = 4) -> str | None:
     lines = [text_of(message)[:1000] for message in reversed(talk.before[-last:])]
     entities = [match.strip(" \"“”'") for line in lines for match in _ENTITY.findall(line)]
     unique = [name for name in dict.fromkeys(entities) if len(name) > 2][:8]
-    return f"Earlier turns named {', '.join(unique)}." if unique else None
+    if unique:
+        return f"Earlier turns named {', '.join(unique)}."
+    return None
 
 
 def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
@@ -392,7 +400,9 @@ def _with_antecedent(talk: Conversation) -> str:
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
-    return f"{talk.last_request}. {talk.request}" if talk.last_request else talk.request
+    if talk.last_request:
+        return f"{talk.last_request}. {talk.request}"
+    return talk.request
 
 
 def _make_calls(

@@ -30,7 +30,11 @@ AUXILIARIES = word_set(
 """Words without which a question is a fragment: "which days" is one, "who are you" is none."""
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
-STAY, QUESTION, BACK, ELLIPTIC, FRESH = 0.1, 0.12, 0.08, 0.25, 0.05
+STAY = 0.1
+QUESTION = 0.12
+BACK = 0.08
+ELLIPTIC = 0.25
+FRESH = 0.05
 """Head start of the tools in play: always; when the assistant asked; when the request points back; when it
 does and says next to nothing else; off when it opens a matter."""
 
@@ -153,13 +157,12 @@ def decide(situation: Situation, most: int) -> Decision:
         for clause in clauses(situation.request, opening=not situation.in_play)
         if clause.content
     ]
-    parts = (
-        _split(
+    if pieces[1:]:
+        parts = _split(
             situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first
         )
-        if pieces[1:]
-        else ()
-    )
+    else:
+        parts = ()
     if len(parts) < 2:
         return _single(situation, whole, lift, first)
     best = sorted(parts, key=lambda part: -part.score)[:most]
@@ -177,7 +180,10 @@ def _head_start(situation: Situation) -> Floats:
     """What the tools in play are given beforehand: little when the request stands on its own."""
     lift = np.zeros(len(situation.tools), np.float32)
     if situation.in_play:
-        start = 0.0 if english.COMPLAINT.search(situation.request) else STAY
+        if english.COMPLAINT.search(situation.request):
+            start = 0.0
+        else:
+            start = STAY
         start += QUESTION if asks(situation.last_reply) else 0.0
         if points_back(situation.request, situation.last_reply):
             start += ELLIPTIC if is_elliptic(situation.request) else BACK
@@ -190,7 +196,10 @@ def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> De
     """One call, or none where the request stands on its own and nothing here is close to it."""
     answers = asks(situation.last_reply) or points_back(situation.request, situation.last_reply)
     if not (situation.in_play and answers):
-        floor = FITS if is_stray(situation.request) else OWN
+        if is_stray(situation.request):
+            floor = FITS
+        else:
+            floor = OWN
         if float(scores.max()) < floor or scores[best] + lift[best] < FITS:
             return Unfit()
     if scores[best] + lift[best] < FITS:

@@ -22,7 +22,10 @@ LONGEST = 4000
 """Characters of one text that are read; the rest is ignored."""
 REMEMBERED = 5000
 """Words an index remembers the closeness of."""
-WHOLE, UNIT, WORD, CHARACTER = 0.5, 0.2, 0.15, 0.15
+WHOLE = 0.5
+UNIT = 0.2
+WORD = 0.15
+CHARACTER = 0.15
 """Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")

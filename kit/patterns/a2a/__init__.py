@@ -35,7 +35,8 @@ def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
     from kit.patterns.a2a.server import peer_card, serve_team
     from kit.tools.asgi_transport import StreamingASGITransport
 
-    url, team = "http://peers.internal", bind(deck)
+    url = "http://peers.internal"
+    team = bind(deck)
     peers = serve_team(team, url)
     http = httpx.AsyncClient(
         transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None
@@ -59,7 +60,8 @@ def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
     from kit.patterns.a2a.server import serve_team
 
     listening = socket.create_server(("127.0.0.1", 0))
-    url, team = f"http://127.0.0.1:{listening.getsockname()[1]}", bind(deck)
+    url = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    team = bind(deck)
     peers = serve_team(team, url)
     http = httpx.AsyncClient(transport=LoopbackTransport(peers.app, listening), timeout=None)
     return replace(remote(team, url, http), closing=(http.aclose, peers.aclose))

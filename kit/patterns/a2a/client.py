@@ -148,7 +148,8 @@ class _RemoteCall:
                 if len(self.text) > LONGEST:
                     raise UpstreamError(f"the peer's answer is longer than {LONGEST:,} characters")
             case "message":
-                self.text, self.is_final = self.text or _text(part.parts), True
+                self.text = self.text or _text(part.parts)
+                self.is_final = True
             case _:
                 pass
 
@@ -168,10 +169,21 @@ class _RemoteCall:
 
     def _hop(self) -> Hop:
         """What crossed and what that took; a peer that says it worked for longer than the call took is not believed."""
-        result, traffic, elapsed = self.result, self.traffic, self.ctx.turn.log.now() - self.began
-        own = None if result is None or result.timing is None else result.timing.seconds
-        own = None if own is None or not 0 <= own <= elapsed + 1e-6 else own
-        usage = total(self.usage) if self.usage else None
+        result = self.result
+        traffic = self.traffic
+        elapsed = self.ctx.turn.log.now() - self.began
+        if result is None or result.timing is None:
+            own = None
+        else:
+            own = result.timing.seconds
+        if own is None or not 0 <= own <= elapsed + 1e-6:
+            own = None
+        else:
+            own = own
+        if self.usage:
+            usage = total(self.usage)
+        else:
+            usage = None
         return Hop(
             agent=self.agent,
             messages=traffic.messages,
@@ -204,7 +216,8 @@ class _RemoteCall:
 
     def _here(self, event: Event) -> None:
         """Logs an event of the far side under this call's span; the far side's agent span becomes this one."""
-        body, log = event.body, self.ctx.turn.log
+        body = event.body
+        log = self.ctx.turn.log
         if body.kind in OURS:
             self.spans.setdefault(event.span_id, self.ctx.span_id)
         if body.kind not in THEIRS or getattr(body, "agent", self.agent) != self.agent:
@@ -214,11 +227,10 @@ class _RemoteCall:
             return
         span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
         same = span == self.ctx.span_id
-        parent = (
-            self.ctx.parent_span_id
-            if same
-            else self.spans.get(event.parent_span_id or "", self.ctx.span_id)
-        )
+        if same:
+            parent = self.ctx.parent_span_id
+        else:
+            parent = self.spans.get(event.parent_span_id or "", self.ctx.span_id)
         self._log(body, span, parent)
 
     def _log(self, body: Body, span: str, parent: str | None) -> None:
@@ -239,11 +251,10 @@ class _RemoteCall:
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:
     caller, _, own = ctx.path.rpartition("/")
     place = own.removesuffix(f".{call.agent}")
-    dynamic = (
-        ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()})
-        if closed
-        else ctx.turn.dynamic
-    )
+    if closed:
+        dynamic = ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()})
+    else:
+        dynamic = ctx.turn.dynamic
     request = Request(
         call=call, inherited=ctx.inherited, dynamic=dynamic, caller=caller, place=place
     )

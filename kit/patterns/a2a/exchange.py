@@ -53,7 +53,9 @@ def traceparent(turn_id: str, span_id: str) -> str:
 def trace_id_of(header: str) -> str:
     """The trace id of a `traceparent` header; a fresh one where there is none or it cannot be read."""
     parts = header.split("-")
-    return parts[1] if len(parts) == 4 and len(parts[1]) == 32 else uuid.uuid4().hex
+    if len(parts) == 4 and len(parts[1]) == 32:
+        return parts[1]
+    return uuid.uuid4().hex
 
 
 def report_metadata(events: Sequence[Event], outcome: Outcome | None = None) -> dict[str, str]:

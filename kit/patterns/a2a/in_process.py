@@ -33,7 +33,10 @@ class InProcessTransport(JsonRpcTransport):
         """Updates of the task as the handler tells them; closing this stream is hanging up."""
         stream = self._handler.on_message_send_stream(request, _server_context(context))
         task = asyncio.current_task()
-        before = task.cancelling() if task is not None else 0
+        if task is not None:
+            before = task.cancelling()
+        else:
+            before = 0
         try:
             async for event in stream:
                 yield to_stream_response(event)
@@ -62,5 +65,8 @@ def in_process_client(http: httpx.AsyncClient, peer: AgentCard, handler: Request
 
 def _server_context(context: ClientCallContext | None) -> ServerCallContext:
     """What a server would know of a caller from the headers."""
-    headers = dict(context.service_parameters or {}) if context is not None else {}
+    if context is not None:
+        headers = dict(context.service_parameters or {})
+    else:
+        headers = {}
     return ServerCallContext(state={"headers": headers})

@@ -22,7 +22,8 @@ class LoopbackTransport(httpx.AsyncBaseTransport):
     ends with `aclose`."""
 
     def __init__(self, app: ASGIApp, listening: socket):
-        self._app, self._listening = app, listening
+        self._app = app
+        self._listening = listening
         self._contexts: dict[str, contextvars.Context] = {}
         self._numbers = count()
         self._wire = httpx.AsyncHTTPTransport(

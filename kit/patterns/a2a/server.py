@@ -102,8 +102,10 @@ class Executor(AgentExecutor):
 
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         """Work begins at once; what happens is told in updates, the outcome with the last one."""
-        task_id, context_id = context.task_id or "", context.context_id or ""
-        updater, request = TaskUpdater(event_queue, task_id, context_id), _read(context)
+        task_id = context.task_id or ""
+        context_id = context.context_id or ""
+        updater = TaskUpdater(event_queue, task_id, context_id)
+        request = _read(context)
         if request is None:
             await event_queue.enqueue_event(Task(id=task_id, context_id=context_id, status=WORKING))
             await updater.reject(_message(NO_PRINCIPAL))
@@ -128,11 +130,10 @@ class Executor(AgentExecutor):
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
-        state = (
-            TaskState.TASK_STATE_COMPLETED
-            if isinstance(outcome, Answer)
-            else TaskState.TASK_STATE_FAILED
-        )
+        if isinstance(outcome, Answer):
+            state = TaskState.TASK_STATE_COMPLETED
+        else:
+            state = TaskState.TASK_STATE_FAILED
         await updater.update_status(
             state, _message(tell(outcome)), metadata=report_metadata(rest, outcome)
         )
@@ -141,7 +142,8 @@ class Executor(AgentExecutor):
         await TaskUpdater(event_queue, context.task_id or "", context.context_id or "").cancel()
 
     async def _work(self, request: Request, context_id: str, log: TurnLog) -> Outcome:
-        inherited, agent = request.inherited, self.agent.card.id
+        inherited = request.inherited
+        agent = self.agent.card.id
         key = (inherited.principal.tenant_id, inherited.principal.user_id, context_id, agent)
         state = TurnState(
             log=log,
@@ -166,10 +168,8 @@ class Executor(AgentExecutor):
                 request.call.model_copy(update={"agent": agent}), ctx, request.place
             )
         except Paused:
-            call_id, detail = (
-                request.call.call_id,
-                "a tool of it asks the user first, which no peer can",
-            )
+            call_id = request.call.call_id
+            detail = "a tool of it asks the user first, which no peer can"
             outcome = Failure(
                 call_id=call_id, agent=agent, axis="invocation", reason="not_allowed", detail=detail
             )
@@ -228,7 +228,8 @@ class Peers:
 def serve_team(team: Team, url: str) -> Peers:
     """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under
     `/.well-known/agent-card.json`."""
-    memory, handlers = Memory(), dict[str, DefaultRequestHandler]()
+    memory = Memory()
+    handlers = dict[str, DefaultRequestHandler]()
     routes: list[Any] = []
     for card in team.orchestrator.sub_cards.values():
         peer = peer_card(card, f"{url}/{card.id}")
@@ -252,12 +253,17 @@ def _read(context: RequestContext) -> Request | None:
     """What the kit on the other side sent; None for a caller that named nobody it asks for, or
     another in its header."""
     message = context.message
-    metadata = message.metadata[KEY] if message is not None and KEY in message.metadata else ""
+    if message is not None and KEY in message.metadata:
+        metadata = message.metadata[KEY]
+    else:
+        metadata = ""
     try:
         request = Request.model_validate_json(str(metadata))
     except ValidationError:
         return None
-    return request if _caller(context.call_context) == str(request.inherited.principal) else None
+    if _caller(context.call_context) == str(request.inherited.principal):
+        return request
+    return None
 
 
 def _message(text: str) -> Message:

@@ -34,7 +34,10 @@ async def act(
 
     Raises Paused where the user has not answered yet.
     """
-    acts, key, tool, args = ctx.turn.acts, lookup_key(call), call["name"], call["args"]
+    acts = ctx.turn.acts
+    key = lookup_key(call)
+    tool = call["name"]
+    args = call["args"]
     before = acts.results.get(key)
     if before is not None and not (before.text is None and limits.idempotent):
         return _result_of(before)

@@ -40,12 +40,10 @@ class Resumption:
 
 def acts_of(events: Iterable[Event]) -> Acts:
     """Reads the acts of a stored turn; one that began and has no end is not known."""
-    answers, results, questions, spans = (
-        dict[str, bool](),
-        dict[str, Act](),
-        dict[str, ApprovalAsked](),
-        dict[str, str](),
-    )
+    answers = dict[str, bool]()
+    results = dict[str, Act]()
+    questions = dict[str, ApprovalAsked]()
+    spans = dict[str, str]()
     for event in events:
         match event.body:
             case Resumed(answers=more, acts=acts):

@@ -49,7 +49,11 @@ class ApiAgent:
 
 
 async def _gather(pieces: AsyncGenerator[str, None], ctx: RunContext) -> str:
-    hear, text = ctx.slot(ctx.path) if ctx.slot is not None else None, ""
+    if ctx.slot is not None:
+        hear = ctx.slot(ctx.path)
+    else:
+        hear = None
+    text = ""
     async with aclosing(pieces):
         async for piece in pieces:
             text += piece

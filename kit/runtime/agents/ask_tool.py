@@ -84,8 +84,12 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
     """Returns the agent call that a model's tool call stands for. Undeclared arguments are left
     out; a missing query becomes the message."""
     args: Mapping[str, Any] = call["args"]
-    query, prior = args.get("query"), args.get("prior_context")
-    declared = card.handoff.fields.items() if card is not None else ()
+    query = args.get("query")
+    prior = args.get("prior_context")
+    if card is not None:
+        declared = card.handoff.fields.items()
+    else:
+        declared = ()
     fields = {
         name: args[name] for name, field in declared if name in args and field.source == "model"
     }
@@ -104,10 +108,15 @@ def _whole_number(value: object) -> int | None:
     if type(value) is int:
         return value
     try:
-        number = float(value) if isinstance(value, str | float) else 0.5
+        if isinstance(value, str | float):
+            number = float(value)
+        else:
+            number = 0.5
     except ValueError:
         return None
-    return int(number) if number.is_integer() else None
+    if number.is_integer():
+        return int(number)
+    return None
 
 
 def field_schema(field: HandoffField) -> dict[str, Any]:

@@ -144,7 +144,10 @@ def _confidence(value: Any) -> tuple[float | None, str | None]:
     own: Any = (
         cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
     )
-    levels = [own] if isinstance(own, str | int | float) else list(_nested(value))
+    if isinstance(own, str | int | float):
+        levels = [own]
+    else:
+        levels = list(_nested(value))
     ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]
     return min(ratings, key=lambda pair: pair[0], default=(None, None))
 

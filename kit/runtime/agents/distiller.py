@@ -34,7 +34,9 @@ def distilling(card: AgentCard) -> Job | None:
         name: field_schema(card.handoff.fields[name]) for name in fields_from(card, "conversation")
     }
     ask = "What the earlier turns say for each field; a field of which they say nothing is left out. Facts only."
-    return Job(f"submit_{card.id}_fields", ask, 0, fields) if fields else None
+    if fields:
+        return Job(f"submit_{card.id}_fields", ask, 0, fields)
+    return None
 
 
 async def distil(
@@ -55,7 +57,11 @@ async def distil(
         fields = {
             name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names
         }
-    by_rule, job = tuple(fields), distilling(card) if material else None
+    by_rule = tuple(fields)
+    if material:
+        job = distilling(card)
+    else:
+        job = None
     if job is not None:
         text = await run_job(
             job, material, f"A specialist takes over. The request is: {call.query}", ctx
@@ -82,11 +88,14 @@ async def distil(
 def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[ShownComponent]:
     """Which of the items shown, oldest turn first, a text means: those it names, else those whose
     places it gives, else all of the newest turn where it only points."""
-    low, newest = text.lower(), [item for item in shown if item.turn_id == shown[-1].turn_id]
+    low = text.lower()
+    newest = [item for item in shown if item.turn_id == shown[-1].turn_id]
     names = [item for item in shown if item.title and item.title.lower() in low]
     if not names and (match := _COUNTED.search(text)):
         number = _NUMBERS.get(match[2].lower()) or int(match[2])
-        return newest[-number:] if match[1].lower() == "last" else newest[:number]
+        if match[1].lower() == "last":
+            return newest[-number:]
+        return newest[:number]
     places = {
         one.id: one for part in _PART.split(text) if (one := resolve(part, shown)) is not None
     }

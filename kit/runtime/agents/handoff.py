@@ -50,7 +50,10 @@ def apply_handoff(
     is cut at its limit; both are recorded. A required one that is missing, wrong or too long is a
     breach: a shortened answer would be a wrong one. The query is cut, never refused.
     """
-    handoff = _NONE if card is None else card.handoff
+    if card is None:
+        handoff = _NONE
+    else:
+        handoff = card.handoff
     if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
         return HandoffResult(call, call.fields)
     notes = [
@@ -59,11 +62,10 @@ def apply_handoff(
     fields: dict[str, Any] = {}
     breach: str | None = None
     for name, field in handoff.fields.items():
-        value = (
-            getattr(inherited, field.source)
-            if field.source in ("locale", "location")
-            else call.fields.get(name)
-        )
+        if field.source in ("locale", "location"):
+            value = getattr(inherited, field.source)
+        else:
+            value = call.fields.get(name)
         value, note = _fit(value, field)
         if note and field.required:
             breach = breach or f"{name} {note}"
@@ -72,7 +74,10 @@ def apply_handoff(
         if value is not None:
             fields[name] = value
     query = _query(call.query, handoff.max_query_tokens, notes)
-    prior = None if handoff.closed else call.prior_context
+    if handoff.closed:
+        prior = None
+    else:
+        prior = call.prior_context
     if prior != call.prior_context:
         notes.append("prior_context does not cross a closed hand-off: left out")
     secret = {name for name, field in handoff.fields.items() if field.pii and name in fields}
@@ -100,11 +105,9 @@ def hide(value: T, private: Collection[str]) -> T:
 
     def redact(leaf: Any) -> Any:
         if not isinstance(leaf, str):
-            return (
-                PLACEHOLDER
-                if leaf is not None and not isinstance(leaf, bool) and str(leaf) in private
-                else leaf
-            )
+            if leaf is not None and not isinstance(leaf, bool) and str(leaf) in private:
+                return PLACEHOLDER
+            return leaf
         for secret in secrets:
             if leaf == secret or len(secret) >= SHORT:
                 leaf = leaf.replace(secret, PLACEHOLDER)

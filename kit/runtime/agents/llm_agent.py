@@ -77,7 +77,10 @@ class Decision:
 
         What else the model's message carries stays on it. A call the model made itself stays as it worded it.
         """
-        own = self.own if own is None else own
+        if own is None:
+            own = self.own
+        else:
+            own = own
         by_id = {call["id"]: call for call in self.reply.calls}
         calls = [_call_of(ask, by_id.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
         reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
@@ -114,7 +117,9 @@ class LLMAgent:
 
     @property
     def time_budget(self) -> float | None:
-        return self.policy.time_budget_ms / 1000 if self.policy.time_budget_ms else None
+        if self.policy.time_budget_ms:
+            return self.policy.time_budget_ms / 1000
+        return None
 
     def open(self, call: AgentCall, ctx: RunContext) -> Thread:
         """Returns the conversation that this agent's model sees: its prompt, its own earlier turns, the request."""
@@ -128,7 +133,10 @@ class LLMAgent:
             system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
         if self.prompt.closed:
             return [system_text(system), human_text(call.query)]
-        reader = "" if self.card.sub_agents or ctx.path == self.card.id else self.card.id
+        if self.card.sub_agents or ctx.path == self.card.id:
+            reader = ""
+        else:
+            reader = self.card.id
         thread: Thread = [system_text(system + ctx.turn.memory.suffix(reader))]
         thread += messages_of(ctx.turn.memory.history(reader))
         thread.append(
@@ -141,9 +149,13 @@ class LLMAgent:
         thread = self.open(call, ctx)
         results: list[tuple[ToolCall, ToolResult]] = []
         over: AgentCall | None = None
-        voice, news = self._voice(), 1
+        voice = self._voice()
+        news = 1
         while True:
-            hear = None if ctx.slot is None else self._listener(ctx, bool(results))
+            if ctx.slot is None:
+                hear = None
+            else:
+                hear = self._listener(ctx, bool(results))
             reply = await call_with_fallback(
                 voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news
             )
@@ -233,7 +245,10 @@ class LLMAgent:
     ) -> Decision:
         """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
-        hear = speech.say if live else None
+        if live:
+            hear = speech.say
+        else:
+            hear = None
         try:
             reply = await call_with_fallback(
                 self._writer(ctx),
@@ -328,7 +343,10 @@ class LLMAgent:
         )  # a hand-over follows words that stand
 
     def _voice(self, limit: float | None = None) -> Voice:
-        patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
+        if self.policy.model_time_ms:
+            patience = self.policy.model_time_ms / 1000
+        else:
+            patience = None
         return Voice(self.model, self.fallback, patience, limit)
 
     def _lead(self, ctx: RunContext) -> Voice:

@@ -16,7 +16,8 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
     """
     if len(work) < 2:
         return [await one for one in work]
-    loop, open_work = asyncio.get_running_loop(), len(work)
+    loop = asyncio.get_running_loop()
+    open_work = len(work)
     all_ended: asyncio.Future[None] = loop.create_future()
 
     def end() -> None:

@@ -27,4 +27,6 @@ def watched_since(since: datetime.date | None, today: str) -> str | None:
         )
     except ValueError:
         young = True
-    return str(since) if young else None
+    if young:
+        return str(since)
+    return None

@@ -105,13 +105,16 @@ def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
         answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
     raw = leaks(text, ctx) != ()
     unsaid = [answer for answer in answers if answer.text not in text]
-    missing_answers = (
-        tuple(dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn)))
-        if unsaid
-        else ()
-    )
+    if unsaid:
+        missing_answers = tuple(
+            dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn))
+        )
+    else:
+        missing_answers = ()
     if not owing:
-        return Verdict(raw=raw, missing_answers=missing_answers) if raw or missing_answers else FINE
+        if raw or missing_answers:
+            return Verdict(raw=raw, missing_answers=missing_answers)
+        return FINE
     parts = {agent: _part(agent, turn) for agent in owing.agents}
     read = clauses(text)
     missing = [*owing.failed, *owing.over_cap]
@@ -166,12 +169,20 @@ async def acknowledge(
     neither an answer nor a failure to speak of.
     """
     turn = ctx.turn
-    owing = NONE if clean else debt(turn)
-    material_text = sources() if owing else ""
+    if clean:
+        owing = NONE
+    else:
+        owing = debt(turn)
+    if owing:
+        material_text = sources()
+    else:
+        material_text = ""
     verdict = judge(text, ctx, owing, material_text)
     if verdict is FINE or verdict.fine:
         _own(ctx, "composed", owing)
-        return text if owing else _mark_figures(text, ctx, sources)
+        if owing:
+            return text
+        return _mark_figures(text, ctx, sources)
     ctx.emit(
         GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason)
     )
@@ -179,9 +190,12 @@ async def acknowledge(
     after = judge(second, ctx, owing, material_text)
     if after.fine:
         _own(ctx, "recomposed", owing)
-        return second if owing else _mark_figures(second, ctx, sources)
+        if owing:
+            return second
+        return _mark_figures(second, ctx, sources)
     if not after.broken or verdict.broken:
-        text, verdict = second, after
+        text = second
+        verdict = after
     return _repaired(text, verdict, owing, ctx)
 
 
@@ -261,7 +275,9 @@ async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float 
     outcome = await run_to_outcome(
         work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds
     )
-    return outcome.text if isinstance(outcome, Answer) else ""
+    if isinstance(outcome, Answer):
+        return outcome.text
+    return ""
 
 
 def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
@@ -280,7 +296,10 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
     if not figures_of_text or figures_of_text <= numbers(answers):
         return text  # nearly every turn: what the model was given to read is not looked at
     material_text = sources()
-    figures = unsourced(beginning, material_text, answers) if material_text else []
+    if material_text:
+        figures = unsourced(beginning, material_text, answers)
+    else:
+        figures = []
     if not figures:
         return text
     reason = f"no source gives {', '.join(figures)}"

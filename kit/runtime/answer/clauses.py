@@ -93,7 +93,8 @@ class Part:
 def clauses(text: str) -> list[Clause]:
     """The clauses of a text, each with its heading: "Rewards: I could not reach them." is one clause about rewards."""
     result: list[Clause] = []
-    above, listing = "", False
+    above = ""
+    listing = False
     for line in text.splitlines():
         if not line.strip():
             continue
@@ -106,7 +107,10 @@ def clauses(text: str) -> list[Clause]:
             continue
         result += _of_line(body, above, listing)
         listing = listing or (body.endswith(":") and bool(result) and result[-1].owns)
-        above = above if item else ""
+        if item:
+            above = above
+        else:
+            above = ""
     return result
 
 
@@ -277,7 +281,8 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
     if own:
         return own.isdisjoint(numbers(text))
     common = roots(elsewhere)
-    words, text_roots = roots(answer) - common, roots(text)
+    words = roots(answer) - common
+    text_roots = roots(text)
     if len(words) < 4:
         return False
     overlap = len(words & text_roots) + len((_names(answer) & _names(text)) - common)
@@ -298,7 +303,9 @@ def _root(word: str) -> str:
         if len(shorter) < 3:
             break
         word = shorter
-    return word[:-1] if len(word) > 3 and word[-1] == word[-2] else word
+    if len(word) > 3 and word[-1] == word[-2]:
+        return word[:-1]
+    return word
 
 
 def _names(text: str) -> frozenset[str]:

@@ -78,7 +78,10 @@ def coverage(
         unnamed = max(0, len(set(open_places) - spoken_of) - len(free_calls))
     lines: list[MessagePart] = []
     for place, part in enumerate(parts):
-        agents = () if place in owed_places else tuple(dict.fromkeys(asked[place]))
+        if place in owed_places:
+            agents = ()
+        else:
+            agents = tuple(dict.fromkeys(asked[place]))
         lines.append(MessagePart(text=part.text, asked=agents, owed=place in owed_places))
     names = tuple(line.text for line in lines if line.owed)
     left_out = LeftOut(count=len(names) + unnamed, parts=names)
@@ -126,7 +129,10 @@ def _misfits(
     sharing_agents = {agent for place in common for agent in asked[place]}
     everybody = {agent for agents in asked for agent in agents}
     lacking = len(common) - len(sharing_agents)
-    bar = CLOSER if lacking > 0 else MUCH_CLOSER
+    if lacking > 0:
+        bar = CLOSER
+    else:
+        bar = MUCH_CLOSER
     gaps: dict[int, float] = {}
     for place in common:
         closeness = parts[place].closeness

@@ -49,7 +49,10 @@ def _in_words(text: str) -> set[str]:
     for place, word in enumerate(text_words):
         value = _NUMERALS.get(word)
         if value is None:
-            following = _NUMERALS.get(text_words[place + 1]) if text_words[place + 1 :] else None
+            if text_words[place + 1 :]:
+                following = _NUMERALS.get(text_words[place + 1])
+            else:
+                following = None
             if run and word in _TIES and following is not None and _is_tied(run[-1], following):
                 continue
             amounts.append(_value(run))

@@ -35,4 +35,6 @@ def askable(ctx: RunContext) -> str:
         agent.card for agent in agents.values() if agent.card.topics
     ]  # a monolith asks nobody
     topics = [card.topics or card.id.replace("_", " ").replace("-", " ") for card in cards]
-    return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics)) if topics else ""
+    if topics:
+        return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics))
+    return ""

@@ -86,7 +86,8 @@ def debt(turn: TurnState) -> Debt:
 def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> str:
     """The fixed sentences for what failed and what was left out; `only` limits them to these agents
     and names of parts."""
-    words, unnamed = locale.sentences, owing.left_out.unnamed
+    words = locale.sentences
+    unnamed = owing.left_out.unnamed
     failed = [agent for agent in owing.failed if only is None or agent in only]
     whole = [plain(agent) for agent in failed if agent not in owing.partly]
     part = [plain(agent) for agent in failed if agent in owing.partly]
@@ -130,10 +131,8 @@ def rescue(ctx: RunContext) -> str:
     """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
     if is_unanswerable(ctx.turn):
         return nobody_can(ctx)
-    owing, answers = (
-        debt(ctx.turn),
-        [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)],
-    )
+    owing = debt(ctx.turn)
+    answers = [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
     texts = {answer.call_id: scrub(prose(answer.text), ctx) for answer in answers}
     parts = list(dict.fromkeys(text for text in texts.values() if text))
     unsaid = [answer.agent for answer in answers if not texts[answer.call_id]]
@@ -203,7 +202,9 @@ def enumerate_names(names: Sequence[str], word: str, more: str) -> str:
 
 
 def _sentence(text: str) -> str:
-    return text[:1].lower() + text[1:] if text.endswith(".") else f"{text[:1].lower()}{text[1:]}."
+    if text.endswith("."):
+        return text[:1].lower() + text[1:]
+    return f"{text[:1].lower()}{text[1:]}."
 
 
 def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
@@ -230,6 +231,9 @@ def append(text: str, sentence: str, ctx: RunContext) -> str:
     if not text_on_page and not ctx.turn.calls:
         text_on_page = page.lead
     if text_on_page.strip() == text.strip():
-        channel = "answer" if page.answer else "lead"
+        if page.answer:
+            channel = "answer"
+        else:
+            channel = "lead"
         ctx.emit(Text(channel=channel, text=f"\n\n{sentence}"))
     return f"{text}\n\n{sentence}"

@@ -207,7 +207,10 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
             whole_parts.append(waiting)
             waiting = ""
         is_listed = stretch.is_listed or (bool(waiting) and waiting_is_listed)
-        text = f"{waiting}, {stretch.text}" if waiting else stretch.text
+        if waiting:
+            text = f"{waiting}, {stretch.text}"
+        else:
+            text = stretch.text
         waiting = ""
         vague = cards_tell and max(closeness[place].values(), default=0.0) < FITS
         only_tells = tells(stretch.text)

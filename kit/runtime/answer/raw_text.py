@@ -86,12 +86,16 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
         pieces.append(turn.log.turn_id)
     if is_written_call(text):
         pieces.append(text)
-    looks, pairs = looks_raw(text), _SLASH_OR_DOT.search(text) and _PAIR.search(text)
+    looks = looks_raw(text)
+    pairs = _SLASH_OR_DOT.search(text) and _PAIR.search(text)
     failed = [
         outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults
     ]
     if looks or pairs or failed:
-        allowed = words_in_use(turn) if looks or failed else ""
+        if looks or failed:
+            allowed = words_in_use(turn)
+        else:
+            allowed = ""
         pieces += _identifiers(text.lower(), turn) if looks or pairs else ()
         pieces += (
             [

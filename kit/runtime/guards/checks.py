@@ -81,12 +81,16 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
     that failed may be made again; when all were answered, the text beside them is the answer.
     """
     decision = _with_own_ids(decision, ctx)
-    turn, asks = ctx.turn, decision.asks
+    turn = ctx.turn
+    asks = decision.asks
     for ask in asks:
         turn.wording.setdefault(ask.call_id, ask.query)
     if not asks or not turn.settings.guards.duplicate:
         return decision
-    answers = _answered_requests(turn) if turn.outcomes else frozenset[tuple[str, str]]()
+    if turn.outcomes:
+        answers = _answered_requests(turn)
+    else:
+        answers = frozenset[tuple[str, str]]()
     if not answers and len({ask.agent for ask in asks}) == len(asks):
         return decision
     new = [ask for ask in asks if request_key(ask.agent, ask.query) not in answers]
@@ -201,7 +205,8 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     """Gives the user's exact text to a single call and to a message of four words; of a split, a
     call that shares no word with the message gets the parts that no other call covers. Where those
     cannot be told it keeps the model's words."""
-    asks, reason = decision.asks, ""
+    asks = decision.asks
+    reason = ""
     if len(asks) == 1:
         reason = "a single call carries the user's exact text"
     elif len(words(strip_marks(call.query))) <= SHORT:
@@ -210,7 +215,10 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
         return decision.with_asks(tuple([_reworded(ask, call.query, reason, ctx) for ask in asks]))
     strange = [ask for ask in asks if not _overlaps(ask.query, call.query)]
     others = [ask for ask in asks if ask not in strange]
-    free = _parts_without(others, call.query) if len(strange) == 1 and others else []
+    if len(strange) == 1 and others:
+        free = _parts_without(others, call.query)
+    else:
+        free = []
     if not free or not all(part.content for part in free) or ctx.turn.left_out(asks).count:
         return decision
     own = _reworded(
@@ -252,16 +260,20 @@ def _rerouted(
 ) -> Decision:
     """Returns the decision as one call to `agent` with the user's exact text; a preamble for
     another agent is replaced."""
-    call_id = decision.asks[0].call_id if decision.asks else f"{call.call_id}-{guard}"
-    count = decision.asks[0].intent_count if decision.asks else 1
+    if decision.asks:
+        call_id = decision.asks[0].call_id
+    else:
+        call_id = f"{call.call_id}-{guard}"
+    if decision.asks:
+        count = decision.asks[0].intent_count
+    else:
+        count = 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.emit(
         GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason)
     )
-    page, line = (
-        transcript(ctx.turn.log.events),
-        lead.card.preamble or ctx.turn.locale.sentences.preamble,
-    )
+    page = transcript(ctx.turn.log.events)
+    line = lead.card.preamble or ctx.turn.locale.sentences.preamble
     if not page.lead:
         ctx.emit(Text(channel="lead", text=line, synthetic=True))
     elif page.lead != line:
@@ -290,7 +302,8 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
 
 def _fresh(call_id: str, ids_in_use: set[str]) -> str:
     """The id itself, or one made from it that is not taken; the same on every run."""
-    new, number = call_id or "call-1", 1
+    new = call_id or "call-1"
+    number = 1
     while new in ids_in_use:
         number += 1
         new = f"{call_id or 'call'}-{number}"

@@ -19,12 +19,22 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
     if not in_play:
         return None
     support = turn.settings.support_agent
-    agent = support if support in in_play else in_play[0] if len(in_play) == 1 else None
+    if support in in_play:
+        agent = support
+    elif len(in_play) == 1:
+        agent = in_play[0]
+    else:
+        agent = None
     if agent is None or agent not in ctx.callees:
         return None
     last_words = said_last(ctx)
-    own = last_words if len(in_play) == 1 else said_last(ctx, agent) or last_words
-    return agent if asks(own) and echoes(strip_marks(reply), f"{last_words} {own}") else None
+    if len(in_play) == 1:
+        own = last_words
+    else:
+        own = said_last(ctx, agent) or last_words
+    if asks(own) and echoes(strip_marks(reply), f"{last_words} {own}"):
+        return agent
+    return None
 
 
 def echoes(reply: str, question: str) -> bool:

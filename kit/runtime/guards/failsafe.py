@@ -22,7 +22,8 @@ async def complete(
 ) -> Decision:
     """Asks once more for missing calls, adds what is new, records what still lacks; a retry that
     fails changes nothing."""
-    turn, text = ctx.turn, strip_marks(call.query)
+    turn = ctx.turn
+    text = strip_marks(call.query)
     note = _demand(decision.asks, missing(decision.asks, turn), text)
     _say(ctx, lead, "asked_again", note)
     again = await _once_more(note, thread, call, lead, ctx)
@@ -39,7 +40,9 @@ async def complete(
             "short",
             f"{turn.reported - len(asks)} of {turn.reported} intents without a call after the retry",
         )
-    return decision.calling(asks) if added else decision
+    if added:
+        return decision.calling(asks)
+    return decision
 
 
 def merge(
@@ -85,7 +88,10 @@ def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
     calls = "; ".join(f'ask_{ask.agent} with "{ask.query}"' for ask in asks)
     call_words = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
     rest = [word for word in words(text) if content_words(word) - call_words]
-    about = f" These words of the message are in none of them: {' '.join(rest)}." if rest else ""
+    if rest:
+        about = f" These words of the message are in none of them: {' '.join(rest)}."
+    else:
+        about = ""
     return (
         f"<missing_calls>You counted {len(asks) + lacking} intents in the latest message and called for {len(asks)}: "
         f"{calls}.{about} "

@@ -67,8 +67,14 @@ class Cassette:
         over one, neither matters.
         """
         self.mode: Mode = mode
-        self.path, self.pace = Path(path), 0.0 if mode == "refresh" else pace
-        self._secrets, self._again, self._track = tuple[str, ...](), again, ""
+        self.path = Path(path)
+        if mode == "refresh":
+            self.pace = 0.0
+        else:
+            self.pace = pace
+        self._secrets = tuple[str, ...]()
+        self._again = again
+        self._track = ""
         self._counts: Counter[tuple[str, str]] = Counter()
         fresh = mode == "refresh" and not self.path.exists()
         header, takes = (
@@ -97,7 +103,8 @@ class Cassette:
     def track(self, name: str) -> "Cassette":
         """The same file for one of several runs in it."""
         mine = copy(self)
-        mine._track, mine._counts = name, Counter()
+        mine._track = name
+        mine._counts = Counter()
         self._recording.begun.add(name)
         return mine
 

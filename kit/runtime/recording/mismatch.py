@@ -16,13 +16,19 @@ def misfit(
     path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str
 ) -> str:
     """Returns the message for a request that no take answers; `takes` were recorded from the same place."""
-    call = f"{place}, {track}" if track else place
+    if track:
+        call = f"{place}, {track}"
+    else:
+        call = place
     if not takes:
         return f"{path}: the recording was never asked from {call}; it asks now:\n{_excerpt(request[-1][1])}\n{again}"
     before = max((take.request for take in takes), key=lambda old: _alike(old, request))
     label, old, new = _first_change(before, request)
     lines = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
-    more = [f"  ({len(lines) - MOST} more lines)"] if len(lines) > MOST else []
+    if len(lines) > MOST:
+        more = [f"  ({len(lines) - MOST} more lines)"]
+    else:
+        more = []
     diff = "\n".join(f"  {line}" for line in lines[:MOST])
     return "\n".join(
         [f"{path}: {call} does not ask what was recorded: {label}", diff, *more, again]
@@ -31,7 +37,8 @@ def misfit(
 
 def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
     """Returns the first part that differs: in what way, its old text, its new text."""
-    old, new = dict(before), dict(request)
+    old = dict(before)
+    new = dict(request)
     for label, text in request:
         if label not in old:
             return f"{label} is new", "", text

@@ -123,12 +123,14 @@ def model_request(
 
 def _message_text(message: BaseMessage) -> str:
     content: Any = message.content
-    text = (
-        content
-        if isinstance(content, str)
-        else json.dumps(map_leaves(content, _small), sort_keys=True)
-    )
-    calls = message.tool_calls if isinstance(message, AIMessage) else []
+    if isinstance(content, str):
+        text = content
+    else:
+        text = json.dumps(map_leaves(content, _small), sort_keys=True)
+    if isinstance(message, AIMessage):
+        calls = message.tool_calls
+    else:
+        calls = []
     return "\n".join(
         [
             text,
@@ -143,7 +145,9 @@ def _message_text(message: BaseMessage) -> str:
 def _small(leaf: Any) -> Any:
     """Returns the digest of a picture's bytes, and anything else of a block of content as it is."""
     is_long = isinstance(leaf, str) and len(leaf) > 200 and " " not in leaf
-    return "sha256:" + hashlib.sha256(leaf.encode()).hexdigest() if is_long else leaf
+    if is_long:
+        return "sha256:" + hashlib.sha256(leaf.encode()).hexdigest()
+    return leaf
 
 
 def plain_message(message: AIMessage) -> dict[str, Any]:
@@ -194,7 +198,9 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
         raise CassetteError(
             f"cannot read the recording {path}: {reason}; record it first"
         ) from error
-    header, texts, takes = Header(), dict[str, str](), dict[Key, Take]()
+    header = Header()
+    texts = dict[str, str]()
+    takes = dict[Key, Take]()
     for number, line in enumerate(lines, 1):
         try:
             row = read_json(line)
@@ -212,7 +218,10 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
         except (ValueError, KeyError, TypeError) as error:
-            what = "the head of a recording of this version" if number == 1 else "a recorded call"
+            if number == 1:
+                what = "the head of a recording of this version"
+            else:
+                what = "a recorded call"
             raise CassetteError(
                 f"{path}:{number}: this line is not {what}; record the file again"
             ) from error

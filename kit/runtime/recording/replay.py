@@ -67,5 +67,6 @@ async def _fail(how: Broken) -> None:
         await asyncio.get_running_loop().create_future()
     kind = _EXCEPTIONS.get(how.kind) or type(how.kind, (Exception,), {})
     error: Any = kind(how.text)
-    error.status_code, error.body = how.status, {"message": how.message}
+    error.status_code = how.status
+    error.body = {"message": how.message}
     raise error

@@ -14,13 +14,16 @@ class ReplayClock:
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._now, self._offset = 0.0, 0.0
+        self._now = 0.0
+        self._offset = 0.0
         self._runs = self._jumps = False
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = count()
 
     def __call__(self) -> float:
-        return self._loop.time() - self._offset if self._runs else self._now
+        if self._runs:
+            return self._loop.time() - self._offset
+        return self._now
 
     async def until(self, moment: float) -> None:
         """Waits until that second of the turn. Waits of one moment end in the order in which they began."""

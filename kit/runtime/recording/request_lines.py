@@ -32,8 +32,10 @@ def opening(
 
     `news` is how many messages an agent's first call adds to the conversation before them.
     """
-    turn, head = ctx.turn, messages[0]
-    last, private = turn.threads[ctx.path], turn.private
+    turn = ctx.turn
+    head = messages[0]
+    last = turn.threads[ctx.path]
+    private = turn.private
     first = same = 1 if head.type == "system" else 0
     if not last:
         same = len(messages) - news
@@ -44,7 +46,10 @@ def opening(
             same += 1
     system = ""
     if first and (not last or last[0] is not head):
-        system = head.content if type(head.content) is str else text_of(head)
+        if type(head.content) is str:
+            system = head.content
+        else:
+            system = text_of(head)
         if model.prefix and system.startswith(model.prefix):
             system = PREFIX + system[len(model.prefix) :]
             turn.suffix, system = turn.suffix or system, PREFIX if system == turn.suffix else system
@@ -57,7 +62,8 @@ def opening(
         else:
             lines.append(_line(message, model.private))
     if private:
-        system, lines = hide_words(system, private), hide(lines, private)
+        system = hide_words(system, private)
+        lines = hide(lines, private)
     return _model_started(
         agent=agent,
         model=model.spec.key,
@@ -70,7 +76,10 @@ def opening(
 
 
 def _line(message: BaseMessage, private: Mapping[str, frozenset[str]]) -> str:
-    calls = message.tool_calls if isinstance(message, AIMessage) else ()
+    if isinstance(message, AIMessage):
+        calls = message.tool_calls
+    else:
+        calls = ()
     return CALL.join(
         [f"{message.type}: {text_of(message)}", *[call_line(call, private) for call in calls]]
     )
@@ -92,4 +101,6 @@ def call_line(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
 def text_of(message: BaseMessage) -> str:
     """Returns the text of a message, whether its content is one or blocks."""
     content: Any = message.content
-    return content if isinstance(content, str) else str(message.text)
+    if isinstance(content, str):
+        return content
+    return str(message.text)

@@ -88,7 +88,9 @@ class TurnRecording:
             "locale": self.lines.get("Locale", session.locale),
             "persona": self.lines.get(WISH, ""),
         }
-        return session.replace(**own) if self.lines else session
+        if self.lines:
+            return session.replace(**own)
+        return session
 
 
 @dataclass(frozen=True)
@@ -195,7 +197,8 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
     Raises ForkError where that cannot be done, with what can.
     """
     spans = _Spans.of(events)
-    starts, ends = spans.starts, spans.ends
+    starts = spans.starts
+    ends = spans.ends
     span = starts.get(at)
     if span is None or not isinstance(span.body, ModelStarted | AgentStarted):
         raise ForkError(
@@ -204,9 +207,15 @@ def turn_recording(events: Sequence[Event], at: str, root: str) -> TurnRecording
     above = _above(span, starts)
     agents = [starts[span_id].body for span_id in above]
     holder = next((body.agent for body in agents if isinstance(body, AgentStarted)), root)
-    agent = span.body.agent if isinstance(span.body, AgentStarted) else holder
+    if isinstance(span.body, AgentStarted):
+        agent = span.body.agent
+    else:
+        agent = holder
     recording = TurnRecording(spans.turn, spans.lines, span.body, agent)
-    end = ends[at].seq if at in ends else math.inf
+    if at in ends:
+        end = ends[at].seq
+    else:
+        end = math.inf
     for event in starts.values():
         parent = event.parent_span_id
         if (
@@ -268,12 +277,14 @@ def _model_take(
     path: str, end: ModelEnded, seconds: float, components: Sequence[Component]
 ) -> Take:
     if end.error is not None:
-        kind = (
-            "TimeoutError"
-            if end.error.startswith(("TimeoutError", STOP))
-            else end.error.partition(":")[0]
-        )
-        kind = kind if kind.isidentifier() else "RuntimeError"
+        if end.error.startswith(("TimeoutError", STOP)):
+            kind = "TimeoutError"
+        else:
+            kind = end.error.partition(":")[0]
+        if kind.isidentifier():
+            kind = kind
+        else:
+            kind = "RuntimeError"
         text = end.error.removeprefix(kind).removeprefix(": ")
         return Take(
             place=path,
@@ -303,7 +314,10 @@ def _model_take(
         usage_metadata=None if usage.estimated else tokens,
         response_metadata={"finish_reason": end.finish_reason} if end.finish_reason else {},
     )
-    pieces = (end.text,) if end.text else ()
+    if end.text:
+        pieces = (end.text,)
+    else:
+        pieces = ()
     return Take(
         place=path,
         request=(),

@@ -80,10 +80,14 @@ class NarrationFilter:
             elif not self._buffer[: len(MARK)].lower().startswith(MARK):
                 self._say(1)
             else:
-                end = self._end_of_component() if ">" in piece else -1
+                if ">" in piece:
+                    end = self._end_of_component()
+                else:
+                    end = -1
                 if end < 0:
                     return
-                self._buffer, self._searched = self._buffer[end:], 0
+                self._buffer = self._buffer[end:]
+                self._searched = 0
 
     def end(self) -> None:
         """Says what was held back and is no component; call it once the model is done."""
@@ -95,26 +99,36 @@ class NarrationFilter:
         """Where the component ends that the buffer begins with; -1 while that is not clear."""
         opening = _OPENING.match(self._buffer)
         if opening is None or opening[2]:
-            return opening.end() if opening else -1
+            if opening:
+                return opening.end()
+            return -1
         closing = _CLOSING.search(self._buffer, self._searched)
         self._searched = max(self._searched, self._buffer.rfind("<", self._searched))
-        return closing.end() if closing else -1
+        if closing:
+            return closing.end()
+        return -1
 
     def _say(self, length: int) -> None:
-        text, self._buffer = self._buffer[:length], self._buffer[length:]
+        text = self._buffer[:length]
+        self._buffer = self._buffer[length:]
         if text:
             self._hear(text)
 
 
 def narration_filter(hear: Hear) -> NarrationFilter:
     """Wraps a listener so that it gets text without components; one that is wrapped already is returned."""
-    return hear if isinstance(hear, NarrationFilter) else NarrationFilter(hear)
+    if isinstance(hear, NarrationFilter):
+        return hear
+    return NarrationFilter(hear)
 
 
 def _payload(piece: str) -> ComponentPayload:
     opening = _OPENING.match(piece)
     body = _CLOSING.sub("", piece[opening.end() :] if opening else piece[len(MARK) :]).strip()
-    kind = _TYPE.search(opening[1]) if opening else None
+    if opening:
+        kind = _TYPE.search(opening[1])
+    else:
+        kind = None
     try:
         payload: Any = read_json(body) if body else {}
     except ValueError:

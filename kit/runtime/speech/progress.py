@@ -38,11 +38,20 @@ class Progress:
         span_id: str = "",
         own: Mapping[str, str] = NO_PHRASES,
     ):
-        policy, phrases = settings.status_policy, {**own, **settings.status_phrases}
-        self._log, self._phrases, self._span_id = log, phrases, span_id
+        policy = settings.status_policy
+        phrases = {**own, **settings.status_phrases}
+        self._log = log
+        self._phrases = phrases
+        self._span_id = span_id
         self._vocabulary = settings.vocabulary
-        self._narrator = None if policy.plain else Narrator(policy, phrases, self._vocabulary)
-        self._quiet = None if policy.quiet_ms is None else policy.quiet_ms / 1000
+        if policy.plain:
+            self._narrator = None
+        else:
+            self._narrator = Narrator(policy, phrases, self._vocabulary)
+        if policy.quiet_ms is None:
+            self._quiet = None
+        else:
+            self._quiet = policy.quiet_ms / 1000
         self._silent: dict[str, tuple[Span, str, float]] = {}
         """Path of an invocation that has sent no status yet -> its span, its agent, when it began."""
         self._alarm: asyncio.TimerHandle | None = None
@@ -109,8 +118,6 @@ class Progress:
         )
 
     def _set(self, due: float | None, ring: Callable[[], None]) -> asyncio.TimerHandle | None:
-        return (
-            None
-            if due is None
-            else asyncio.get_running_loop().call_later(max(0.0, due - self._log.now()), ring)
-        )
+        if due is None:
+            return None
+        return asyncio.get_running_loop().call_later(max(0.0, due - self._log.now()), ring)

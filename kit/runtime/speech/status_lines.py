@@ -35,10 +35,12 @@ class Narrator:
     def __init__(
         self, policy: StatusPolicy, phrases: Phrases, vocabulary: Mapping[str, Term] | None = None
     ):
-        self._policy, self._phrases = policy, phrases
-        self._vocabulary = (
-            {**OWN, **dict.fromkeys(phrases, Term())} if vocabulary is None else vocabulary
-        )
+        self._policy = policy
+        self._phrases = phrases
+        if vocabulary is None:
+            self._vocabulary = {**OWN, **dict.fromkeys(phrases, Term())}
+        else:
+            self._vocabulary = vocabulary
         self._waiting: list[_Waiting] = []
         self._working: list[str] = []
         self._last_at: float | None = None
@@ -70,7 +72,10 @@ class Narrator:
                 else term,
                 self._phrases,
             )
-            due = self._batch_end(agent, at) if rule.act == "batch" else at
+            if rule.act == "batch":
+                due = self._batch_end(agent, at)
+            else:
+                due = at
             if not any(
                 waiting.agent == agent and waiting.text == text for waiting in self._waiting
             ):
@@ -84,14 +89,17 @@ class Narrator:
             self._waiting = [waiting for waiting in self._waiting if waiting not in group]
             agents = tuple(dict.fromkeys(waiting.agent for waiting in group))
             lines.append(TimedLine(at, agents, sentence([waiting.text for waiting in group])))
-            self._last_at, self._last_heard = at, agents[-1]
+            self._last_at = at
+            self._last_heard = agents[-1]
         return lines
 
     @property
     def due(self) -> float | None:
         """When the next line will be said if nothing else happens; None when nothing would be."""
         times = [waiting.due for waiting in self._waiting if self._may_speak(waiting.agent)]
-        return max(min(times), self._room()) if times else None
+        if times:
+            return max(min(times), self._room())
+        return None
 
     def _batch_end(self, agent: str, at: float) -> float:
         apart = self._policy.batch_by == "agent"
@@ -99,7 +107,9 @@ class Narrator:
         return min(gathering, default=at + self._policy.window_ms / 1000)
 
     def _room(self) -> float:
-        return 0.0 if self._last_at is None else self._last_at + self._policy.gap_ms / 1000
+        if self._last_at is None:
+            return 0.0
+        return self._last_at + self._policy.gap_ms / 1000
 
     def _may_speak(self, agent: str) -> bool:
         if self._policy.order == "arrival" or agent != self._last_heard:

@@ -70,7 +70,9 @@ class SqliteMemory:
         """The memory under a key, or None where there is none for this principal or it has expired."""
         sql = f"SELECT {_COLUMNS} FROM agent_memory WHERE key = ? AND {_VISIBLE}"
         rows = self.tables.database.read(sql, key, who.tenant_id, who.user_id, self.tables.clock())
-        return _memory(rows[0]) if rows else None
+        if rows:
+            return _memory(rows[0])
+        return None
 
     async def unlock(self, who: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
@@ -95,7 +97,8 @@ class SqliteMemory:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
             )
-        owner, now = _owned(who, scope, session_id), self.tables.clock()
+        owner = _owned(who, scope, session_id)
+        now = self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
         sql = f"SELECT seq, {_COLUMNS} FROM agent_memory WHERE seq IN (SELECT value FROM json_each(?))"
         rows = {seq: row for seq, *row in self.tables.database.read(sql, json.dumps(seqs))}
@@ -144,5 +147,8 @@ def _owner(memory: Memory) -> Owner:
 
 
 def _owned(who: Principal, scope: Scope, session_id: str) -> Owner:
-    user_id = "" if scope == "tenant" else who.user_id
+    if scope == "tenant":
+        user_id = ""
+    else:
+        user_id = who.user_id
     return (who.tenant_id, scope, user_id, session_id if scope == "session" else "")

@@ -37,7 +37,9 @@ def with_souls(session: Session, database: Database) -> Session:
 
 def words_of(soul: Soul | None) -> str:
     """Returns what a model is told of a soul: persona, tone, language, then each policy in a line."""
-    return "\n".join(_lines(soul)) if soul is not None else ""
+    if soul is not None:
+        return "\n".join(_lines(soul))
+    return ""
 
 
 def _lines(soul: Soul) -> Iterator[str]:

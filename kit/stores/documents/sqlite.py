@@ -56,10 +56,8 @@ class SqliteSouls:
         self.tables.database.has_souls = True
 
     async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
-        sql, row = (
-            "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?",
-            (tenant_id, user_id or ""),
-        )
+        sql = "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?"
+        row = (tenant_id, user_id or "")
         return await self.tables.write(lambda db: bool(db.execute(sql, row).rowcount))
 
     async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
@@ -98,7 +96,9 @@ class SqlitePlans:
     def _read(self, who: Principal, plan_id: str) -> Plan | None:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND plan_id = ? AND user_id = ?"
         rows = self.tables.database.read(sql, who.tenant_id, plan_id, who.user_id)
-        return document_of(Plan, rows[0][0]) if rows else None
+        if rows:
+            return document_of(Plan, rows[0][0])
+        return None
 
     async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
@@ -126,7 +126,8 @@ class SqlitePlans:
 
     async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
         def work(db: sqlite3.Connection) -> Plan | None:
-            plan, now = self._read(who, plan_id), self.tables.clock()
+            plan = self._read(who, plan_id)
+            now = self.tables.clock()
             if plan is None or (
                 plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now
             ):

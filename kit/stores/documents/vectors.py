@@ -74,12 +74,16 @@ class VectorSearch:
 
 def as_blob(vector: Sequence[float] | None) -> bytes | None:
     """Returns the bytes a vector is kept as."""
-    return None if vector is None else np.asarray(vector, np.float32).tobytes()
+    if vector is None:
+        return None
+    return np.asarray(vector, np.float32).tobytes()
 
 
 def of_blob(blob: bytes | None) -> tuple[float, ...] | None:
     """Returns the vector of such bytes."""
-    return None if blob is None else tuple(np.frombuffer(blob, np.float32).tolist())
+    if blob is None:
+        return None
+    return tuple(np.frombuffer(blob, np.float32).tolist())
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

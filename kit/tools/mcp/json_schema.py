@@ -58,7 +58,10 @@ async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
     """The first fault of these schemas, as `schema_fault` words it; a long one is read on a thread."""
     for schema in schemas:
         is_short = not _levels_exceed(schema, MOST_LEVELS) and len(json.dumps(schema)) < SHORT
-        fault = schema_fault(schema) if is_short else await asyncio.to_thread(schema_fault, schema)
+        if is_short:
+            fault = schema_fault(schema)
+        else:
+            fault = await asyncio.to_thread(schema_fault, schema)
         if fault:
             return fault
     return None
@@ -71,7 +74,9 @@ def schema_fault(schema: Mapping[str, Any]) -> str | None:
     text = json.dumps(schema)
     if len(text) > MOST_CHARACTERS:
         return f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read"
-    return _known_fault(text) if len(text) < LONG else _schema_fault(text)
+    if len(text) < LONG:
+        return _known_fault(text)
+    return _schema_fault(text)
 
 
 def _schema_fault(text: str) -> str | None:
@@ -126,8 +131,14 @@ def _compile(pattern: str) -> Any:
     try:
         return library.compile(re2_pattern, options=options)
     except (library.error, UnicodeEncodeError) as error:
-        reason = error.args[0] if error.args else "it cannot be read"
-        words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        if error.args:
+            reason = error.args[0]
+        else:
+            reason = "it cannot be read"
+        if isinstance(reason, bytes):
+            words = reason.decode(errors="replace")
+        else:
+            words = str(reason)
         raise UnreadablePattern(
             f"its pattern {pattern[:100]!r} is not one that RE2 takes, and no other is run: {words[:200]}"
         ) from error
@@ -202,7 +213,10 @@ class _Places:
         keywords = cast("Mapping[str, Any]", schema)
         self._follow(keywords.get("$ref"), references, parts=parts)
         for keyword, subschema in _subschemas(keywords):
-            deeper = 0 if keyword in _SAME_VALUE else 1
+            if keyword in _SAME_VALUE:
+                deeper = 0
+            else:
+                deeper = 1
             self._visit(subschema, references, parts=parts + deeper)
 
     def _follow(self, reference: Any, references: Mapping[str, int], *, parts: int) -> None:
@@ -225,7 +239,10 @@ class _Places:
                 target = cast("Mapping[str, Any]", target).get(name)
             elif isinstance(target, list) and name.isdecimal():
                 items = cast("list[Any]", target)
-                target = items[int(name)] if int(name) < len(items) else None
+                if int(name) < len(items):
+                    target = items[int(name)]
+                else:
+                    target = None
             else:
                 return None
         return target
@@ -286,7 +303,9 @@ def first_misfit(
         raise SchemaTooCostly(f"it cannot be read: {describe_error(error)[:200]}") from error
     finally:
         _current_steps.reset(token)
-    return f"{fault.json_path}: {fault.message}"[:500] if fault else None
+    if fault:
+        return f"{fault.json_path}: {fault.message}"[:500]
+    return None
 
 
 @dataclass(slots=True)
@@ -334,7 +353,9 @@ def _in_steps(keyword: str, check: Check) -> Check:
 
 
 def _length(value: Any) -> int:
-    return len(cast("Sequence[Any]", value)) if isinstance(value, (list, dict)) else 0
+    if isinstance(value, (list, dict)):
+        return len(cast("Sequence[Any]", value))
+    return 0
 
 
 def _places_within(value: Any) -> int:

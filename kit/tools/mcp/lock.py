@@ -41,7 +41,9 @@ def read_lock(folder: Path) -> Mapping[str, Acceptance]:
     """Server name -> what was accepted; empty where there is no lock. Raises CodeError for one that cannot be read."""
     path = folder / LOCK
     try:
-        return _Acceptances.validate_json(path.read_bytes()) if path.exists() else {}
+        if path.exists():
+            return _Acceptances.validate_json(path.read_bytes())
+        return {}
     except (OSError, ValidationError) as error:
         raise CodeError(
             f"{path} cannot be read; delete it, and accept the servers again: {accepting(folder)}"

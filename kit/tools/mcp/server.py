@@ -83,7 +83,8 @@ class McpServer(Value):
     def describe(self, folder: Path) -> str:
         """What using it does, for a person who decides whether to trust it; no letter of the deck's
         moves the terminal."""
-        names, words = ", ".join(self.variables), self.url or shlex.join(self.command)
+        names = ", ".join(self.variables)
+        words = self.url or shlex.join(self.command)
         words = words.encode("unicode_escape").decode()
         if self.url:
             return f"calls {words}" + (f" and sends it {names}" if names else "")

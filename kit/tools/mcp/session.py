@@ -87,8 +87,12 @@ class McpSession:
     ):
         """`tools`: the accepted ones; None takes any. `fix`: what to do where it has others.
         `secrets`: what no error has."""
-        self._name, self._server, self._connect = name, server, connect
-        self._tools, self._fix, self._secrets = tools, fix, secrets
+        self._name = name
+        self._server = server
+        self._connect = connect
+        self._tools = tools
+        self._fix = fix
+        self._secrets = secrets
         self._connection: _Connection | None = None
         self._tasks = set[asyncio.Task[None]]()
 
@@ -143,7 +147,8 @@ class McpSession:
 
     async def aclose(self) -> None:
         """Ends the connection, and the server's process with it."""
-        connection, self._connection = self._connection, None
+        connection = self._connection
+        self._connection = None
         if connection is not None:
             connection.wire.end()
         if tasks := set(self._tasks):
@@ -170,7 +175,8 @@ class McpSession:
 
         The tools are compared at first, and whenever the server says that they changed.
         """
-        wire, seconds = connection.wire, self._server.connect_ms / 1000
+        wire = connection.wire
+        seconds = self._server.connect_ms / 1000
 
         async def hear(message: Any) -> None:
             if getattr(message, "method", None) == "notifications/tools/list_changed":
@@ -321,4 +327,6 @@ def _quoted(wire: Wire) -> str:
     """The end of what the server wrote to its standard error, for the developer who started it."""
     words = wire.last_words.decode(errors="replace")
     text = "".join(letter for letter in words if letter.isprintable() or letter == "\n").strip()
-    return f"\nIts last words:\n{text}" if text else ""
+    if text:
+        return f"\nIts last words:\n{text}"
+    return ""

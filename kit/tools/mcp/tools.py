@@ -160,16 +160,16 @@ def session_with(
             for key, value in environment.items()
             if key in (*ALWAYS, *server.environment)
         }
-        command = (
-            (sys.executable, *server.command[1:])
-            if server.command[0] == "python"
-            else server.command
-        )
+        if server.command[0] == "python":
+            command = (sys.executable, *server.command[1:])
+        else:
+            command = server.command
         connect = partial(stdio_transport, command, folder, variables)
-    tools, fix = (
-        acceptance.tools if acceptance else None,
-        f"; if you trust them: {accepting(folder)}",
-    )
+    if acceptance:
+        tools = acceptance.tools
+    else:
+        tools = None
+    fix = f"; if you trust them: {accepting(folder)}"
     return McpSession(name, server, connect, tools=tools, fix=fix, secrets=server.told(environment))
 
 
@@ -207,7 +207,8 @@ async def accept(
     sessions = {
         name: session_with(name, server, folder, environment) for name, server in servers.items()
     }
-    old, new = read_lock(folder), dict[str, Acceptance]()
+    old = read_lock(folder)
+    new = dict[str, Acceptance]()
     for name, session in sessions.items():
         try:
             new[name] = Acceptance(server=servers[name].identity, tools=await session.open())

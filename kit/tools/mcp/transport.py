@@ -304,7 +304,8 @@ class _Limited(httpx2.AsyncHTTPTransport):
 
 class _LimitedStream(httpx2.AsyncByteStream):
     def __init__(self, stream: httpx2.AsyncByteStream, wire: Wire):
-        self._stream, self._wire = stream, wire
+        self._stream = stream
+        self._wire = wire
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         size = 0

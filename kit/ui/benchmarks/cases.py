@@ -63,7 +63,9 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
 
 
 def _value(row: Row, measure: str) -> Any:
-    return row.get(measure) if measure in MEASURES else row["scores"].get(measure)
+    if measure in MEASURES:
+        return row.get(measure)
+    return row["scores"].get(measure)
 
 
 def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
@@ -92,10 +94,12 @@ def _open(key: str, rows: Sequence[Row]) -> None:
 def _trace(folder: Path, turn_id: str) -> None:
     """Draws the timeline and the answer of a turn, where the run kept it."""
     path = folder / TRACES
-    turn, events = None, ()
+    turn = None
+    events = ()
     if path.exists():
         with closing(SqliteStore(path)) as store:
-            turn, events = store.turn(turn_id), tuple(store.events(turn_id))
+            turn = store.turn(turn_id)
+            events = tuple(store.events(turn_id))
     if turn is None:
         st.info(
             f"No trace of this turn is kept. A grid started on this page keeps them, and "

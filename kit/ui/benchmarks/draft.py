@@ -39,15 +39,16 @@ OWN = "cases"
 def case_sets(deck: Path) -> dict[str, str]:
     """Returns the case files for a deck: that of the project worked in for its own, else the shipped ones."""
     project = own_project()
-    return (
-        {OWN: "of this project"}
-        if project and deck == project / "deck" and _case_file(OWN).is_file()
-        else CASE_SETS
-    )
+    if project and deck == project / "deck" and _case_file(OWN).is_file():
+        return {OWN: "of this project"}
+    return CASE_SETS
 
 
 def _case_file(cases: str) -> Path:
-    folder = own_project() if cases == OWN else None
+    if cases == OWN:
+        folder = own_project()
+    else:
+        folder = None
     return (folder or HOME / "data" / "cases") / f"{cases}.jsonl"
 
 
@@ -72,7 +73,10 @@ class Draft(Value):
 
     def text(self) -> str:
         """Returns the text of the grid's YAML file."""
-        file = str(_case_file(OWN)) if self.cases == OWN else f"data/cases/{self.cases}.jsonl"
+        if self.cases == OWN:
+            file = str(_case_file(OWN))
+        else:
+            file = f"data/cases/{self.cases}.jsonl"
         every = max(1, count_cases(self.cases) // self.take)
         grid: dict[str, Any] = {
             "name": self.name,
@@ -97,7 +101,9 @@ class Draft(Value):
     def _baseline(self) -> dict[str, str]:
         if len(self.patterns) > 1:
             return {"pattern": "mediated" if "mediated" in self.patterns else self.patterns[0]}
-        return {"model": self.models[0]} if len(self.models) > 1 else {}
+        if len(self.models) > 1:
+            return {"model": self.models[0]}
+        return {}
 
 
 class Order(Value):
@@ -140,7 +146,10 @@ def order(text: str) -> Order:
         path = Path(folder) / "grid.yaml"
         path.write_text(text, encoding="utf-8")
         spec: GridSpec = read_grid(path)
-    judged = ("measured",) if spec.grid.judges else ()
+    if spec.grid.judges:
+        judged = ("measured",)
+    else:
+        judged = ()
     kinds = tuple(sorted({*spec.kinds.values(), *judged}))
     return Order(
         name=spec.grid.name,
@@ -154,11 +163,10 @@ def order(text: str) -> Order:
 def grid_files() -> dict[str, Path]:
     """Returns grid.yaml of the project worked in, and the files of data/grids by their stems."""
     project = own_project()
-    own = (
-        {f"{project.name}/grid.yaml": project / "grid.yaml"}
-        if project and (project / "grid.yaml").is_file()
-        else {}
-    )
+    if project and (project / "grid.yaml").is_file():
+        own = {f"{project.name}/grid.yaml": project / "grid.yaml"}
+    else:
+        own = {}
     return own | {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
 
 

@@ -37,7 +37,10 @@ class GridFigure(NamedTuple):
         """Returns the image in a box that scrolls in a narrow window; `dark` inverts its lightness
         and keeps its hues."""
         source = base64.b64encode(self.png).decode()
-        kind = ' class="dark"' if dark else ""
+        if dark:
+            kind = ' class="dark"'
+        else:
+            kind = ""
         picture = f'<img{kind} alt="{escape(self.alt)}" src="data:image/png;base64,{source}">'
         return f'<div class="plate" tabindex="0" role="group" aria-label="Figure">{picture}</div>'
 
@@ -99,13 +102,16 @@ def _latency(turns: Sequence[Mapping[str, Any]], kinds: str) -> GridFigure | Non
         return None
     order = sorted(times, key=lambda way: -median(times[way]))
     half = len(COLOURS) // 2
-    visible = order if len(order) <= len(COLOURS) else [*order[:half], *order[-half:]]
-    slow, fast = median(times[order[0]]), median(times[order[-1]])
-    extract = (
-        f"; the {half} slowest and {half} fastest of {len(order)}"
-        if len(visible) < len(order)
-        else ""
-    )
+    if len(order) <= len(COLOURS):
+        visible = order
+    else:
+        visible = [*order[:half], *order[-half:]]
+    slow = median(times[order[0]])
+    fast = median(times[order[-1]])
+    if len(visible) < len(order):
+        extract = f"; the {half} slowest and {half} fastest of {len(order)}"
+    else:
+        extract = ""
     title = f"Half of all turns are done after {fast:.1f} to {slow:.1f} s, {kinds}{extract}"
     colours = dict(zip(visible, COLOURS[-len(visible) :], strict=True))
     columns = {"ttft": "to the first text", "seconds": "to the last"}
@@ -144,21 +150,19 @@ def _tradeoff(
     has_prices = all(row["cost"] is not None for row in turns)
     costs: dict[str, list[float]] = {}
     for row in turns:
-        each = (
-            1000 * row["cost"]
-            if has_prices
-            else (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
-        )
+        if has_prices:
+            each = 1000 * row["cost"]
+        else:
+            each = (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
         costs.setdefault(row["way"], []).append(each)
     dotted = [
         {"way": dot["row"], **dot, "x": sum(costs[dot["row"]]) / len(costs[dot["row"]])}
         for dot in (_dot(way, axes) for way in shares if way.scorer == measure)
     ]
-    axis = (
-        "dollars for 1,000 turns"
-        if has_prices
-        else "tokens of a turn, read and written; no price is known"
-    )
+    if has_prices:
+        axis = "dollars for 1,000 turns"
+    else:
+        axis = "tokens of a turn, read and written; no price is known"
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     figure = tradeoff(pd.DataFrame(dotted), title, f"{axis} ({kinds})", words(measure))
     figures = "; ".join(

@@ -48,11 +48,9 @@ class Job:
     def seconds_to_go(self) -> float | None:
         """Seconds that the remaining cells will take at the pace so far; None before the first cell."""
         progress = self.done - self.before
-        return (
-            (self.total - self.done) * (time.monotonic() - self.began) / progress
-            if progress
-            else None
-        )
+        if progress:
+            return (self.total - self.done) * (time.monotonic() - self.began) / progress
+        return None
 
 
 class Grids:
@@ -125,18 +123,22 @@ def _follow(job: Job) -> None:
                 continue
             if "total" in last:
                 if not job.total:
-                    job.before, job.began = last["done"], time.monotonic()
-                job.done, job.total = last["done"], last["total"]
+                    job.before = last["done"]
+                    job.began = time.monotonic()
+                job.done = last["done"]
+                job.total = last["total"]
     code = job.process.wait()
     _hang_up(job.process)
     if "complete" in last:
         job.dollars = last["dollars"]
-        job.message = (
-            ""
-            if last["complete"] or job.state == "stopping"
-            else "It reached its limit of dollars."
-        )
-        job.state = "complete" if last["complete"] else "stopped"
+        if last["complete"] or job.state == "stopping":
+            job.message = ""
+        else:
+            job.message = "It reached its limit of dollars."
+        if last["complete"]:
+            job.state = "complete"
+        else:
+            job.state = "stopped"
     else:
         job.message = (
             last.get("error")

@@ -63,7 +63,10 @@ def _running(grids: Grids) -> None:
     ):
         st.progress(job.done / job.total if job.total else 0.0, f"**{job.name}**: {_far(job)}")
         stopping = job.state == "stopping"
-        label = "Stopping" if stopping else "Stop"
+        if stopping:
+            label = "Stopping"
+        else:
+            label = "Stop"
         st.button(
             label,
             icon=":material/stop_circle:",
@@ -76,8 +79,14 @@ def _running(grids: Grids) -> None:
 def _far(job: Job) -> str:
     if not job.total:
         return "reading the grid"
-    seconds = job.seconds_to_go if job.state == "running" else None
-    estimate = f", about {max(1, round(seconds)):,} s left" if seconds is not None else ""
+    if job.state == "running":
+        seconds = job.seconds_to_go
+    else:
+        seconds = None
+    if seconds is not None:
+        estimate = f", about {max(1, round(seconds)):,} s left"
+    else:
+        estimate = ""
     return f"{job.done:,} of {job.total:,} cells{estimate}"
 
 
@@ -86,7 +95,10 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
         st.session_state["bench-seen"] = id(job)
         see(job.folder.name)
 
-    cost = f", ${job.dollars:,.4f} spent" if job.dollars else ""
+    if job.dollars:
+        cost = f", ${job.dollars:,.4f} spent"
+    else:
+        cost = ""
     cells = f"{job.done:,} of {job.total:,} cells are played{cost}"
     with st.container(border=True, key="bench-job"):
         if job.state == "complete":
@@ -132,7 +144,10 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
     st.session_state.setdefault("bench-way", WAYS[0])
     way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     with report_errors(st.empty()):
-        text = _file() if way == WAYS[0] else _own(host)
+        if way == WAYS[0]:
+            text = _file()
+        else:
+            text = _own(host)
         if text is None:
             st.info("Choose at least one model and one pattern.", icon=":material/tune:")
             return
@@ -144,11 +159,10 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
             st.caption(
                 "One grid is played at a time. This one can start when the running one has ended."
             )
-        label = (
-            "Play what is missing"
-            if order.name in runs
-            else f"Play {many(order.asks.cells, 'cell')}"
-        )
+        if order.name in runs:
+            label = "Play what is missing"
+        else:
+            label = f"Play {many(order.asks.cells, 'cell')}"
         if st.button(
             label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large
         ):
@@ -177,7 +191,8 @@ def _file() -> str:
 
 
 def _own(host: Host) -> str | None:
-    settings, specs = host.kit.settings, host.kit.deck.models
+    settings = host.kit.settings
+    specs = host.kit.deck.models
     missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
     usable = sorted(
         (key for key, name in missing.items() if not name),
@@ -208,7 +223,10 @@ def _own(host: Host) -> str | None:
         )
     if not models or not patterns:
         return None
-    deck = "" if settings.deck == HOME / "cards" / "consumer" else str(settings.deck)
+    if settings.deck == HOME / "cards" / "consumer":
+        deck = ""
+    else:
+        deck = str(settings.deck)
     return Draft(
         models=tuple(models),
         patterns=tuple(patterns),
@@ -221,11 +239,10 @@ def _own(host: Host) -> str | None:
 
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     asks = order.asks
-    time = (
-        f"about {_duration(asks.seconds)}"
-        if asks.seconds is not None
-        else "time not known before the first cells"
-    )
+    if asks.seconds is not None:
+        time = f"about {_duration(asks.seconds)}"
+    else:
+        time = "time not known before the first cells"
     if not order.paid:
         money = f"$0: its models are {' and '.join(order.kinds)}, and no figure of theirs speaks for a language model"
     elif asks.dollars is None:
@@ -238,11 +255,10 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
             else ", without a limit"
         )
     there = runs.get(order.name)
-    note = (
-        f" {there.played:,} cells of an earlier start are there: those that fit are not played again."
-        if there
-        else ""
-    )
+    if there:
+        note = f" {there.played:,} cells of an earlier start are there: those that fit are not played again."
+    else:
+        note = ""
     st.markdown(
         f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}.{note}".replace(
             "$", r"\$"
@@ -258,4 +274,6 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+    if seconds < 100:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min"

@@ -61,7 +61,10 @@ def _results(runs: "dict[str, StoredRun]") -> None:
     name = st.query_params.get("run", "")
     if name and name not in runs:
         st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
-    current = name if name in runs else next(iter(runs))
+    if name in runs:
+        current = name
+    else:
+        current = next(iter(runs))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # A choice is known by its words: no two may be alike.
         draw_list("Run", "run", list(runs), current, lambda one: f"{one} ({runs[one]})")
@@ -172,7 +175,8 @@ def _origin(run: "StoredRun") -> None:
 
     for number, provenance in enumerate(run.runs, 1):
         st.html(origin_html(provenance, number, len(run.runs)))
-    results, name = run.folder / "results.jsonl", run.name
+    results = run.folder / "results.jsonl"
+    name = run.name
     with st.container(horizontal=True):
         download = partial(st.download_button, icon=":material/download:", on_click="ignore")
         download(
@@ -229,7 +233,8 @@ def _compare(
 
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
-    scored_rows, every = list(tidy(rows, measures, failures)), axes([*rows, *failures])
+    scored_rows = list(tidy(rows, measures, failures))
+    every = axes([*rows, *failures])
     differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
     plan = read_run(Path(folder)).plan
     verdicts: list[Comparison] = []

@@ -48,14 +48,20 @@ def _row(line: Line) -> str:
         tone,
         escape(line.more) or "–",
     ]
-    kind = ' class="base"' if line.verdict == "baseline" else ""
+    if line.verdict == "baseline":
+        kind = ' class="base"'
+    else:
+        kind = ""
     return row_html(line.way, *cells, attributes=f'{kind} data-way="{escape(line.way)}"')
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
     """Returns what a run was made of as HTML: revision, versions, seeds, inputs, models."""
     revision = str(provenance.get("revision", "unknown"))
-    difference = " (files differed from it)" if revision.endswith("+") else ""
+    if revision.endswith("+"):
+        difference = " (files differed from it)"
+    else:
+        difference = ""
     laws = {
         key: spec.get("law")
         for key, spec in provenance.get("models", {}).items()

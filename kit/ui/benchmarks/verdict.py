@@ -66,7 +66,10 @@ def headline(
     against the baseline by that measure; `ways`: each by itself; `lost`: ways that nothing was
     scored of, and why."""
     if lost:
-        rest = headline(comparisons, baseline, kinds, axes) if comparisons else ""
+        if comparisons:
+            rest = headline(comparisons, baseline, kinds, axes)
+        else:
+            rest = ""
         without = ", ".join(f"**{way}** ({reason})" for way, reason in lost.items())
         return f"There is no verdict on {without}. {rest}".strip()
     if not comparisons and len(ways) == 1:
@@ -100,7 +103,10 @@ def headline(
         return f"{sentence} is worse, with {_sides(near)}{_others(len(worse), of, 'worse')}{_rest(unsettled, axes)}."
     if not unsettled:
         near = max(equivalent, key=_gain)
-        every = f"**{way_name(near.way, axes)}** is" if len(equivalent) == 1 else f"all {of} are"
+        if len(equivalent) == 1:
+            every = f"**{way_name(near.way, axes)}** is"
+        else:
+            every = f"all {of} are"
         return (
             f"{by}, {every} equivalent to **{baseline}** within {amount(near.margin, near.scorer)} "
             f"({kinds}): {_sides(near)}."
@@ -139,11 +145,10 @@ def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
 
 
 def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
-    share, measure = way.estimate.is_share, way.scorer
-    figure, ends = (
-        value(way.estimate.value, measure, share=share),
-        interval(way.estimate, measure, share=share),
-    )
+    share = way.estimate.is_share
+    measure = way.scorer
+    figure = value(way.estimate.value, measure, share=share)
+    ends = interval(way.estimate, measure, share=share)
     if way.failed:
         figure += f" of the completed, {many(way.failed, 'turn')} failed"
     if way.bounds is not None:
@@ -168,12 +173,16 @@ def _cases(one: Comparison) -> str:
 def _sides(one: Comparison) -> str:
     share = one.before.is_share
     after, before = (value(side.value, one.scorer, share=share) for side in (one.after, one.before))
-    missing = f" ({one.missing})" if one.missing else ""
+    if one.missing:
+        missing = f" ({one.missing})"
+    else:
+        missing = ""
     return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.n:,} cases{missing}"
 
 
 def _difference(one: Comparison) -> str:
-    share, of = one.before.is_share, one.difference
+    share = one.before.is_share
+    of = one.difference
     if not of.has_interval:
         return _signed(of.value, one.scorer, share=share) + " (too few cases for an interval)"
     middle, low, high = (

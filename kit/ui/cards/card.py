@@ -38,12 +38,14 @@ def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
 
 
 def _state(card: AgentCard, deck: Deck) -> str:
-    on = deck.on(card.flag) if card.flag else False
-    flag = (
-        tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn")
-        if card.flag
-        else ""
-    )
+    if card.flag:
+        on = deck.on(card.flag)
+    else:
+        on = False
+    if card.flag:
+        flag = tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn")
+    else:
+        flag = ""
     status = tag_html(card.status, "good" if card.status == "active" else "warn")
     return _tags((card.role, f"version {card.version}")) + flag + status
 
@@ -52,7 +54,10 @@ def _size(card: AgentCard, deck: Deck) -> str:
     size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
     if not any(card.id in other.sub_agents for other in deck.cards.values()):
         return f"{tag_html(f'about {size} tokens')} Nobody routes by this description."
-    tone = "good" if low <= size <= high else "warn"
+    if low <= size <= high:
+        tone = "good"
+    else:
+        tone = "warn"
     return (
         f"{tag_html(f'about {size} tokens', tone)} {low} to {high} are the target: the "
         f"orchestrator routes by these words alone."
@@ -82,11 +87,9 @@ def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
         html += f" then {tag_html(fallback)}"
     if running is None:
         return html + "<p>Not bound here: draft, or its flag is off.</p>"
-    return (
-        html
-        if running == card.model
-        else html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
-    )
+    if running == card.model:
+        return html
+    return html + f"<p>Here it runs on {tag_html(running, 'busy')}</p>"
 
 
 def _tools(card: AgentCard, deck: Deck) -> str:
@@ -101,7 +104,10 @@ def _tools(card: AgentCard, deck: Deck) -> str:
 
 
 def _blocks(card: AgentCard, deck: Deck) -> str:
-    required = () if card.id in deck.settings.exempt else deck.settings.required_blocks
+    if card.id in deck.settings.exempt:
+        required = ()
+    else:
+        required = deck.settings.required_blocks
     return (
         _tags(required, "busy")
         + _tags(card.prompt_blocks)
@@ -127,12 +133,17 @@ def _limits(policy: Policy, own: Policy) -> str:
 def _amount(name: str, value: float) -> str:
     if name.endswith("_ms"):
         return f"{value / 1000:g} s"
-    return f"${value:g}" if name == "cost" else f"{value:,}"
+    if name == "cost":
+        return f"${value:g}"
+    return f"{value:,}"
 
 
 def _handoff(card: AgentCard) -> Iterator[str]:
     handoff = card.handoff
-    most = f", at most {handoff.max_query_tokens} tokens" if handoff.max_query_tokens else ""
+    if handoff.max_query_tokens:
+        most = f", at most {handoff.max_query_tokens} tokens"
+    else:
+        most = ""
     yield f"In: the query{most}" + (
         "; nothing of the conversation, and no question comes out"
         if handoff.closed

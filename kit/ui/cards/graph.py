@@ -54,7 +54,10 @@ def graph_of(deck: Deck) -> Graph:
     order = [root, *(deck.cards[name] for name in root.sub_agents)]
     order += [card for card in deck.cards.values() if card not in order]
     active = {card.id for card in deck.active()}
-    nodes, edges, tools, row = list[Node](), list[Edge](), set[str](), 0
+    nodes = list[Node]()
+    edges = list[Edge]()
+    tools = set[str]()
+    row = 0
     for card in order:
         new = [tool for tool in card.tools if tool not in tools]
         tools |= set(new)
@@ -64,7 +67,10 @@ def graph_of(deck: Deck) -> Graph:
                 Node(id=tool, kind="tool", name=tool, card=card.id, row=at, bound=tool in on)
             )
         if card is not root:
-            middle = row + (len(new) - 1) / 2 if new else row
+            if new:
+                middle = row + (len(new) - 1) / 2
+            else:
+                middle = row
             nodes.append(
                 Node(
                     id=card.id,
@@ -86,7 +92,10 @@ def graph_of(deck: Deck) -> Graph:
 def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str, Any]:
     """Returns a Vega-Lite specification, as wide as its place. A click sets the parameter `picked`
     to the card's id; the selected card and what it may ask or call stand out."""
-    ink = _DARK if dark else _LIGHT
+    if dark:
+        ink = _DARK
+    else:
+        ink = _LIGHT
     x = {
         "field": "x",
         "type": "quantitative",
@@ -206,9 +215,14 @@ def _node_row(node: Node, graph: Graph, selection: str) -> dict[str, Any]:
 def _curves(graph: Graph, selection: str) -> Iterator[dict[str, Any]]:
     nodes = {node.id: node for node in graph.nodes}
     for number, edge in enumerate(graph.edges):
-        start, end = nodes[edge.source], nodes[edge.target]
-        begin, finish = _END[start.kind], _START[end.kind]
-        middle = begin + 0.038 if start.kind == "orchestrator" else finish - 0.035
+        start = nodes[edge.source]
+        end = nodes[edge.target]
+        begin = _END[start.kind]
+        finish = _START[end.kind]
+        if start.kind == "orchestrator":
+            middle = begin + 0.038
+        else:
+            middle = finish - 0.035
         points = (
             (begin, start.row),
             (middle, start.row),

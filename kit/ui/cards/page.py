@@ -52,7 +52,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
 def _heading(deck: Deck) -> None:
     st.markdown("## Cards")
     active = len(deck.active())
-    unbound = f", {len(deck.cards) - active} not bound here" if active < len(deck.cards) else ""
+    if active < len(deck.cards):
+        unbound = f", {len(deck.cards) - active} not bound here"
+    else:
+        unbound = ""
     st.markdown(
         f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, "
         f"{many(len(deck.blocks), 'prompt block')}, at most "
@@ -87,14 +90,20 @@ def _one(host: Host, deck: Deck, card_id: str) -> None:
             f"chooses the same cards by keyboard"
         )
         draw_chart(spec, "deck-graph", "card", "card", alt)
-    running = host.kit.model if card_id in host.kit.team.agents else None
+    if card_id in host.kit.team.agents:
+        running = host.kit.model
+    else:
+        running = None
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
 def _prompt(host: Host, who: Principal, card_id: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", who.tenant_id, who.user_id)
-    location = host.people[who].location if who in host.people else session.location
+    if who in host.people:
+        location = host.people[who].location
+    else:
+        location = session.location
     dynamic = DynamicContext(
         date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location
     )
@@ -142,11 +151,10 @@ def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
     seconds = max(1, round(routes.questions / A_SECOND))
     place = st.empty()
     with place.container():
-        remainder = (
-            f" {routes.left_out} dialogues about other cards are left out."
-            if routes.left_out
-            else ""
-        )
+        if routes.left_out:
+            remainder = f" {routes.left_out} dialogues about other cards are left out."
+        else:
+            remainder = ""
         st.markdown(
             "Dialogues that switch from every card to every other are routed by the descriptions "
             "alone, with sub-agents that "

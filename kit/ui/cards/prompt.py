@@ -73,11 +73,17 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
 
 
 def _slice(piece: Piece, whole: int) -> str:
-    kind = "own" if piece.personal else ""
+    if piece.personal:
+        kind = "own"
+    else:
+        kind = ""
     return f'<i class="{kind}" style="flex-grow:{max(piece.tokens, whole / 100):.1f}" title="{escape(piece.name)}"></i>'
 
 
 def _text(piece: Piece) -> str:
-    kind = "piece own" if piece.personal else "piece"
+    if piece.personal:
+        kind = "piece own"
+    else:
+        kind = "piece"
     head = f"<h4>{escape(piece.name)} <span>{escape(piece.note)}, about {piece.tokens} tokens</span></h4>"
     return f'<div class="{kind}">{head}<pre>{escape(piece.text)}</pre></div>'

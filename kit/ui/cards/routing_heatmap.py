@@ -42,9 +42,15 @@ def _row(
     card: str, columns: list[str], cells: dict[tuple[str, str], int], report: RoutingReport
 ) -> str:
     share = report.accuracy.get(card)
-    total = share.n if share else sum(cells.get((card, to), 0) for to in columns)
+    if share:
+        total = share.n
+    else:
+        total = sum(cells.get((card, to), 0) for to in columns)
     tds = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
-    rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>" if share else "–"
+    if share:
+        rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>"
+    else:
+        rate = "–"
     return f'<tr><th scope="row">{escape(_name(card))}</th>{tds}<td class="sum">{rate}</td></tr>'
 
 
@@ -73,11 +79,16 @@ def lost_html(report: RoutingReport) -> str:
 
 def _loss(loss: Confusion) -> str:
     texts = list(dict.fromkeys(loss.queries))
-    more = [f"and {len(texts) - _EXAMPLES} more"] if len(texts) > _EXAMPLES else []
+    if len(texts) > _EXAMPLES:
+        more = [f"and {len(texts) - _EXAMPLES} more"]
+    else:
+        more = []
     examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES] + more)
     head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
     return f"<li>{head}<ul>{examples}</ul></li>"
 
 
 def _name(card: str) -> str:
-    return "Nobody" if card == NOBODY else label(card)
+    if card == NOBODY:
+        return "Nobody"
+    return label(card)

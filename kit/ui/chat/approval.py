@@ -33,7 +33,10 @@ def draw_approval(host: Host, view: TurnView) -> None:
                 st.markdown(literal(one.question, len(one.question)), width="content")
             for word, answer, icon in (("Yes", True, "check"), ("No", False, "close")):
                 give = partial(_answer, host, view, one.key, answer)
-                kind = "primary" if answers.get(one.key) is answer else "secondary"
+                if answers.get(one.key) is answer:
+                    kind = "primary"
+                else:
+                    kind = "secondary"
                 st.button(
                     word,
                     icon=f":material/{icon}:",

@@ -58,10 +58,14 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
     cards = [_card(heading, item) for heading, item in items if isinstance(item, ComponentCard)]
     tables = [_table(heading, item) for heading, item in items if isinstance(item, ComponentTable)]
     text = f"{view.lead}\n{view.answer}"
-    list_html = (
-        f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>' if cards else ""
-    )
-    state = "" if all(name in text for _, item in items for name in _names(item)) else " open"
+    if cards:
+        list_html = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>'
+    else:
+        list_html = ""
+    if all(name in text for _, item in items for name in _names(item)):
+        state = ""
+    else:
+        state = " open"
     counts = ((len(cards), "card"), (len(tables), "table"))
     summary = "What was found: " + " and ".join(
         many(count, noun) for count, noun in counts if count
@@ -103,7 +107,10 @@ def _plain_card(payload: Payload) -> ComponentCard:
 
 
 def _card(heading: str, card: ComponentCard) -> str:
-    mark = f"<em>{escape(card.mark)}</em>" if card.mark else ""
+    if card.mark:
+        mark = f"<em>{escape(card.mark)}</em>"
+    else:
+        mark = ""
     lines = "".join(f"<span>{escape(line)}</span>" for line in card.lines if line)
     return (
         f'<li data-found="{escape(heading)}"><small>{escape(heading)} '

@@ -156,7 +156,10 @@ def _session(host: Host) -> Session:
 def _slots(views: Sequence[TurnView]) -> dict[str, int]:
     """Returns the number of each turn's place: one that was shown keeps its own, also when older ones go."""
     shown: dict[str, int] = st.session_state.get("slots", {})
-    first = shown.get(views[0].turn_id, 0) if views else 0
+    if views:
+        first = shown.get(views[0].turn_id, 0)
+    else:
+        first = 0
     st.session_state["slots"] = {view.turn_id: first + number for number, view in enumerate(views)}
     return st.session_state["slots"]
 
@@ -168,7 +171,8 @@ def _widen() -> None:
 def _follow(host: Host, canvas: Canvas, panel: Panel, view: TurnView, stop: DeltaGenerator) -> None:
     """Draws a turn as it happens. A click is noticed at the next draw, so there is one every 200 ms
     even when all is silent."""
-    key, halt = f"stop-{view.turn_id}", partial(host.cancel, view.turn_id)
+    key = f"stop-{view.turn_id}"
+    halt = partial(host.cancel, view.turn_id)
     stop.button("Stop", icon=":material/stop_circle:", key=key, on_click=halt, shortcut="Esc")
     while view.running:
         batch = host.follow(view.turn_id, len(view.events))

@@ -26,7 +26,10 @@ def thumbs(store: Store, turn_id: str) -> Feedback | None:
 def remark(store: Store, feedback: Feedback) -> None:
     """Draws the input for a word about an answer that has a thumb."""
     key = f"note-{feedback.turn_id}"
-    question = "What was good about it?" if feedback.score else "What was wrong?"
+    if feedback.score:
+        question = "What was good about it?"
+    else:
+        question = "What was wrong?"
     st.text_input(
         "A word about this answer",
         feedback.note,

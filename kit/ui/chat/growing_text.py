@@ -37,8 +37,12 @@ class GrowingText:
     def draw(self, text: str, *, whole: bool) -> None:
         """Brings the place up to date; unless it is `whole`, the end of a long block may wait for
         more or for a pause."""
-        still, self._text = text == self._text, text
-        parts = blocks(text) if text else []
+        still = text == self._text
+        self._text = text
+        if text:
+            parts = blocks(text)
+        else:
+            parts = []
         for number, part in enumerate(parts):
             if number == len(self._slots):
                 self._slots.append(self._place.empty())

@@ -48,7 +48,9 @@ class Places:
         )
         desk = side.container(key="panel-desk")
         with st.bottom:
-            tour, newest, stop = st.empty(), st.empty(), st.empty()
+            tour = st.empty()
+            newest = st.empty()
+            stop = st.empty()
             asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
         draw_scene(page.tour, tour)

@@ -42,7 +42,9 @@ class Scenario(Value):
             for spec in host.kit.deck.models.values()
             if not missing_variable(spec, host.kit.settings)
         }
-        cap, pattern, model = address.read("cap"), address.read("pattern"), address.read("model")
+        cap = address.read("cap")
+        pattern = address.read("pattern")
+        model = address.read("model")
         return cls(
             faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
             cap=int(cap) if cap.isdecimal() and 0 < int(cap) <= WIDEST else None,
@@ -77,7 +79,10 @@ def panel(host: Host) -> Scenario:
                 disabled=plain,
                 on_click=_reset,
             )
-        simulated = "Services, people and failures are" if host.people else "Failures are"
+        if host.people:
+            simulated = "Services, people and failures are"
+        else:
+            simulated = "Failures are"
         st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
         with st.container(key="switches"):
             _failures(host)
@@ -99,11 +104,10 @@ def _failures(host: Host) -> None:
     ]
     common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
-    more = (
-        [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
-        if part in team.agents
-        else []
-    )
+    if part in team.agents:
+        more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
+    else:
+        more = []
     near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
     for where in dict.fromkeys(fault.where for fault in near):
         st.markdown(f"**{_part_label(where, team.root)}**")
@@ -121,7 +125,9 @@ def _failures(host: Host) -> None:
 
 
 def _part_label(agent: str, root: str) -> str:
-    return "Orchestrator" if agent == root else label(agent)
+    if agent == root:
+        return "Orchestrator"
+    return label(agent)
 
 
 # The address says what holds. Each run tells the widgets anew: one that was cut short may not have reached the browser.
@@ -141,7 +147,8 @@ def _choices(host: Host) -> None:
     deck = host.kit.deck
     cap_column, detail_column = st.columns(2)
     with cap_column:
-        caps, own = [str(cap) for cap in range(1, WIDEST + 1)], str(deck.settings.cap)
+        caps = [str(cap) for cap in range(1, WIDEST + 1)]
+        own = str(deck.settings.cap)
         _choice("At once, at most", "cap", caps, own if own in caps else caps[-1])
     with detail_column:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
@@ -180,7 +187,8 @@ def _models(host: Host) -> None:
 
 
 def _person(host: Host) -> None:
-    who, own = visitor(host), host.kit.session("").principal
+    who = visitor(host)
+    own = host.kit.session("").principal
     if own not in host.people:
         return
     tenant_column, user_column = st.columns(2)

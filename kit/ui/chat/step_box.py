@@ -28,10 +28,15 @@ class StepBox:
     def __init__(self, step: Step, page: PageSettings, budget: float | None, *, full: bool):
         """Takes the next place of the page. `budget`: seconds the sub-agent may take; `full`: with
         its request and its acts."""
-        self._page, self._budget, self._full = page, budget, full
+        self._page = page
+        self._budget = budget
+        self._full = full
         with st.container(gap=None):
-            self._head, self._pace = st.empty(), st.empty()
-        self._label, self._pace_html, self._entries = "", "", 0
+            self._head = st.empty()
+            self._pace = st.empty()
+        self._label = ""
+        self._pace_html = ""
+        self._entries = 0
         self._step = step
         self._body = self._draw_head(step).container(gap=None)
         if full:
@@ -45,7 +50,10 @@ class StepBox:
         if (self._label, self._step.state) != (_label(step), step.state):
             self._draw_head(step)  # a box in the place of another one keeps what is in it
         self._step = step
-        html = self._pace_of(step, now) if step.state == "running" else ""
+        if step.state == "running":
+            html = self._pace_of(step, now)
+        else:
+            html = ""
         if html != self._pace_html:
             self._pace_html = html
             self._pace.html(html) if html else self._pace.empty()
@@ -63,14 +71,26 @@ class StepBox:
     def _pace_of(self, step: Step, now: float) -> str:
         pace = step.pace(now, self._page.quiet_after, self._page.stalled_after)
         took = step.seconds(now)
-        limit = f" of {self._budget:g}" if self._budget and took > self._budget / 4 else ""
-        line = escape(step.lines[-1]) if step.lines else ""
+        if self._budget and took > self._budget / 4:
+            limit = f" of {self._budget:g}"
+        else:
+            limit = ""
+        if step.lines:
+            line = escape(step.lines[-1])
+        else:
+            line = ""
         return f'<p class="pace">{tag_html(pace, _TONES[pace])} <span>{line}</span> {took:.1f}{limit} s</p>'
 
 
 def _label(step: Step) -> str:
     if step.state == "running":
         return f"**{literal(step.label)}**"
-    verdict = f": {step.verdict}" if step.note else ""
-    verdict = f":red[{verdict}]" if verdict and step.state == "failed" else verdict
+    if step.note:
+        verdict = f": {step.verdict}"
+    else:
+        verdict = ""
+    if verdict and step.state == "failed":
+        verdict = f":red[{verdict}]"
+    else:
+        verdict = verdict
     return f"**{literal(step.label)}**{verdict} · {step.seconds(0.0):.1f} s"

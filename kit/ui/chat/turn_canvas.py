@@ -42,7 +42,9 @@ class Canvas:
         full: bool,
     ):
         """`drawn`: the question stands there already. `full`: with requests, routing and trace; else without them."""
-        self._host, self._page, self._full = host, page, full
+        self._host = host
+        self._page = page
+        self._full = full
         self._pictures = host.pictures.of(view.turn_id)
         if not drawn:
             with place:
@@ -61,7 +63,10 @@ class Canvas:
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
         elapsed = max(0.0, time.time() - view.started_at) // TICK * TICK
-        now = elapsed if view.seconds is None else view.seconds
+        if view.seconds is None:
+            now = elapsed
+        else:
+            now = view.seconds
         if self._update("chips", "".join(f"<li>{escape(line)}</li>" for line in fault_lines(view))):
             self._chips.html(
                 f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>'
@@ -89,7 +94,10 @@ class Canvas:
     def _draw_steps(self, view: TurnView, now: float) -> None:
         for step in view.steps[len(self._boxes) :]:
             agent = self._host.kit.team.agents.get(step.agent)
-            budget = agent.time_budget if agent else None
+            if agent:
+                budget = agent.time_budget
+            else:
+                budget = None
             with self._steps:
                 self._boxes.append(StepBox(step, self._page, budget, full=self._full))
         for box, step in zip(self._boxes, view.steps, strict=True):
@@ -131,7 +139,8 @@ class Canvas:
         if feedback is not None and details:
             remark(self._host.kit.store, feedback)
         if details and self._full and view.trace.spans:
-            key, icon = f"trace-of-{view.turn_id}", ":material/account_tree:"
+            key = f"trace-of-{view.turn_id}"
+            icon = ":material/account_tree:"
             place = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
             if place.open:  # a chart that is drawn while nobody sees it has no width
                 with place:

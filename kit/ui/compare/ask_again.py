@@ -76,8 +76,12 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
     if not (once or everywhere):
         return []
-    key = None if model == host.kit.team.orchestrator.model.spec.key else model
-    message, pictures = strip_marks(turn.message), host.pictures.of(turn.id)
+    if model == host.kit.team.orchestrator.model.spec.key:
+        key = None
+    else:
+        key = model
+    message = strip_marks(turn.message)
+    pictures = host.pictures.of(turn.id)
     if message != turn.message and not pictures:
         raise PictureError(
             "the pictures of this question are no longer in memory: ask it in the chat, with its pictures"
@@ -92,7 +96,10 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
 
 
 def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:
-    index = options.index(own) if own in options else 0
+    if own in options:
+        index = options.index(own)
+    else:
+        index = 0
     return st.selectbox(title, options, index=index, format_func=words, width=190)
 
 

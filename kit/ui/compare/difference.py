@@ -56,7 +56,10 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
         for name, figures in rows.items()
     ]
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
-    differ = f"They differ in {_list(map(str.lower, differing))}. " if differing else ""
+    if differing:
+        differ = f"They differ in {_list(map(str.lower, differing))}. "
+    else:
+        differ = ""
     return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
 
 
@@ -196,4 +199,6 @@ def _part(part: LostPart) -> str:
 
 def _list(items: Iterable[str]) -> str:
     *others, last = items
-    return f"{', '.join(others)} and {last}" if others else last
+    if others:
+        return f"{', '.join(others)} and {last}"
+    return last

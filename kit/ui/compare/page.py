@@ -139,8 +139,14 @@ def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) 
 def _note(view: TurnView, names: Mapping[str, str], *, same: bool) -> str:
     """Returns where a turn comes from: the one that is asked again in it, and its question where these differ."""
     first = repeated_turn(view.session_id)
-    way = "forked" if view.bodies(Fork) else "asked again"
-    again = f"{names.get(first, 'An earlier turn')} {way}" if first else ""
+    if view.bodies(Fork):
+        way = "forked"
+    else:
+        way = "asked again"
+    if first:
+        again = f"{names.get(first, 'An earlier turn')} {way}"
+    else:
+        again = ""
     return " · ".join(filter(None, [again, "" if same else view.question]))
 
 
@@ -157,10 +163,8 @@ def _columns(
     if len(views) < 3:
         places = st.columns(len(views), gap="medium")
     else:
-        places, bodies = (
-            [st.container(gap=None, key="compare-rows")] * len(views),
-            st.tabs(list(labels)),
-        )
+        places = [st.container(gap=None, key="compare-rows")] * len(views)
+        bodies = st.tabs(list(labels))
     columns: list[TurnColumn] = []
     for place, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
         with place:
@@ -172,13 +176,17 @@ def _columns(
 
 def _begun(host: Host, view: TurnView) -> TurnView:
     """Returns a turn once it is known on which pattern it runs: that is its name on the page."""
-    return view if view.pattern or not view.running else _advance(host, view, FIRST)
+    if view.pattern or not view.running:
+        return view
+    return _advance(host, view, FIRST)
 
 
 def _advance(host: Host, view: TurnView, timeout: float) -> TurnView:
     batch = host.follow(view.turn_id, len(view.events), timeout)
     view = advance(view, batch.events)
-    return interrupt(view) if batch.done and view.running else view
+    if batch.done and view.running:
+        return interrupt(view)
+    return view
 
 
 def _draw(
@@ -200,8 +208,6 @@ def _draw(
 def _elapsed(view: TurnView) -> float:
     if view.running:
         return max(0.0, time.time() - view.started_at)
-    return (
-        view.seconds
-        if view.seconds is not None
-        else max((event.at for event in view.events), default=0.0)
-    )
+    if view.seconds is not None:
+        return view.seconds
+    return max((event.at for event in view.events), default=0.0)

@@ -31,14 +31,20 @@ def timeline_html(
     for depth, span in view.trace.rows():
         if full or depth == 1 or span.kind == "agent":
             live = view.running and span.status == "running"
-            played = " · played" if span.is_replay else ""
+            if span.is_replay:
+                played = " · played"
+            else:
+                played = ""
             state = played + {"error": " · failed", "running": " · not finished"}.get(
                 span.status, ""
             )
             items.append(
                 _item(depth, span, end, now if live else span.ended, "" if live else state)
             )
-    head = _axis(end) if axis else ""
+    if axis:
+        head = _axis(end)
+    else:
+        head = ""
     return (
         f'<section class="timeline">{head}<ol aria-label="Timeline of '
         f'{escape(label)}">{"".join(items)}</ol></section>'
@@ -52,7 +58,10 @@ def _axis(end: float) -> str:
 
 def _item(depth: int, span: Span, end: float, ended: float, state: str) -> str:
     left, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
-    place = f' style="left:{right:.2f}%"' if right < 70 else f' style="right:{100 - left:.2f}%"'
+    if right < 70:
+        place = f' style="left:{right:.2f}%"'
+    else:
+        place = f' style="right:{100 - left:.2f}%"'
     if right >= 70 and left <= 30:
         place = f' class="inside" style="left:{left:.2f}%"'
     kinds = f"{span.kind} {span.status}" + (" replay" if span.is_replay else "")

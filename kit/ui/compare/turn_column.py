@@ -28,10 +28,15 @@ class TurnColumn:
         axis: bool = True,
     ):
         """`label` names the turn on the page; `note` says where it comes from; `axis`: with its ticks."""
-        self.label, self._note, self._full, self._axis = label, note, body is None, axis
-        self._head, self._timeline = st.empty(), st.empty()
+        self.label = label
+        self._note = note
+        self._full = body is None
+        self._axis = axis
+        self._head = st.empty()
+        self._timeline = st.empty()
         with body or st.container():
-            self._answer, self._facts = st.empty(), st.empty()
+            self._answer = st.empty()
+            self._facts = st.empty()
             draw_link(
                 st.empty(), "traces", "Open trace", ":material/account_tree:", turn=view.turn_id
             )
@@ -61,11 +66,17 @@ class TurnColumn:
 
     def _head_html(self, view: TurnView, now: float) -> str:
         tag = headline(view)
-        seconds = view.seconds if view.seconds is not None else now
+        if view.seconds is not None:
+            seconds = view.seconds
+        else:
+            seconds = now
         figures = [f"{seconds:.2f} s" if not view.running else f"{seconds:.1f} s"]
         if view.tokens is not None:
             figures += [many(view.tokens, "token"), view.cost_words]
-        note = f"<em>{escape(self._note)}</em>" if self._note else ""
+        if self._note:
+            note = f"<em>{escape(self._note)}</em>"
+        else:
+            note = ""
         return (
             f'<div class="head"><h3>{escape(self.label)}</h3>{tag_html(tag.text, tag.tone)}'
             f"<span>{escape(' · '.join(figures))}</span>{note}</div>"

@@ -17,8 +17,14 @@ def bars_spec(
     values: Mapping[str, float], title: str, *, dark: bool = False, share: bool = False
 ) -> Spec:
     """Returns a chart with a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
-    ink = _DARK if dark else _LIGHT
-    most = 1.0 if share else max((*values.values(), 1))
+    if dark:
+        ink = _DARK
+    else:
+        ink = _LIGHT
+    if share:
+        most = 1.0
+    else:
+        most = max((*values.values(), 1))
     rows = [
         {"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"}
         for name, value in values.items()
@@ -40,7 +46,10 @@ def latency_spec(
     values: Sequence[tuple[str, float, float]], title: str, *, dark: bool = False
 ) -> Spec:
     """Returns a chart with a line from p50 to p95 for each (name, p50, p95) in seconds."""
-    ink = _DARK if dark else _LIGHT
+    if dark:
+        ink = _DARK
+    else:
+        ink = _LIGHT
     rows = [
         {"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values
     ]

@@ -85,11 +85,15 @@ def read(value: Any, unit: Unit) -> str:
         case "seconds":
             return took(value)
         case "share":
-            return f"{value:.0%}" if value in (0, 1) or value >= 0.1 else f"{value:.1%}"
+            if value in (0, 1) or value >= 0.1:
+                return f"{value:.0%}"
+            return f"{value:.1%}"
         case "each":
             return f"{value:.2f}".rstrip("0").rstrip(".")
         case "dollars":
-            return f"${value:,.4f}" if value else "$0"
+            if value:
+                return f"${value:,.4f}"
+            return "$0"
 
 
 def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
@@ -99,7 +103,9 @@ def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
 
     def cell(agent: str, figure: Figure) -> str:
         value = values.get((figure.metric, agent))
-        return "–" if value is None else read(value, figure.unit)
+        if value is None:
+            return "–"
+        return read(value, figure.unit)
 
     agents = [one.agent for one in sorted(summary.agents, key=lambda one: -one.latency.p95)]
     rows = [[label(agent), *(cell(agent, figure) for figure in figures)] for agent in agents]

@@ -39,14 +39,18 @@ _AXES = {
 @with_host
 def page(host: Host, _: DeltaGenerator) -> None:
     """Draws the page."""
-    store, who = host.kit.store, visitor(host)
+    store = host.kit.store
+    who = visitor(host)
     st.markdown("## Metrics")
     window = st.segmented_control(
         "Time window", list(WINDOWS), default="All time", key="m-window", required=True
     )
     back = WINDOWS[window]
     now = time.time()
-    since = now - back if back is not None else None
+    if back is not None:
+        since = now - back
+    else:
+        since = None
     tally = store.tally(who.tenant_id, since)
     if not tally.counts["turns",]:
         _nothing(who, ever=back is None)
@@ -71,7 +75,8 @@ def _nothing(who: Principal, *, ever: bool) -> None:
 
 
 def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
-    firing, every = alerts(mismatches, now=now), alerts(mismatches)
+    firing = alerts(mismatches, now=now)
+    every = alerts(mismatches)
     if not every:
         st.success(
             "No alert. No reply for another principal came in.", icon=":material/verified_user:"
@@ -232,13 +237,12 @@ def _agents(summary: Metrics) -> None:
         st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
     head, rows = agents_table(summary)
     means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
-    table = (
-        table_html(
+    if rows:
+        table = table_html(
             "Sub-agents", (row_html(name, *map(escape, cells)) for name, *cells in rows), head
         )
-        if rows
-        else ""
-    )
+    else:
+        table = ""
     st.html(
         f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>'
     )

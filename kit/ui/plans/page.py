@@ -47,8 +47,12 @@ COLOURS = {"busy": "blue", "good": "green", "bad": "red", "warn": "orange", "": 
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the plan that the address names."""
     st.html(LOOK)
-    who, plan_id = visitor(host), address.read("plan")
-    plan = host.documents(lambda stores: stores.plans.read(who, plan_id)) if plan_id else None
+    who = visitor(host)
+    plan_id = address.read("plan")
+    if plan_id:
+        plan = host.documents(lambda stores: stores.plans.read(who, plan_id))
+    else:
+        plan = None
     if plan is not None:
         _one(host, who, plan)
         return

@@ -37,7 +37,9 @@ LONGEST = 1_500
 def state_of(plan: Plan, now: float) -> tuple[str, Tone]:
     """Returns the state of a plan in words, with their colour; one that nobody holds is stopped."""
     at_work = plan.status in ("complete", "failed") or (plan.lease_expires or 0) > now
-    return STATUS[plan.status] if at_work else IDLE
+    if at_work:
+        return STATUS[plan.status]
+    return IDLE
 
 
 def reason_of(plan: Plan) -> str:
@@ -50,11 +52,10 @@ def reason_of(plan: Plan) -> str:
 def progress_of(plan: Plan) -> str:
     """Returns how far a plan is, and what it took."""
     usage = cast("dict[str, float]", plan.usage or {})
-    parts = (
-        [f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done"]
-        if plan.steps
-        else []
-    )
+    if plan.steps:
+        parts = [f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done"]
+    else:
+        parts = []
     parts += [f"planned anew {many(plan.replan_count, 'time')}"] if plan.replan_count else []
     parts += [f"{usage.get('seconds', 0):.1f} s"] if usage else []
     tokens = round(usage.get("tokens_in", 0) + usage.get("tokens_out", 0))
@@ -74,11 +75,10 @@ def _step_html(
     words, tone = STATUS[step.status]
     if tone == "busy" and state_of(plan, now) == IDLE:
         words, tone = IDLE
-    seconds = (
-        f"{step.finished_at - step.started_at:.2f} s"
-        if step.finished_at and step.started_at
-        else ""
-    )
+    if step.finished_at and step.started_at:
+        seconds = f"{step.finished_at - step.started_at:.2f} s"
+    else:
+        seconds = ""
     facts = [
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
@@ -96,7 +96,10 @@ def _step_html(
         f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text
     )
     head = f"<b>{step.step_index}. {escape(step.task)}</b>{tag_html(words, tone)}<span>{seconds}</span>"
-    state = " open" if tone in ("busy", "bad", "warn") else ""
+    if tone in ("busy", "bad", "warn"):
+        state = " open"
+    else:
+        state = ""
     return f"<li><details{state}><summary>{head}</summary><dl>{rows}</dl></details></li>"
 
 
@@ -138,16 +141,19 @@ def history_html(plan: Plan) -> str:
         )
         for one in plan.replan_history
     ]
-    return (
-        _table("What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why"))
-        if rows
-        else ""
-    )
+    if rows:
+        return _table(
+            "What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why")
+        )
+    return ""
 
 
 def timeline_html(events: Sequence[AgentEvent]) -> str:
     """Returns the events of a plan in order, each with its time after the first and what it says."""
-    first = events[0].ts if events else 0.0
+    if events:
+        first = events[0].ts
+    else:
+        first = 0.0
     rows = [
         row_html(f"{event.ts - first:.2f} s", escape(event.event_type), escape(_words(event)))
         for event in events
@@ -202,11 +208,12 @@ def _table(label: str, rows: Sequence[str], head: Sequence[str]) -> str:
 
 def _json(value: Any) -> str:
     """Returns a value as JSON, the beginning of a long one."""
-    text = (
-        ""
-        if value is None
-        else value
-        if isinstance(value, str)
-        else json.dumps(value, ensure_ascii=False)
-    )
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]} … ({len(text):,} characters)"
+    if value is None:
+        text = ""
+    elif isinstance(value, str):
+        text = value
+    else:
+        text = json.dumps(value, ensure_ascii=False)
+    if len(text) <= LONGEST:
+        return text
+    return f"{text[:LONGEST]} … ({len(text):,} characters)"

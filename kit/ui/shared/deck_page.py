@@ -33,7 +33,10 @@ def load_people(deck: Deck, settings: Settings) -> Mapping[Principal, Person]:
 def load_renderers(deck: Deck) -> Mapping[str, Renderer]:
     """Returns what draws the components of each type. Raises CodeError for a reference to something else."""
     reference = deck.settings.page.renderers
-    renderers = load_reference(reference, deck.tools.folder) if reference else {}
+    if reference:
+        renderers = load_reference(reference, deck.tools.folder)
+    else:
+        renderers = {}
     if not isinstance(renderers, Mapping):
         raise CodeError(
             f"renderers {reference!r} is no mapping; write one of component types to functions"

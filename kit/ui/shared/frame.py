@@ -75,7 +75,9 @@ def visitor(host: "Host") -> Principal:
         tenant_id=address.read("tenant") or own.tenant_id,
         user_id=address.read("user") or own.user_id,
     )
-    return person if person in host.people else own
+    if person in host.people:
+        return person
+    return own
 
 
 def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:

@@ -86,7 +86,9 @@ class Host:
         if own.principal in self.people and own.principal != self.kit.session("").principal:
             own = own.model_copy(update={"location": self.people[own.principal].location})
         stored_session = self.kit.store.session(session_id)
-        return own if stored_session is None or stored_session.principal == own.principal else None
+        if stored_session is None or stored_session.principal == own.principal:
+            return own
+        return None
 
     def prepare(self, patterns: Iterable[str], model: str | None = None) -> None:
         """Binds what these patterns run with: where several turns start at once none waits for the team of another.
@@ -206,13 +208,13 @@ class Host:
         """Returns a turn as it stands now, of this process or stored; None when there is none of
         that id, or it is another's."""
         if (live := self._live.get(turn_id)) is not None:
-            return live.view() if live.session.principal == who else None
+            if live.session.principal == who:
+                return live.view()
+            return None
         turn = self.kit.store.turn(turn_id)
-        return (
-            self._restored(turn)
-            if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id)
-            else None
-        )
+        if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id):
+            return self._restored(turn)
+        return None
 
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
@@ -281,10 +283,8 @@ class Host:
 
     async def _serve(self, settings: Settings | None, opening: "Future[Kit]") -> None:
         async with open_kit(settings, faults=True) as kit:
-            self.people, self.renderers = (
-                load_people(kit.deck, kit.settings),
-                load_renderers(kit.deck),
-            )
+            self.people = load_people(kit.deck, kit.settings)
+            self.renderers = load_renderers(kit.deck)
             watchdog = Watchdog(self._loop, partial(self._on_silence, kit))
             watchdog.start()
             opening.set_result(kit)
@@ -296,7 +296,10 @@ class Host:
 
     def _on_silence(self, kit: Kit, silence: Silence) -> None:
         """Logs a silence of the loop and keeps it for the page Metrics; called in the watchdog's thread."""
-        where = silence.stack[-1] if silence.stack else "unknown"
+        if silence.stack:
+            where = silence.stack[-1]
+        else:
+            where = "unknown"
         log.warning("the loop was silent for %.2f s: %s", silence.seconds, where)
         tenant_id = kit.session("").principal.tenant_id
 

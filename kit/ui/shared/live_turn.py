@@ -43,7 +43,9 @@ class LiveTurn:
             started_at=self.asked_at,
         )
         view = advance(view, tuple(self.events))
-        return interrupt(view) if over and view.running else view
+        if over and view.running:
+            return interrupt(view)
+        return view
 
     def batch(self, from_seq: int, timeout: float) -> Batch:
         """Waits up to `timeout` seconds for events from `from_seq` on, and returns them; none when there were none."""

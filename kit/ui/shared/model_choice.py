@@ -18,10 +18,16 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
     if spec.is_self_contained:
         if spec.api_key_env and not settings.variables.get(spec.api_key_env):
             return spec.api_key_env
-        return missing_packages(spec.model) if spec.model else ""
+        if spec.model:
+            return missing_packages(spec.model)
+        return ""
     if spec.key == "local":
-        return "" if settings.openai_base_url else "OPENAI_BASE_URL"
-    return "" if settings.has_model else "OPENAI_API_KEY"
+        if settings.openai_base_url:
+            return ""
+        return "OPENAI_BASE_URL"
+    if settings.has_model:
+        return ""
+    return "OPENAI_API_KEY"
 
 
 def usable_models(kit: Kit) -> list[str]:
@@ -37,8 +43,9 @@ def draw_missing(models: Mapping[str, str]) -> None:
     """Draws a line for each variable that has to be set; `models`: key -> variable, empty for a
     model that can be used."""
     for variable in sorted(set(models.values()) - {""}):
-        verb, keys = (
-            "run" if " " in variable else "set",
-            (key for key, name in models.items() if name == variable),
-        )
+        if " " in variable:
+            verb = "run"
+        else:
+            verb = "set"
+        keys = (key for key, name in models.items() if name == variable)
         st.caption(f"With `{variable}` {verb}: {', '.join(keys)}")

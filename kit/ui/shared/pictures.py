@@ -13,7 +13,8 @@ class PictureCache:
     """The pictures of turns by turn id. Any thread may use it."""
 
     def __init__(self, room: int = ROOM):
-        self._room, self._lock = room, threading.Lock()
+        self._room = room
+        self._lock = threading.Lock()
         self._pages: dict[str, tuple[Picture, ...]] = {}
 
     def of(self, turn_id: str) -> tuple[Picture, ...]:

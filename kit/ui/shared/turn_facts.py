@@ -47,7 +47,8 @@ OWNING_UP: dict[OwningUp, str] = {
     "nothing_owed": "nothing was owed",
     "unsaid": "not at all: the answer does not say what it lacks",
 }
-DIRECT, EARLY = "nobody: answered directly", "nobody: it ended before anybody was asked"
+DIRECT = "nobody: answered directly"
+EARLY = "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
 _BADGES: dict[Tone, str] = {
     "good": "green",
@@ -94,7 +95,10 @@ def facts_html(view: TurnView, *, full: bool) -> str:
 
 def _line_html(fact: Fact) -> str:
     tags = "".join(tag_html(tag.text, tag.tone, tag.why) for tag in fact.tags)
-    text = f"<span>{escape(fact.text)}</span>" if fact.text else ""
+    if fact.text:
+        text = f"<span>{escape(fact.text)}</span>"
+    else:
+        text = ""
     html = tags + text + "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
     return (
         f'<div data-fact="{fact.name}" '
@@ -195,19 +199,24 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
 
 def _data_facts(view: TurnView) -> Iterator[Fact]:
     replies = view.bodies(Envelope)
-    who = str(view.principal) if view.principal else ""
+    if view.principal:
+        who = str(view.principal)
+    else:
+        who = ""
     if not replies:
         if not view.running and who:
             unchecked = Tag(text="not checked", why="no reply of a tool says whose data it is")
-            tag = unchecked if view.bodies(ToolEnded) else Tag(text="none was fetched")
+            if view.bodies(ToolEnded):
+                tag = unchecked
+            else:
+                tag = Tag(text="none was fetched")
             yield Fact(name="principal", label="Data of", text=who, tags=(tag,))
         return
     foreign = sum(not reply.principal_verified for reply in replies)
-    tags = (
-        [Tag(text=f"{len(replies) - foreign} verified", tone="good")]
-        if foreign < len(replies)
-        else []
-    )
+    if foreign < len(replies):
+        tags = [Tag(text=f"{len(replies) - foreign} verified", tone="good")]
+    else:
+        tags = []
     tags += (
         [
             Tag(
@@ -242,7 +251,10 @@ def _act(act: GuardActed) -> str:
 
 def _cost_facts(view: TurnView) -> Iterator[Fact]:
     if view.seconds is not None:
-        first = f", first words after {view.ttft:.2f} s" if view.ttft is not None else ""
+        if view.ttft is not None:
+            first = f", first words after {view.ttft:.2f} s"
+        else:
+            first = ""
         yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
     if count := view.usage:
         yield Fact(
@@ -251,7 +263,10 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
             text=f"{count.input_tokens:,} in, {count.output_tokens:,} out",
             full=True,
         )
-        cost = view.cost_words if count.cost is not None else "price not known"
+        if count.cost is not None:
+            cost = view.cost_words
+        else:
+            cost = "price not known"
         yield Fact(name="cost", label="Cost", text=cost)
     if view.pattern:
         yield Fact(
@@ -264,4 +279,6 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
 
 def model_words(key: str) -> str:
     """Returns a model's key as a person reads it."""
-    return "offline stand-in" if key == "offline" else key
+    if key == "offline":
+        return "offline stand-in"
+    return key

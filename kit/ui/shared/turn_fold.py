@@ -52,7 +52,9 @@ def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
         final=turn.text or None,
     )
     view = advance(view, events)
-    return interrupt(view) if view.status == "interrupted" else view
+    if view.status == "interrupted":
+        return interrupt(view)
+    return view
 
 
 def interrupt(view: TurnView) -> TurnView:
@@ -141,15 +143,20 @@ def _with_act(
     target = next((step for step in steps if step.span_id == event.parent_span_id), None)
     if target is None:
         return steps
-    name = f"{act.tool}()" if isinstance(act, ToolStarted | ToolEnded) else act.model
-    if isinstance(act, ModelStarted | ToolStarted):
-        words = (
-            f"asks {name}"
-            if isinstance(act, ModelStarted)
-            else f"calls {act.tool}({', '.join(act.args)})"
-        )
+    if isinstance(act, ToolStarted | ToolEnded):
+        name = f"{act.tool}()"
     else:
-        words = f"{name} failed" if act.error else f"{name} has answered"
+        name = act.model
+    if isinstance(act, ModelStarted | ToolStarted):
+        if isinstance(act, ModelStarted):
+            words = f"asks {name}"
+        else:
+            words = f"calls {act.tool}({', '.join(act.args)})"
+    else:
+        if act.error:
+            words = f"{name} failed"
+        else:
+            words = f"{name} has answered"
     return _with_entry(steps, target, Entry(at=event.at, text=words))
 
 
@@ -160,7 +167,10 @@ def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[St
 
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
     if isinstance(outcome, Answer):
-        note = PARTLY if outcome.reservation else ""
+        if outcome.reservation:
+            note = PARTLY
+        else:
+            note = ""
         return step.model_copy(
             update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note}
         )
@@ -169,6 +179,6 @@ def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
 
 
 def _stop_step(step: Step, at: float) -> Step:
-    return (
-        step.model_copy(update={"state": "stopped", "end": at}) if step.state == "running" else step
-    )
+    if step.state == "running":
+        return step.model_copy(update={"state": "stopped", "end": at})
+    return step

@@ -116,15 +116,13 @@ class Step(Value):
         """Returns how a running step goes; `quiet` and `stalled` in seconds since it last did something."""
         acts = [entry.at for entry in self.entries if not entry.is_status]
         silence = now - max(acts, default=self.start)
-        return (
-            "stalled"
-            if silence >= stalled
-            else "quiet"
-            if silence >= quiet
-            else "active"
-            if acts
-            else "starting"
-        )
+        if silence >= stalled:
+            return "stalled"
+        if silence >= quiet:
+            return "quiet"
+        if acts:
+            return "active"
+        return "starting"
 
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
@@ -138,7 +136,12 @@ class Step(Value):
         )
         if outcome.reason in ("cancelled", "paused"):
             state = "stopped"
-        note = REASONS[outcome.reason] if outcome.reason else PARTLY if state == "partial" else ""
+        if outcome.reason:
+            note = REASONS[outcome.reason]
+        elif state == "partial":
+            note = PARTLY
+        else:
+            note = ""
         return cls(
             span_id=outcome.call_id,
             call_id=outcome.call_id,
@@ -195,7 +198,9 @@ class TurnView(Value):
     @property
     def answer(self) -> str:
         """The composed answer as far as it stands; empty when the lead was all there is."""
-        return self.transcript.answer if self.events else self.final or ""
+        if self.events:
+            return self.transcript.answer
+        return self.final or ""
 
     @property
     def ttft(self) -> float | None:
@@ -258,7 +263,9 @@ class TurnView(Value):
     def owned_up(self) -> Acknowledged | None:
         """How the answer came to own up to what it lacks; None where no event says so."""
         acknowledgements = self.bodies(Acknowledged)
-        return acknowledgements[-1] if acknowledgements else None
+        if acknowledgements:
+            return acknowledgements[-1]
+        return None
 
     @property
     def owning_up(self) -> OwningUp | None:
@@ -272,7 +279,9 @@ class TurnView(Value):
         """The sentence in place of an answer, when a turn ended without one."""
         if self.elsewhere and not self.answer:
             return "Another server is working on this. Its answer will stand here once the page is loaded again."
-        return "" if self.answer or self.lead else _REGRET.get(self.status, "")
+        if self.answer or self.lead:
+            return ""
+        return _REGRET.get(self.status, "")
 
     @property
     def shortfalls(self) -> tuple[str, ...]:
@@ -288,7 +297,9 @@ class TurnView(Value):
 
     @property
     def _over_cap(self) -> tuple[str, ...]:
-        return self.left_out if self.routing is None else self.parts.over_cap
+        if self.routing is None:
+            return self.left_out
+        return self.parts.over_cap
 
     @property
     def call_words(self) -> str:
@@ -296,7 +307,10 @@ class TurnView(Value):
         routing = self.routing
         if routing is None or self.is_plan:
             return ""
-        later = f", {routing.later_calls} more later" if routing.later_calls else ""
+        if routing.later_calls:
+            later = f", {routing.later_calls} more later"
+        else:
+            later = ""
         counted = many(routing.reported_intents, "part")
         return f"model counted {counted}, made {many(routing.intent_count, 'call')}{later}"
 
@@ -314,7 +328,9 @@ class TurnView(Value):
 
     @property
     def tokens(self) -> int | None:
-        return self.usage.input_tokens + self.usage.output_tokens if self.usage else None
+        if self.usage:
+            return self.usage.input_tokens + self.usage.output_tokens
+        return None
 
     @property
     def cost_words(self) -> str:

@@ -23,7 +23,11 @@ def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dic
     there are. A click on a bar sets the parameter `picked` to the span's id; the `chosen` one
     stands out.
     """
-    data, ink = rows(trace), _ON_DARK if dark else _ON_LIGHT
+    data = rows(trace)
+    if dark:
+        ink = _ON_DARK
+    else:
+        ink = _ON_LIGHT
     highlight = {
         "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
         "mark": {"type": "rect", "color": ink["ink"], "opacity": 0.16},
@@ -89,7 +93,8 @@ def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
         "text": {"field": "beside", "type": "nominal"},
         "color": {"condition": failed, "value": ink["ink"]},
     }
-    late, early = f"datum.ended > {0.72 * end}", f"datum.started < {0.3 * end}"
+    late = f"datum.ended > {0.72 * end}"
+    early = f"datum.started < {0.3 * end}"
     after = _beside(text, f"!({late})", "ended", "left", 6)
     before = _beside(text, f"{late} && !({early})", "started", "right", -6)
     within = _beside(
@@ -114,12 +119,16 @@ def rows(trace: Trace) -> list[dict[str, Any]]:
 
 def span_name(span: Span) -> str:
     """Returns the name of a span in charts, lists and headings."""
-    return str(span.attributes.get("purpose", span.name)) if span.kind == "model" else span.name
+    if span.kind == "model":
+        return str(span.attributes.get("purpose", span.name))
+    return span.name
 
 
 def took(seconds: float) -> str:
     """Returns seconds as a person reads them, short ones in milliseconds."""
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1000:.0f} ms"
+    if seconds >= 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.0f} ms"
 
 
 _TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
@@ -152,7 +161,9 @@ def _because(span: Span) -> str:
     if span.status == "error" and span.error:
         reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
         return f" · {reason if len(reason) <= 48 else reason[:47] + '…'}"
-    return " · not finished" if span.status == "running" else ""
+    if span.status == "running":
+        return " · not finished"
+    return ""
 
 
 def _names(data: list[dict[str, Any]]) -> dict[str, Any]:

@@ -11,7 +11,11 @@ LONGEST = 1_200
 
 def dollars(cost: float | None) -> str:
     """Returns a cost in US dollars; a dash where no price is known."""
-    return "–" if cost is None else f"${cost:.4f}" if cost else "$0"
+    if cost is None:
+        return "–"
+    if cost:
+        return f"${cost:.4f}"
+    return "$0"
 
 
 def label(agent: str) -> str:
@@ -53,5 +57,8 @@ def literal(text: str, longest: int = LONGEST) -> str:
 
 def tag_html(text: str, tone: str = "", why: str = "") -> str:
     """Returns a word or two that stand out, as HTML; `why` is shown to whoever rests on them."""
-    title = f' title="{escape(why)}"' if why else ""
+    if why:
+        title = f' title="{escape(why)}"'
+    else:
+        title = ""
     return f'<i class="tag {tone}"{title}>{escape(text)}</i>'

@@ -28,8 +28,14 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
         )
         model = st.selectbox("Model", [SAME, *usable_models(host.kit)], format_func=model_words)
         pattern = st.selectbox("Pattern", [SAME, *PATTERNS], format_func=label)
-        before = request.prompt if request is not None else ""
-        prompt = st.text_area("Stable prompt", before, height=160) if before else before
+        if request is not None:
+            before = request.prompt
+        else:
+            before = ""
+        if before:
+            prompt = st.text_area("Stable prompt", before, height=160)
+        else:
+            prompt = before
         if not st.form_submit_button("Fork", icon=":material/fork_right:", type="primary"):
             return
     changes = {"model": model, "pattern": pattern, "prompt": prompt if prompt != before else SAME}

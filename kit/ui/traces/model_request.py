@@ -72,9 +72,10 @@ def _calls(message: RequestMessage) -> Iterable[str]:
 
 
 def _text(text: str) -> str:
-    cut = (
-        text
-        if len(text) <= LONGEST
-        else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
-    )
-    return f"<pre>{escape(cut)}</pre>" if text else ""
+    if len(text) <= LONGEST:
+        cut = text
+    else:
+        cut = text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
+    if text:
+        return f"<pre>{escape(cut)}</pre>"
+    return ""

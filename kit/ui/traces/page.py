@@ -42,7 +42,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
     who = visitor(host)
     turn_id = address.read("turn")
-    turn = host.kit.store.turn(turn_id) if turn_id else None
+    if turn_id:
+        turn = host.kit.store.turn(turn_id)
+    else:
+        turn = None
     if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
         _one(host, turn)
     else:
@@ -55,7 +58,8 @@ def page(host: Host, top: DeltaGenerator) -> None:
 
 
 def _list(host: Host, who: Principal) -> None:
-    store, session = host.kit.store, address.read("conversation")
+    store = host.kit.store
+    session = address.read("conversation")
     st.markdown("## Traces")
     if not store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=1):
         st.markdown(
@@ -146,13 +150,28 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
             url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
             st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
-    lasted = f" · {view.seconds:.2f} s" if view.seconds is not None else ""
-    first = f" · first words after {view.ttft:.2f} s" if view.ttft is not None else ""
-    tokens = f" · {view.tokens:,} tokens" if view.tokens is not None else ""
+    if view.seconds is not None:
+        lasted = f" · {view.seconds:.2f} s"
+    else:
+        lasted = ""
+    if view.ttft is not None:
+        first = f" · first words after {view.ttft:.2f} s"
+    else:
+        first = ""
+    if view.tokens is not None:
+        tokens = f" · {view.tokens:,} tokens"
+    else:
+        tokens = ""
     st.markdown(f"### {literal(turn.message)}")
     way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
-    again = "Forked" if view.bodies(Fork) else "Asked again"
-    again = f" :blue-badge[{again}: first as {origin[-8:]}]" if origin else ""
+    if view.bodies(Fork):
+        again = "Forked"
+    else:
+        again = "Asked again"
+    if origin:
+        again = f" :blue-badge[{again}: first as {origin[-8:]}]"
+    else:
+        again = ""
     st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
 
 
@@ -175,11 +194,10 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         alt = f"Timeline of {many(len(spans), 'span')}; the list above chooses the same ones by keyboard"
         draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
     with detail.container(border=True, key="span-detail"):
-        request = (
-            model_request(host.kit.store, turn, span.id, view.events)
-            if span.kind == "model"
-            else None
-        )
+        if span.kind == "model":
+            request = model_request(host.kit.store, turn, span.id, view.events)
+        else:
+            request = None
         draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
         draw_fork(host, turn, span, request)
 

@@ -47,22 +47,26 @@ def _routing(view: TurnView) -> str:
 
 
 def _alone(view: TurnView) -> str:
-    return (
-        "Answered without asking a sub-agent."
-        if view.status in ("ok", "running")
-        else "It ended before anybody was asked."
-    )
+    if view.status in ("ok", "running"):
+        return "Answered without asking a sub-agent."
+    return "It ended before anybody was asked."
 
 
 def _head(view: TurnView) -> str:
     routing = view.routing
     if routing is None:
         return ""
-    cap = tag_html(view.cap_words, _CAP[routing.cap_behavior]) if view.cap_words else ""
+    if view.cap_words:
+        cap = tag_html(view.cap_words, _CAP[routing.cap_behavior])
+    else:
+        cap = ""
     calls = view.call_words
     if calls and routing.rounds > 1:
         calls += f" in {routing.rounds} rounds"
-    calls_tag = tag_html(calls) if calls else ""
+    if calls:
+        calls_tag = tag_html(calls)
+    else:
+        calls_tag = ""
     pattern = tag_html("pattern: " + routing.pattern)
     return f"<p>{calls_tag}{cap}{pattern}</p>"
 
@@ -92,28 +96,42 @@ def _unasked_row(name: str) -> str:
 
 def _acts(view: TurnView) -> Iterable[str]:
     for act in view.bodies(GuardActed):
-        about = f" on {escape(label(act.agent).lower())}" if act.agent else ""
+        if act.agent:
+            about = f" on {escape(label(act.agent).lower())}"
+        else:
+            about = ""
         yield f"<b>{escape(act.guard)} guard</b> {escape(act.action.replace('_', ' '))}{about}: {escape(act.reason)}"
 
 
 def _principal(view: TurnView) -> str:
     replies = view.bodies(Envelope)
-    checked = ", checked on every reply" if replies else ""
-    who = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>" if view.principal else ""
+    if replies:
+        checked = ", checked on every reply"
+    else:
+        checked = ""
+    if view.principal:
+        who = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>"
+    else:
+        who = ""
     if not replies:
-        nothing = (
-            "No reply of a tool says whose data it is."
-            if view.bodies(ToolEnded)
-            else "No data was fetched."
-        )
+        if view.bodies(ToolEnded):
+            nothing = "No reply of a tool says whose data it is."
+        else:
+            nothing = "No data was fetched."
         return f"{who}<p>{nothing}</p>"
     return who + table_html("Replies", map(_reply, replies))
 
 
 def _reply(reply: Envelope) -> str:
-    check = tag_html("verified", "good") if reply.principal_verified else tag_html("blocked", "bad")
+    if reply.principal_verified:
+        check = tag_html("verified", "good")
+    else:
+        check = tag_html("blocked", "bad")
     tone = {"ok": "", "partial": "warn"}.get(reply.status, "bad")
-    skew = "" if reply.version_ok else tag_html(f"version {reply.version}", "bad")
+    if reply.version_ok:
+        skew = ""
+    else:
+        skew = tag_html(f"version {reply.version}", "bad")
     source = f"{reply.domain_type} · {reply.enricher_id}".replace("_", " ")
     return row_html(label(reply.agent), escape(source), tag_html(reply.status, tone) + skew, check)
 
@@ -133,5 +151,8 @@ def _acknowledgement(view: TurnView) -> str:
                 return "<p>The turn ended without an answer.</p>"
     unasked = view.parts.left_out.names
     tags = "".join(tag_html(name if name in unasked else label(name), "warn") for name in last.owed)
-    tone = "good" if last.path in ("composed", "recomposed") else "warn"
+    if last.path in ("composed", "recomposed"):
+        tone = "good"
+    else:
+        tone = "warn"
     return f"<p>Owed for {tags}</p><p>{tag_html(last.path, tone)} {_PATHS[last.path]}</p>"

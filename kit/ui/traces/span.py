@@ -35,7 +35,10 @@ LONGEST = 6_000
 
 def choice(span: Span) -> str:
     """Returns a span as one line of a list: its name, its agent, its time, whether it failed."""
-    whose = f" ({span.agent})" if span.agent and span.agent != span.name else ""
+    if span.agent and span.agent != span.name:
+        whose = f" ({span.agent})"
+    else:
+        whose = ""
     return f"{span_name(span)}{whose} · {took(span.seconds)}" + (
         " · failed" if span.status == "error" else ""
     )
@@ -88,7 +91,9 @@ def log_html(events: Sequence[Event]) -> str:
 def _body_json(event: Event) -> str:
     body = event.body.model_dump(mode="json", exclude={"kind"}, exclude_defaults=True)
     text = json.dumps(body, ensure_ascii=False, default=str)
-    return text if len(text) <= 400 else text[:399] + "…"
+    if len(text) <= 400:
+        return text
+    return text[:399] + "…"
 
 
 def _head(span: Span) -> str:
@@ -101,7 +106,10 @@ def _head(span: Span) -> str:
     tag = tag_html(*_STATUSES[span.status]) + (
         tag_html("played, not called") if span.is_replay else ""
     )
-    whose = f" of {span.agent}" if span.agent and span.agent != span.name else ""
+    if span.agent and span.agent != span.name:
+        whose = f" of {span.agent}"
+    else:
+        whose = ""
     rows = "".join(
         f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>" for name, value in figures.items()
     )
@@ -124,10 +132,9 @@ def _text(name: str, text: str) -> None:
     if not text:
         return
     st.caption(name)
-    cut = (
-        text
-        if len(text) <= LONGEST
-        else text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
-    )
+    if len(text) <= LONGEST:
+        cut = text
+    else:
+        cut = text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON file"
     # Not st.code: a box that scrolls has to be within reach of the keyboard.
     st.html(f'<pre class="said" tabindex="0" role="group" aria-label="{name}">{escape(cut)}</pre>')

@@ -39,7 +39,8 @@ def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
     page = store.search(who, by, PAGE, place * PAGE)
     last = -(-page.total // PAGE)
     if place >= last > 0:  # fewer turns pass the filter now
-        page, place = store.search(who, by, PAGE, (last - 1) * PAGE), last - 1
+        page = store.search(who, by, PAGE, (last - 1) * PAGE)
+        place = last - 1
     if not page.total:
         st.info(
             "No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:"
@@ -89,7 +90,9 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
 
 def model_name(key: str) -> str:
     """Returns a model's key as people read it."""
-    return "stand-in" if key == "offline" else key
+    if key == "offline":
+        return "stand-in"
+    return key
 
 
 def _columns(longest: float) -> Mapping[str, Any]:

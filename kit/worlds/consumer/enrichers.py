@@ -35,6 +35,8 @@ def catalogue(world: World) -> Catalogue:
     _ = (world.product_index, world.article_index)
 
     def knows(principal: Principal, personal: bool) -> bool:
-        return who(principal) in world.users if personal else principal.tenant_id in tenants
+        if personal:
+            return who(principal) in world.users
+        return principal.tenant_id in tenants
 
     return Catalogue(world, ENRICHERS, knows)

@@ -20,11 +20,10 @@ def games(world: World, principal: Principal, parameters: Parameters) -> Payload
         key=lambda game: (-_worth(game), game.id),
     )
     result = Index(running, _words).search(parameters.text)
-    fresh = (
-        result.rows
-        if result.match == "named"
-        else tuple(game for game in result.rows if game.id not in begun)
-    )
+    if result.match == "named":
+        fresh = result.rows
+    else:
+        fresh = tuple(game for game in result.rows if game.id not in begun)
     return page(
         "games",
         [_game_payload(game, game.id in begun) for game in fresh[: parameters.limit]],

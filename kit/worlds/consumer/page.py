@@ -27,8 +27,14 @@ def card_each(draw: Callable[[Payload], ComponentCard]) -> Renderer:
 
 
 def _offer(row: Payload) -> ComponentCard:
-    minimum = f"Buy {row['minimum']}" if _number(row, "minimum") > 1 else ""
-    spending = f"From {_money(row, 'minimum_cents')}" if "minimum_cents" in row else ""
+    if _number(row, "minimum") > 1:
+        minimum = f"Buy {row['minimum']}"
+    else:
+        minimum = ""
+    if "minimum_cents" in row:
+        spending = f"From {_money(row, 'minimum_cents')}"
+    else:
+        spending = ""
     where = _alternatives(row, "retailers") or _text(row, "cuisine")
     return ComponentCard(
         title=_text(row, "product") or _text(row, "title"),
@@ -38,11 +44,10 @@ def _offer(row: Payload) -> ComponentCard:
 
 
 def _product(row: Payload) -> ComponentCard:
-    purchase = (
-        f"{row['quantity']} bought at {_text(row, 'retailer')}, {_day(row, 'date')}"
-        if "quantity" in row
-        else ""
-    )
+    if "quantity" in row:
+        purchase = f"{row['quantity']} bought at {_text(row, 'retailer')}, {_day(row, 'date')}"
+    else:
+        purchase = ""
     return ComponentCard(
         title=_text(row, "name"),
         mark=_money(row, "price_cents"),
@@ -54,7 +59,10 @@ def _product(row: Payload) -> ComponentCard:
 
 
 def _balance(row: Payload) -> ComponentCard:
-    pending = f"{_count(row, 'pending')} more pending" if _number(row, "pending") else ""
+    if _number(row, "pending"):
+        pending = f"{_count(row, 'pending')} more pending"
+    else:
+        pending = ""
     month = f"Last 30 days: {_count(row, 'earned_30_days')} earned, {_count(row, 'spent_30_days')} spent"
     return ComponentCard(
         title=f"{_count(row, 'balance')} points",
@@ -77,7 +85,10 @@ def _points_by_method(payloads: Sequence[Payload]) -> Sequence[ComponentCard | C
 
 def _reward(row: Payload) -> ComponentCard:
     if "affordable" in row:
-        line = "Within reach" if row["affordable"] else f"{_count(row, 'missing')} points to go"
+        if row["affordable"]:
+            line = "Within reach"
+        else:
+            line = f"{_count(row, 'missing')} points to go"
     else:
         line = ", ".join(filter(None, [_day(row, "date"), _text(row, "status")]))
     return ComponentCard(title=_text(row, "name"), mark=_points(row), lines=(line,))
@@ -106,12 +117,14 @@ def _restaurant(row: Payload) -> ComponentCard:
 
 
 def _retailer(row: Payload) -> ComponentCard:
-    store = cast("Payload", row["nearest"]) if isinstance(row.get("nearest"), Mapping) else row
-    hours = (
-        f"Open {_text(store, 'opens')}:00 to {_text(store, 'closes')}:00"
-        if "opens" in store
-        else ""
-    )
+    if isinstance(row.get("nearest"), Mapping):
+        store = cast("Payload", row["nearest"])
+    else:
+        store = row
+    if "opens" in store:
+        hours = f"Open {_text(store, 'opens')}:00 to {_text(store, 'closes')}:00"
+    else:
+        hours = ""
     return ComponentCard(
         heading="Store",
         title=_text(row, "name"),
@@ -170,12 +183,16 @@ RENDERERS: Mapping[str, Renderer] = {
 
 def _text(row: Payload, name: str) -> str:
     value = row.get(name)
-    return str(value) if isinstance(value, str | int | float) else ""
+    if isinstance(value, str | int | float):
+        return str(value)
+    return ""
 
 
 def _number(row: Payload, name: str) -> float:
     value = row.get(name)
-    return value if isinstance(value, int | float) else 0
+    if isinstance(value, int | float):
+        return value
+    return 0
 
 
 def _count(row: Payload, name: str) -> str:
@@ -183,11 +200,15 @@ def _count(row: Payload, name: str) -> str:
 
 
 def _points(row: Payload) -> str:
-    return f"{_count(row, 'points')} points" if _number(row, "points") else ""
+    if _number(row, "points"):
+        return f"{_count(row, 'points')} points"
+    return ""
 
 
 def _money(row: Payload, name: str) -> str:
-    return money(int(_number(row, name))) if name in row else ""
+    if name in row:
+        return money(int(_number(row, name)))
+    return ""
 
 
 def _day(row: Payload, name: str) -> str:
@@ -198,11 +219,16 @@ def _day(row: Payload, name: str) -> str:
 
 
 def _until(row: Payload) -> str:
-    return f"Until {_day(row, 'ends')}" if row.get("ends") else ""
+    if row.get("ends"):
+        return f"Until {_day(row, 'ends')}"
+    return ""
 
 
 def _where(row: Payload) -> str:
-    miles = f"{_text(row, 'miles')} miles" if "miles" in row else ""
+    if "miles" in row:
+        miles = f"{_text(row, 'miles')} miles"
+    else:
+        miles = ""
     return ", ".join(filter(None, [miles, _text(row, "address")]))
 
 
@@ -216,4 +242,6 @@ def _rows(row: Payload, name: str) -> list[Payload]:
 
 def _items(row: Payload, name: str) -> Sequence[object]:
     value = row.get(name)
-    return cast("Sequence[object]", value) if isinstance(value, list | tuple) else ()
+    if isinstance(value, list | tuple):
+        return cast("Sequence[object]", value)
+    return ()

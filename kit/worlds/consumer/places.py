@@ -65,9 +65,10 @@ def restaurant_offers(world: World, principal: Principal, parameters: Parameters
 def retailer(world: World, principal: Principal, parameters: Parameters) -> Payload:
     """One retailer: the best fit, else the one the user shops at most."""
     result = _index(world.retailers.values(), world).search(parameters.text)
-    retailer = (
-        result.rows[0] if result.match == "named" else _usual(world, principal) or result.rows[0]
-    )
+    if result.match == "named":
+        retailer = result.rows[0]
+    else:
+        retailer = _usual(world, principal) or result.rows[0]
     city = city_of(world, principal, parameters)
     stores = [store for store in world.stores.values() if store.retailer_id == retailer.id]
     nearest = min(stores, key=lambda store: (miles(world, city, store), store.id))
@@ -106,7 +107,9 @@ def city_of(world: World, principal: Principal, parameters: Parameters) -> str:
         if mentioned_words >= set(tokens(city)):
             return city
     user = world.users.get(who(principal))
-    return user.city if user else next(iter(world.meta.cities))
+    if user:
+        return user.city
+    return next(iter(world.meta.cities))
 
 
 def miles(world: World, city: str, place: Restaurant | Store) -> float:
@@ -134,7 +137,9 @@ def _usual(world: World, principal: Principal) -> Retailer | None:
     for receipt in world.receipts.get(who(principal), ()):
         key = world.stores[receipt.store_id].retailer_id
         visits[key] = visits.get(key, 0) + 1
-    return world.retailers[max(visits, key=lambda key: (visits[key], key))] if visits else None
+    if visits:
+        return world.retailers[max(visits, key=lambda key: (visits[key], key))]
+    return None
 
 
 def _index(retailers: Iterable[Retailer], world: World) -> Index[Retailer]:

@@ -71,7 +71,10 @@ def quote(world: World, principal: Principal, parameters: Parameters) -> Payload
     result = Index(
         by_cost, lambda reward: [(2.0, f"{reward.name} {reward.kind}"), (4.0, reward.id)]
     ).search(parameters.text)
-    rewards = result.rows if result.match == "named" else _around(by_cost, have)
+    if result.match == "named":
+        rewards = result.rows
+    else:
+        rewards = _around(by_cost, have)
     rows = [
         {
             "id": r.id,

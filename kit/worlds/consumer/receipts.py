@@ -98,7 +98,9 @@ def _why_missed(world: World, receipt: Receipt, offer: Offer, quantity: int) -> 
         return "another store"
     if quantity < offer.minimum:
         return f"only {quantity} of {offer.minimum} bought"
-    return "receipt rejected" if receipt.status == "rejected" else "limit used up"
+    if receipt.status == "rejected":
+        return "receipt rejected"
+    return "limit used up"
 
 
 def _own(world: World, principal: Principal) -> list[Receipt]:

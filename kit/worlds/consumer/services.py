@@ -20,17 +20,20 @@ def world_at(folder: Path, today: str | None = None) -> World:
     """The world in a folder on a day, its own when none is named; read once while its files stay
     the same. Raises DataError."""
     meta = folder / "meta.json"
-    world = _world(folder, meta.stat().st_mtime_ns) if meta.exists() else load_world(folder)
-    return (
-        replace(world, meta=world.meta.model_copy(update={"as_of": today}))
-        if today not in (None, world.as_of)
-        else world
-    )
+    if meta.exists():
+        world = _world(folder, meta.stat().st_mtime_ns)
+    else:
+        world = load_world(folder)
+    if today not in (None, world.as_of):
+        return replace(world, meta=world.meta.model_copy(update={"as_of": today}))
+    return world
 
 
 def today(data: Path, environment: Mapping[str, str]) -> str | None:
     """The world's own day; None where the services are elsewhere. Raises DataError."""
-    return None if URL in environment else load_meta(data / "meta.json").as_of
+    if URL in environment:
+        return None
+    return load_meta(data / "meta.json").as_of
 
 
 @lru_cache(maxsize=2)

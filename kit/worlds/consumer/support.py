@@ -218,11 +218,10 @@ def support_tool(
         except EnrichError as error:
             result = ToolResult(text=UNAVAILABLE, fault=error.reason, detail=str(error))
         else:
-            result = (
-                ToolResult(text=text)
-                if text
-                else ToolResult(text=UNAVAILABLE, fault="unavailable", detail="empty answer")
-            )
+            if text:
+                result = ToolResult(text=text)
+            else:
+                result = ToolResult(text=UNAVAILABLE, fault="unavailable", detail="empty answer")
         return result.text, result
 
     return structured(name, DESCRIPTION, PROPERTIES, ("query",), call)

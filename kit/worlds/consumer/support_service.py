@@ -20,7 +20,8 @@ from kit.worlds.service.search import GRAMMAR, query_terms, tokens
 
 LAPSE = 55 * 60.0
 """Seconds after its last question until a conversation cannot be continued."""
-FIRST, NEXT = 0.4, 0.12
+FIRST = 0.4
+NEXT = 0.12
 """Seconds to the first sentence and between sentences, at pace 1."""
 NOTHING = (
     "I could not find a help article about that. Tell me which part of the app it is "

@@ -247,7 +247,10 @@ def toolbox(
 ) -> Toolbox:
     """The tools over the given clients. `episodes` keeps conversation ids, a store; None: in
     memory. `key` signs envelopes."""
-    conversations = Conversations(episodes) if episodes is not None else Conversations()
+    if episodes is not None:
+        conversations = Conversations(episodes)
+    else:
+        conversations = Conversations()
 
     def enricher(spec: EnricherSpec) -> ConfiguredTool:
         return ConfiguredTool(lambda config: enricher_tool(spec, enrich, config, key), LIMITS)
@@ -270,7 +273,9 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     """The tools over the embedded services, or over those that KIT_UPSTREAM_URL names."""
     from kit.worlds.consumer.services import context_service, support_service, world_at
 
-    key, pace, settings = setup.environment.get(KEY), setup.settings.pace, setup.settings
+    key = setup.environment.get(KEY)
+    pace = setup.settings.pace
+    settings = setup.settings
 
     def world() -> World:
         return world_at(settings.data, settings.today)

@@ -21,7 +21,9 @@ def day(iso: str) -> str:
 
 def count(number: int, noun: str) -> str:
     """A number with its noun: 1 receipt, 3 receipts."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    if number == 1:
+        return f"{number:,} {noun}"
+    return f"{number:,} {noun}s"
 
 
 def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
@@ -31,7 +33,10 @@ def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
     rows = "; ".join(items)
     match page.match:
         case "named":
-            more = f" ({len(items)} of {page.found})" if page.found > len(items) else ""
+            if page.found > len(items):
+                more = f" ({len(items)} of {page.found})"
+            else:
+                more = ""
             return f"{page.topic.capitalize()} {noun}{more}: {rows}."
         case "closest":
             return f'No {noun} for "{page.topic}" were found. Other {noun}: {rows}.'
@@ -40,8 +45,14 @@ def headed(page: Searched, noun: str, items: Sequence[str]) -> str:
 
 
 def _offer(offer: p.Offer) -> str:
-    need = f" (buy {offer.minimum})" if offer.minimum > 1 else ""
-    where = f" at {' or '.join(offer.retailers)}" if offer.retailers else ""
+    if offer.minimum > 1:
+        need = f" (buy {offer.minimum})"
+    else:
+        need = ""
+    if offer.retailers:
+        where = f" at {' or '.join(offer.retailers)}"
+    else:
+        where = ""
     return f"{offer.title}{need}{where} until {day(offer.ends)}"
 
 
@@ -55,7 +66,10 @@ def offers(page: p.Offers) -> Rendering:
 def expiring(page: p.Expiring) -> Rendering:
     items = [f"{_offer(offer)}" for offer in page.offers]
     if page.ending or not items:
-        within = "day" if page.within_days == 1 else f"{page.within_days} days"
+        if page.within_days == 1:
+            within = "day"
+        else:
+            within = f"{page.within_days} days"
         text = headed(page, f"offers that end within the next {within}", items)
     else:
         text = f"No offer ends within the next {page.within_days} days. The first to end: {'; '.join(items)}."
@@ -66,11 +80,10 @@ def terms(page: p.Offers) -> Rendering:
     if not page.offers:
         return Rendering("There is no offer to show the terms of.")
     lines = [f"{offer.title} until {day(offer.ends)}. {offer.terms}" for offer in page.offers]
-    start = (
-        f'No offer for "{page.topic}" was found. The terms of another: '
-        if page.match == "closest"
-        else "Terms: "
-    )
+    if page.match == "closest":
+        start = f'No offer for "{page.topic}" was found. The terms of another: '
+    else:
+        start = "Terms: "
     return Rendering(start + " ".join(lines), components("offer", page.offers))
 
 
@@ -132,7 +145,10 @@ def quote(page: p.Quote) -> Rendering:
         for reward in page.rewards
     ]
     reach = f"You have {page.balance:,} points, enough for {page.affordable} of the rewards. "
-    start = f'There is no reward called "{page.topic}". ' if page.match == "closest" else ""
+    if page.match == "closest":
+        start = f'There is no reward called "{page.topic}". '
+    else:
+        start = ""
     return Rendering(start + reach + f"{'; '.join(rewards)}.", components("reward", page.rewards))
 
 
@@ -150,7 +166,10 @@ def methods(page: p.Methods) -> Rendering:
         for row in page.methods
         if row.points < 0
     ]
-    text = f"Points earned: {join_words(earned)}. " if earned else "No points earned yet. "
+    if earned:
+        text = f"Points earned: {join_words(earned)}. "
+    else:
+        text = "No points earned yet. "
     text += f"{join_words(costs)}. ".capitalize() if costs else ""
     return Rendering(f"{text}That leaves {page.balance:,} points.", components("points", [page]))
 
@@ -193,9 +212,10 @@ def receipt(page: p.OneReceipt) -> Rendering:
     lines = [
         f"{line.quantity} x {line.name} {money(line.price_cents)}" for line in page.receipt.lines
     ]
-    start = (
-        f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
-    )
+    if page.match == "closest":
+        start = f'No receipt fits "{page.topic}"; this is the newest. '
+    else:
+        start = ""
     return Rendering(
         f"{start}{_receipt(page.receipt)}. It lists {'; '.join(lines)}.",
         components("receipt", [page.receipt]),
@@ -207,9 +227,10 @@ def matched(page: p.MatchedReceipt) -> Rendering:
         return Rendering("There is no such receipt.")
     titles = [offer.title for offer in page.offers]
     near_misses = [f"{row.offer.title} ({row.why})" for row in page.missed]
-    text = (
-        f'No receipt fits "{page.topic}"; this is the newest. ' if page.match == "closest" else ""
-    )
+    if page.match == "closest":
+        text = f'No receipt fits "{page.topic}"; this is the newest. '
+    else:
+        text = ""
     text += f"{_receipt(page.receipt)}. "
     text += (
         f"It met {count(len(titles), 'offer')}: {join_words(titles)}."
@@ -270,12 +291,14 @@ def _store(store: p.Store) -> str:
 
 def retailer(page: p.OneRetailer) -> Rendering:
     row = page.retailer
-    start = (
-        f'No retailer called "{page.topic}" was found; this is the one you use most. '
-        if page.match == "closest"
-        else ""
-    )
-    digital = "takes" if row.ereceipts else "does not take"
+    if page.match == "closest":
+        start = f'No retailer called "{page.topic}" was found; this is the one you use most. '
+    else:
+        start = ""
+    if row.ereceipts:
+        digital = "takes"
+    else:
+        digital = "does not take"
     text = f"{row.name} ({row.kind}) has {count(row.stores, 'store')}, {digital} eReceipts"
     text += f" and has {count(row.offers, 'offer')} of its own"
     return Rendering(

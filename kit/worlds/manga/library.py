@@ -99,10 +99,8 @@ class Library:
 
     def _rows(self, table: str, row: type[V]) -> Sequence[V]:
         """Raises DataError naming the file, the line and the way to write it anew."""
-        path, fix = (
-            self.folder / f"{table}.jsonl",
-            "write the data anew with `python data/make_manga.py`",
-        )
+        path = self.folder / f"{table}.jsonl"
+        fix = "write the data anew with `python data/make_manga.py`"
         values: list[V] = []
         try:
             values.extend(

@@ -15,7 +15,10 @@ def draw_titles(payloads: Sequence[Payload]) -> Sequence[ComponentCard]:
 def _title(row: Payload) -> ComponentCard:
     genres = ", ".join(map(str, cast("Sequence[object]", row.get("genres") or ()))).capitalize()
     years = f"{row.get('year', '')}, {'still running' if row.get('running') else 'complete'}"
-    score = f"{row['score']} of 100" if "score" in row else ""
+    if "score" in row:
+        score = f"{row['score']} of 100"
+    else:
+        score = ""
     return ComponentCard(
         title=str(row.get("title", "")),
         mark=score,

@@ -34,7 +34,10 @@ def prefs(library: Library, principal: Principal, parameters: Parameters) -> Pay
         if (not reader.likes or t.genres[0] in reader.likes) and t.id not in reader.read
     ]
     result = Index(fresh, words).search(parameters.text)
-    rows = result.rows if result.match == "named" else tuple(fresh)
+    if result.match == "named":
+        rows = result.rows
+    else:
+        rows = tuple(fresh)
     names = named_titles(library, parameters.text)
     return {
         **_page([_title_payload(title) for title in rows[: parameters.limit]], result, names),

@@ -139,7 +139,10 @@ def _name(title: Title) -> str:
 
 
 def _line(title: Title) -> str:
-    state = "still running" if title.running else "complete"
+    if title.running:
+        state = "still running"
+    else:
+        state = "complete"
     volumes = f"{title.volumes} volume{'s' if title.volumes > 1 else ''}"
     return f"{_name(title)} ({title.year}, {join_words(title.genres)}, {volumes}, {state}): {title.premise}."
 

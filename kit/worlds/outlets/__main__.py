@@ -45,7 +45,8 @@ def main() -> int:
         "--log",
         help=f"write each call that ran into this file (default: {LOG}, else nothing is written)",
     )
-    arguments, variables = parser.parse_args(), Settings.read().variables
+    arguments = parser.parse_args()
+    variables = Settings.read().variables
     path = arguments.log or variables.get(LOG)
     try:
         require("mcp", "mcp")

@@ -33,7 +33,8 @@ class Access:
     """The keys of the tenants, and the tokens made with them; both are held here and nowhere else."""
 
     def __init__(self, keys: Mapping[str, str], clock: Callable[[], float] = monotonic):
-        self._keys, self._clock = keys, clock
+        self._keys = keys
+        self._clock = clock
         self._tokens: dict[str, tuple[Scope, float]] = {}
 
     def scope(self, tenant: str, key: str) -> Scope | None:
@@ -42,7 +43,9 @@ class Access:
         if own and compare_digest(own.encode(), key.encode()):
             return Scope(tenant)
         scope, end = self._tokens.get(key, (None, 0.0))
-        return scope if scope and scope.tenant == tenant and self._clock() < end else None
+        if scope and scope.tenant == tenant and self._clock() < end:
+            return scope
+        return None
 
     def narrow(self, scope: Scope, skills: Collection[str]) -> str:
         """Makes a token for these skills of the scope's tenant."""

@@ -28,7 +28,8 @@ class CallLog:
     several may share."""
 
     def __init__(self, path: Path | None = None):
-        self._path, self._memory = path, StringIO()
+        self._path = path
+        self._memory = StringIO()
 
     def calls(self) -> Sequence[LoggedCall]:
         """All calls so far."""

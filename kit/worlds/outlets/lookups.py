@@ -34,11 +34,10 @@ def read_menu(tenant: str, arguments: Arguments) -> Result:
         for item in (menu_of(outlet.id) if outlet else ())
         if arguments.get("category", item.category) == item.category
     ]
-    counts = (
-        [len(words & set(tokens(f"{item.name} {item.category}"))) for item in rows]
-        if words
-        else [1] * len(rows)
-    )
+    if words:
+        counts = [len(words & set(tokens(f"{item.name} {item.category}"))) for item in rows]
+    else:
+        counts = [1] * len(rows)
     most = max((1, *counts))
     items = [item.model_dump() for item, count in zip(rows, counts, strict=True) if count == most]
     return {
@@ -63,7 +62,10 @@ def rank_outlets(tenant: str, arguments: Arguments) -> Result:
         (round(sold.revenue_cents / outlet.seats * sold.rating / 5 / 100, 2), outlet, sold)
         for outlet, sold in sales
     ]
-    sign = 1 if arguments.get("order") == "worst" else -1
+    if arguments.get("order") == "worst":
+        sign = 1
+    else:
+        sign = -1
     ranked = sorted(scores, key=lambda row: (sign * row[0], row[1].id))
     results = [
         {

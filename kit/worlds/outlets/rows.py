@@ -143,7 +143,9 @@ def menu_of(outlet_id: str) -> tuple[Item, ...]:
 
 def _item(place: int, rng: Random) -> Item:
     category = rng.choice(CATEGORIES)
-    way, thing, other = rng.choice(_WAYS), rng.choice(_OF), rng.choice(_OF)
+    way = rng.choice(_WAYS)
+    thing = rng.choice(_OF)
+    other = rng.choice(_OF)
     return Item(
         id=f"it-{place + 1:04}",
         name=f"{way} {thing} {rng.choice(_DISH[category])}".capitalize(),
@@ -157,11 +159,12 @@ def _item(place: int, rng: Random) -> Item:
 def sales_of(outlet: Outlet, weeks: int) -> Sales:
     """What an outlet sold in its last weeks; a closed one sold nothing."""
     rng = Random(f"{SEED} sales {outlet.id}")
-    base, trend = outlet.seats * rng.uniform(3, 12), rng.uniform(-0.4, 0.4)
-    ticket, rating = rng.randint(700, 2_600), round(rng.uniform(2.6, 4.9), 1)
-    orders = (
-        0
-        if outlet.status == "closed"
-        else sum(int(base * (1 - trend * week / WEEKS)) for week in range(weeks))
-    )
+    base = outlet.seats * rng.uniform(3, 12)
+    trend = rng.uniform(-0.4, 0.4)
+    ticket = rng.randint(700, 2_600)
+    rating = round(rng.uniform(2.6, 4.9), 1)
+    if outlet.status == "closed":
+        orders = 0
+    else:
+        orders = sum(int(base * (1 - trend * week / WEEKS)) for week in range(weeks))
     return Sales(orders=orders, revenue_cents=orders * ticket, rating=rating)

@@ -55,7 +55,8 @@ def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) ->
 
     async def call_tool(context: Context, params: CallToolRequestParams) -> CallToolResult:
         meta: Mapping[str, Any] = params.meta or {}
-        scope, key = scope_of(context), meta.get(IDEMPOTENCY_KEY)
+        scope = scope_of(context)
+        key = meta.get(IDEMPOTENCY_KEY)
         if isinstance(allowed := meta.get(ALLOWED), list):
             scope = scope.narrowed(map(str, cast("list[object]", allowed)))
         try:
@@ -64,7 +65,10 @@ def skill_server(service: SkillService, scope_of: Callable[[Context], Scope]) ->
             )
         except SkillFailed as error:
             return CallToolResult(content=[TextContent(text=str(error))], is_error=True)
-        content = {"error": result.model_dump()} if isinstance(result, SkillRefusal) else result
+        if isinstance(result, SkillRefusal):
+            content = {"error": result.model_dump()}
+        else:
+            content = result
         text = TextContent(text=text_of(params.name, content))
         return CallToolResult(
             content=[text], structured_content=content, is_error="error" in content
@@ -98,7 +102,8 @@ def skill_app(service: SkillService, keys: Mapping[str, str]) -> Starlette:
             yield
 
     async def skill(request: Request) -> Response:
-        name, key = request.path_params["skill"], request.headers.get("Idempotency-Key")
+        name = request.path_params["skill"]
+        key = request.headers.get("Idempotency-Key")
         try:
             result = await service.serve(request.scope["skills"], name, await _body(request), key)
         except SkillFailed as error:
@@ -152,7 +157,8 @@ class _Guard:
     """Lets a request through with what its key opens at the tenant's URL, and answers 401 where that is nothing."""
 
     def __init__(self, app: ASGIApp, access: Access):
-        self._app, self._access = app, access
+        self._app = app
+        self._access = access
 
     async def __call__(self, connection: Connection, receive: Receive, send: Send) -> None:
         request = Request(connection)

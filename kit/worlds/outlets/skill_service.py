@@ -89,8 +89,12 @@ class SkillService:
 
         Raises DataError for a manifest that cannot be read, or whose schema is none.
         """
-        self._manifests = read_manifests() if manifests is None else manifests
-        self._log, self._acts = log, log or CallLog()
+        if manifests is None:
+            self._manifests = read_manifests()
+        else:
+            self._manifests = manifests
+        self._log = log
+        self._acts = log or CallLog()
         self._faults = {skill: deque(script) for skill, script in (faults or {}).items()}
         for skill in self._manifests.values():
             if fault := schema_fault(skill.input_schema) or schema_fault(skill.output_schema):
@@ -121,7 +125,10 @@ class SkillService:
     ) -> dict[str, Any] | SkillRefusal:
         """Runs a skill, or finds and describes some; what its script has go wrong at this call goes wrong."""
         script = self._faults.get(name)
-        fault = script.popleft() if script else "none"
+        if script:
+            fault = script.popleft()
+        else:
+            fault = "none"
         if fault == "hangs":
             await sleep(HANGS)
         if fault == "fails":
@@ -129,9 +136,9 @@ class SkillService:
         result = self.call(scope, name, arguments, key)
         if fault == "loses":
             await sleep(HANGS)
-        return (
-            {**result, "zx": "garbage"} if fault == "lies" and isinstance(result, dict) else result
-        )
+        if fault == "lies" and isinstance(result, dict):
+            return {**result, "zx": "garbage"}
+        return result
 
     def call(
         self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
@@ -150,11 +157,9 @@ class SkillService:
             return {"skills": self._find(scope, arguments["query"])}
         if name == LOAD:
             skill = self.manifests(scope).get(arguments["skill_name"])
-            return (
-                skill.model_dump(mode="json", exclude={"tenants"})
-                if skill
-                else _unknown(arguments["skill_name"])
-            )
+            if skill:
+                return skill.model_dump(mode="json", exclude={"tenants"})
+            return _unknown(arguments["skill_name"])
         return self._run(scope.tenant, self._manifests[name], dict(arguments), key)
 
     def _run(

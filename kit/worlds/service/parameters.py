@@ -15,11 +15,15 @@ def _clamped(value: Any) -> int:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else str(value)[:500]
+    if value is None:
+        return ""
+    return str(value)[:500]
 
 
 def _status(value: Any) -> Any:
-    return value if value in ("accepted", "pending", "rejected") else None
+    if value in ("accepted", "pending", "rejected"):
+        return value
+    return None
 
 
 Properties = Mapping[str, Mapping[str, Any]]

@@ -44,11 +44,9 @@ def fold(token: str) -> str:
         return token[:-3] + "y"
     if len(token) > 4 and token.endswith(("ches", "shes", "sses", "xes")):
         return token[:-2]
-    return (
-        token[:-1]
-        if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is"))
-        else token
-    )
+    if len(token) > 3 and token.endswith("s") and not token.endswith(("ss", "us", "is")):
+        return token[:-1]
+    return token
 
 
 @lru_cache(maxsize=10_000)

@@ -24,7 +24,10 @@ def serve(app: ASGIApp, host: str, port: int) -> None:
 
 def listen(host: str, port: int) -> socket.socket:
     """A bound socket; port 0 takes a free one. Raises UpstreamError when it is taken or not allowed."""
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    if ":" in host:
+        family = socket.AF_INET6
+    else:
+        family = socket.AF_INET
     listening = socket.socket(
         family, socket.SOCK_STREAM, socket.IPPROTO_TCP
     )  # asyncio replies at once where it sees TCP
@@ -34,11 +37,10 @@ def listen(host: str, port: int) -> socket.socket:
         listening.listen(128)
     except OSError as error:
         listening.close()
-        reason = (
-            "is already taken"
-            if error.errno == errno.EADDRINUSE
-            else f"cannot be used ({error.strerror or error})"
-        )
+        if error.errno == errno.EADDRINUSE:
+            reason = "is already taken"
+        else:
+            reason = f"cannot be used ({error.strerror or error})"
         raise UpstreamError(
             f"{host}:{port} {reason}: stop what uses it, or choose another with --port"
         ) from error

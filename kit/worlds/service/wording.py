@@ -19,9 +19,11 @@ class Searched(Inbound):
 
 def join_words(items: Sequence[str]) -> str:
     """a, b and c."""
-    return (
-        items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}" if items else ""
-    )
+    if len(items) == 1:
+        return items[0]
+    if items:
+        return f"{', '.join(items[:-1])} and {items[-1]}"
+    return ""
 
 
 def components(kind: str, rows: Iterable[Inbound]) -> tuple[ComponentPayload, ...]:

@@ -23,7 +23,10 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     Ids come from the input where the task names none; a number is what it stands beside, else how
     many rows are asked for; where none is asked for, all are.
     """
-    own = _written(task, schema) if value is None else arguments_in(task, schema, value)
+    if value is None:
+        own = _written(task, schema)
+    else:
+        own = arguments_in(task, schema, value)
     if own is not None:
         return own
     properties = properties_of(schema)
@@ -66,14 +69,19 @@ def _is_named(spec: Schema, value: Any, task: str) -> bool:
 
 def _of_input(name: str, spec: Schema, task: str, value: Any) -> Any:
     """Returns what the input holds for an argument, one text or a list; None where the task has it, or nobody."""
-    items = cast(Mapping[str, Any], spec.get("items") or {}) if kind_of(spec) == "array" else spec
+    if kind_of(spec) == "array":
+        items = cast(Mapping[str, Any], spec.get("items") or {})
+    else:
+        items = spec
     pattern = str(items.get("pattern") or "")
     if items.get("type") != "string" or "enum" in items or (pattern and _matches(pattern, task)):
         return None
     texts = collect(value, name, pattern)
     if not texts:
         return None
-    return texts[: spec.get("maxItems")] if kind_of(spec) == "array" else texts[0]
+    if kind_of(spec) == "array":
+        return texts[: spec.get("maxItems")]
+    return texts[0]
 
 
 def _lists_or_ids(spec: Schema) -> bool:
@@ -88,13 +96,19 @@ def _number(name: str, spec: Schema, task: str) -> int | None:
     """Returns the number beside an argument's name; for one that counts rows, the number that
     belongs to nothing else."""
     beside = re.search(rf"(\w+) {re.escape(name)}\b|\b{re.escape(name)} (\d+)", task, re.I)
-    texts = numbers(beside[1] or beside[2]) if beside else []
+    if beside:
+        texts = numbers(beside[1] or beside[2])
+    else:
+        texts = []
     if not texts and name in _COUNTS:
         rest = _SPAN.sub("", task)
         for one in identifiers(task):
             rest = rest.replace(one, "")
         texts = numbers(rest)
-    least, most = spec.get("minimum", 0), spec.get("maximum")
+    least = spec.get("minimum", 0)
+    most = spec.get("maximum")
     if texts:
         return int(max(least, texts[0] if most is None else min(most, texts[0])))
-    return most if name in _COUNTS else None
+    if name in _COUNTS:
+        return most
+    return None

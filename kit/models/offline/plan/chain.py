@@ -56,11 +56,10 @@ class StepChain:
     def steps(self, brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
         """The steps, numbered; or why there are none."""
         documents = tuple((spoken(skill.name), skill.words) for skill in self.skills)
-        decision = (
-            decide(Situation(_FRAME.sub("", self.task), documents), len(documents))
-            if documents
-            else None
-        )
+        if documents:
+            decision = decide(Situation(_FRAME.sub("", self.task), documents), len(documents))
+        else:
+            decision = None
         if not isinstance(decision, Routes):
             return "none of the skills that can be found fits this task"
         for part in decision.parts:
@@ -86,7 +85,8 @@ class StepChain:
 
     def add(self, skill: Skill, text: str) -> str | None:
         """Adds what one part of the task needs; returns why that cannot be done."""
-        values, shape = self.values(skill, text), projection(skill, text)
+        values = self.values(skill, text)
+        shape = projection(skill, text)
         if skill.limit and (count := count_in(text)):
             values[skill.limit] = count
         lacking = [name for name in skill.required if name not in values]
@@ -113,17 +113,18 @@ class StepChain:
             return f"{skill.name} takes one {spoken(missing)} at a time, and how many there are is not known beforehand"
         source = self.source(*supplier, count or 1)
         for number in range(count or 1):
-            lead = f"{text.rstrip('.?! ')}, number {number + 1}" if count else text
+            if count:
+                lead = f"{text.rstrip('.?! ')}, number {number + 1}"
+            else:
+                lead = text
             place = supplier[1].replace("[]", f"[{number}]", 1)
             self.drafts.append(_Step(skill, lead, values, shape, source, {missing: place}))
         return None
 
     def supplier(self, skill: Skill, name: str) -> tuple[Skill, str] | None:
         """The skill that takes up most of what the task says among those that give an argument, and the place of it."""
-        spec, table = (
-            properties_of(skill.input)[name],
-            index(tuple((spoken(one.name), one.words) for one in self.skills)),
-        )
+        spec = properties_of(skill.input)[name]
+        table = index(tuple((spoken(one.name), one.words) for one in self.skills))
         fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
         others = [
             one
@@ -171,7 +172,8 @@ class StepChain:
         if choice is None:
             return step
         name, skill, place, _ = choice
-        step.source, step.places = self.source(skill, place, None, plain=True), {name: place}
+        step.source = self.source(skill, place, None, plain=True)
+        step.places = {name: place}
         return step
 
     def source(self, skill: Skill, place: str, count: int | None, *, plain: bool = False) -> _Step:
@@ -200,7 +202,10 @@ class StepChain:
     def document(self, step: _Step, first: int) -> dict[str, Any]:
         number = {id(one): first + at for at, one in enumerate(self.drafts)}
         users = [number[id(one)] for one in self.drafts if one.source is step]
-        source = number[id(step.source)] if step.source else None
+        if step.source:
+            source = number[id(step.source)]
+        else:
+            source = None
         several = f"step{'s' * (len(users) > 1)} {_enumeration(users)}"
         lead = step.lead or f"Get what {several} will work on"
         reason = " and ".join(
@@ -227,8 +232,6 @@ def _both(one: Mapping[str, str], other: Mapping[str, str]) -> dict[str, str]:
 
 
 def _enumeration(numbers: Sequence[int]) -> str:
-    return (
-        " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])]))
-        if numbers
-        else ""
-    )
+    if numbers:
+        return " and ".join(filter(None, [", ".join(map(str, numbers[:-1])), str(numbers[-1])]))
+    return ""

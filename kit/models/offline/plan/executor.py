@@ -26,7 +26,10 @@ from kit.models.offline.plan import projection
 from kit.models.offline.plan.arguments import step_arguments
 from kit.models.offline.plan.skill import SCHEMAS
 
-CALL, WRITE, RUN, GIVE_UP = "call_skill", "write_memory", "exec_python", "insufficient"
+CALL = "call_skill"
+WRITE = "write_memory"
+RUN = "exec_python"
+GIVE_UP = "insufficient"
 SCRIPT = """# Template of the offline stand-in.
 {source}
 import json
@@ -51,7 +54,9 @@ class Call(NamedTuple):
     def file_id(self) -> str | None:
         """The file that its result stands in, where that is too long to read."""
         match = _FILE.search(self.text)
-        return match[1] if match else None
+        if match:
+            return match[1]
+        return None
 
     @property
     def data(self) -> Any:
@@ -81,7 +86,9 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
         move = _Step(brief, tuple(_calls(messages[asked_at + 1 :]))).next_move()
     except (ValueError, KeyError, TypeError, ShapeError) as error:
         return f"This is no step of a plan that I can read: {type(error).__name__}."
-    return move if isinstance(move, str) else [move]
+    if isinstance(move, str):
+        return move
+    return [move]
 
 
 def _calls(messages: Sequence[BaseMessage]) -> Iterator[Call]:
@@ -147,14 +154,14 @@ class _Step:
             case _ if last.failed:
                 return self._after_fault(last)
             case tool if tool == CALL:
-                return self._extract(last.file_id) if last.file_id else self._write()
+                if last.file_id:
+                    return self._extract(last.file_id)
+                return self._write()
             case tool if tool == RUN:
                 has_data = any(call.tool == CALL for call in self.calls)
-                return (
-                    self._keep(last)
-                    if has_data
-                    else self._call(self.skills[0], last.data, last.file_id)
-                )
+                if has_data:
+                    return self._keep(last)
+                return self._call(self.skills[0], last.data, last.file_id)
             case tool if tool == WRITE:
                 return "The step is done."
             case _:
@@ -206,7 +213,10 @@ class _Step:
 
     def _keep(self, script: Call) -> Move:
         """Hands in what a script has printed."""
-        where = {"file_id": script.file_id} if script.file_id else {"data": script.data}
+        if script.file_id:
+            where = {"file_id": script.file_id}
+        else:
+            where = {"data": script.data}
         return WRITE, {"key": self._label, **where}
 
     def _after_fault(self, last: Call) -> Move | str:

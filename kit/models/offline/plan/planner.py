@@ -54,11 +54,10 @@ def planner_turn(talk: Conversation) -> str | list[Call]:
 
 def _proposal(brief: Mapping[str, Any], skills: Sequence[Skill], refusals: int) -> dict[str, Any]:
     """A plan; after a refusal one that asks for whole outputs, and after another one none."""
-    steps = (
-        revised_steps(brief, skills)
-        if brief.get("failed_step")
-        else StepChain(str(brief["original_task"]), skills).steps(brief)
-    )
+    if brief.get("failed_step"):
+        steps = revised_steps(brief, skills)
+    else:
+        steps = StepChain(str(brief["original_task"]), skills).steps(brief)
     if isinstance(steps, str) or refusals > 1:
         return {
             "infeasible": steps
@@ -91,9 +90,14 @@ def _names(brief: Mapping[str, Any], answers: Sequence[Any]) -> list[str]:
 
 def _brief(request: str) -> dict[str, Any]:
     """What the planner was asked; a text without such an object is the task itself."""
-    brief = _json(request[request.find("{") :]) if "{" in request else None
+    if "{" in request:
+        brief = _json(request[request.find("{") :])
+    else:
+        brief = None
     plain = {"original_task": request, "first_step": 1, "steps_left": 10}
-    return {**plain, **brief} if isinstance(brief, dict) else plain
+    if isinstance(brief, dict):
+        return {**plain, **brief}
+    return plain
 
 
 def _json(text: str) -> Any:

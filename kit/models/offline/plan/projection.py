@@ -26,11 +26,9 @@ def project(value: Any, schema: Fields, keep: dict[str, list[Any]]) -> Any:
         parts: list[Any] = [
             project(row, items, keep) for row in cast(list[Any], value) if fits(row, keep)
         ]
-        return (
-            list({repr(part): part for part in parts}.values())
-            if len(items.get("properties", {})) == 1
-            else parts
-        )
+        if len(items.get("properties", {})) == 1:
+            return list({repr(part): part for part in parts}.values())
+        return parts
     return cast(Any, value)
 
 
@@ -52,7 +50,9 @@ def collect(value: Any, name: str, pattern: str, place: str = "") -> list[str]:
         own = isinstance(value, str) and (
             re.search(pattern, value) if pattern else place in (name, name.removesuffix("s"))
         )
-        return [value] if own else []
+        if own:
+            return [value]
+        return []
     return list(
         dict.fromkeys(text for place, part in pairs for text in collect(part, name, pattern, place))
     )

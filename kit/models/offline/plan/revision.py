@@ -20,14 +20,16 @@ _TOO_MUCH = re.compile(r"insufficient|contract|shape|return_spec|schema|large", 
 
 def revised_steps(brief: Mapping[str, Any], skills: Sequence[Skill]) -> list[dict[str, Any]] | str:
     """The remaining steps with another in the place of the one that failed; or why there is none."""
-    failed, rest = brief["failed_step"], [dict(step) for step in brief["remaining_steps"]]
+    failed = brief["failed_step"]
+    rest = [dict(step) for step in brief["remaining_steps"]]
     if not rest:
         return f"step {failed['step']} failed: {failed['reason']}"
     for number, step in enumerate(rest, int(brief["first_step"])):
         step["step"] = number
         if step.get("input_from_step") is None:
             step.pop("input_from_step", None)
-    step, reason = rest[0], f"{failed['reason']} {failed.get('suggestion') or ''}"
+    step = rest[0]
+    reason = f"{failed['reason']} {failed.get('suggestion') or ''}"
     by_name = {skill.name: skill for skill in skills}
     if unknown := [name for one in rest for name in one["skills"] if name not in by_name]:
         return f"the skill {unknown[0]} is not there any more"
@@ -58,7 +60,8 @@ def _another(
         ),
     )
     for skill, score in sorted(zip(skills, scores, strict=True), key=lambda pair: -pair[1]):
-        values, shape = values_in(task, skill, vocabulary(skills)), step["return_spec"]["shape"]
+        values = values_in(task, skill, vocabulary(skills))
+        shape = step["return_spec"]["shape"]
         if (
             skill.acts
             or skill.name in step["skills"]
@@ -93,10 +96,16 @@ def _narrower(shape: Any, later: Sequence[Mapping[str, Any]], number: int) -> di
         for step in later
         for name in re.findall(rf"\.(\w+) of step {number}\b", str(step["task"]))
     }
-    parts = cast("dict[str, Any]", shape) if isinstance(shape, dict) else dict[str, Any]()
+    if isinstance(shape, dict):
+        parts = cast("dict[str, Any]", shape)
+    else:
+        parts = dict[str, Any]()
     for name, part in parts.items():
         match = _ROWS.fullmatch(str(part))
-        fields = match[1].split(", ") if match else []
+        if match:
+            fields = match[1].split(", ")
+        else:
+            fields = []
         spare = [one for one in fields if one.split(":")[0] not in uses]
         if len(fields) > 1 and spare:
             return {

@@ -111,7 +111,8 @@ def count_in(text: str, noun: str = "") -> int | None:
 def supplies(skill: Skill, name: str, spec: Schema) -> str | None:
     """The place in a skill's output, such as `rows[].id`, of what an argument of another takes: an
     id of the same form."""
-    pattern, label = _pattern(spec), name.removesuffix("s")
+    pattern = _pattern(spec)
+    label = name.removesuffix("s")
     for field, part in properties_of(skill.output).items():
         rows = _rows(part)
         if rows is None or not _promises(skill.output, field):
@@ -151,11 +152,9 @@ def shape_at(skill: Skill, place: str) -> dict[str, str]:
 
 def rows_shape(fields: Mapping[str, Schema]) -> str:
     """An array of objects with these fields, in the notation of shapes."""
-    return (
-        f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>"
-        if fields
-        else "array"
-    )
+    if fields:
+        return f"array<{{{', '.join(f'{name}: {_type(spec)}' for name, spec in fields.items())}}}>"
+    return "array"
 
 
 def _value(
@@ -172,12 +171,13 @@ def _value(
             None,
         )
     if kind_of(spec) == "array" or _pattern(spec):
-        ids = (
-            re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text)
-            if _pattern(spec)
-            else []
-        )
-        return ids if kind_of(spec) == "array" else next(iter(ids), None)
+        if _pattern(spec):
+            ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text)
+        else:
+            ids = []
+        if kind_of(spec) == "array":
+            return ids
+        return next(iter(ids), None)
     match kind_of(spec):
         case "integer":
             return numbers.get(_singular(name))
@@ -215,16 +215,16 @@ def _options(skill: Skill) -> str:
 def _pattern(spec: Schema) -> str:
     """The form of an argument, or of the items of a list; empty where any will do."""
     items: Any = spec.get("items") if kind_of(spec) == "array" else spec
-    return str(cast("Schema", items).get("pattern") or "") if isinstance(items, Mapping) else ""
+    if isinstance(items, Mapping):
+        return str(cast("Schema", items).get("pattern") or "")
+    return ""
 
 
 def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterator[str]:
     """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what
     to do mentions no field."""
-    spoken_words, verbs = (
-        set(words(text)),
-        {words(line)[0] for line in skill.capabilities if words(line)},
-    )
+    spoken_words = set(words(text))
+    verbs = {words(line)[0] for line in skill.capabilities if words(line)}
     whole = {_singular(word) for word in spoken_words}
     labels = {name: set(spoken(name).split()) for name in fields}
     hits = {
@@ -242,11 +242,9 @@ def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterato
 
 def _rows(part: Schema) -> Schema | None:
     items: Any = part.get("items")
-    return (
-        cast("Schema", items)
-        if part.get("type") == "array" and isinstance(items, Mapping) and "properties" in items
-        else None
-    )
+    if part.get("type") == "array" and isinstance(items, Mapping) and "properties" in items:
+        return cast("Schema", items)
+    return None
 
 
 def _promises(schema: Schema, field: str) -> bool:
@@ -256,19 +254,23 @@ def _promises(schema: Schema, field: str) -> bool:
 def _type(spec: Schema) -> str:
     """A scalar in the notation of shapes; whatever may be null, or is anything else, is `any`."""
     if spec.get("enum") and "type" not in spec:
-        return "string" if all(isinstance(option, str) for option in spec["enum"]) else "any"
+        if all(isinstance(option, str) for option in spec["enum"]):
+            return "string"
+        return "any"
     kind = spec.get("type")
-    return (
-        kind
-        if isinstance(kind, str) and kind in ("string", "integer", "number", "boolean")
-        else "any"
-    )
+    if isinstance(kind, str) and kind in ("string", "integer", "number", "boolean"):
+        return kind
+    return "any"
 
 
 def _singular(word: str) -> str:
     word = word.lower().removesuffix("_ids").removesuffix("_id")
-    return f"{word[:-3]}y" if word.endswith("ies") else word.removesuffix("s")
+    if word.endswith("ies"):
+        return f"{word[:-3]}y"
+    return word.removesuffix("s")
 
 
 def _number(figure: str) -> int:
-    return int(figure) if figure.isdigit() else int(english.NUMBERS[figure.lower()])
+    if figure.isdigit():
+        return int(figure)
+    return int(english.NUMBERS[figure.lower()])

@@ -25,7 +25,9 @@ def step_words(
     pieces += [f"{spoken(name)} from {place} of step {step}" for name, place in sources.items()]
     lead = lead.strip().rstrip(".?!:;, ")
     lead = f"{lead[:1].upper()}{lead[1:]}"
-    return f"{lead}: {', '.join(pieces)}." if pieces else f"{lead}."
+    if pieces:
+        return f"{lead}: {', '.join(pieces)}."
+    return f"{lead}."
 
 
 def arguments_in(words: str, schema: Schema, source: Any = None) -> dict[str, Any] | None:
@@ -43,7 +45,10 @@ def arguments_in(words: str, schema: Schema, source: Any = None) -> dict[str, An
             return None
         text = piece[len(spoken(name)) + 1 :]
         place = _SOURCE.fullmatch(text)
-        value = at(source, place[1]) if place else _value(text, properties_of(schema)[name])
+        if place:
+            value = at(source, place[1])
+        else:
+            value = _value(text, properties_of(schema)[name])
         if value is None or value == []:
             return None
         arguments[name] = value
@@ -52,18 +57,14 @@ def arguments_in(words: str, schema: Schema, source: Any = None) -> dict[str, An
 
 def at(value: Any, place: str) -> Any:
     """What stands at a place such as `rows[0].id`, or as a list at `rows[].id`; None where nothing does."""
-    values, many = [value], False
+    values = [value]
+    many = False
     for part in _PLACE.findall(place):
         if part == "[]":
-            values, many = (
-                [
-                    item
-                    for one in values
-                    if isinstance(one, list)
-                    for item in cast("list[Any]", one)
-                ],
-                True,
-            )
+            values = [
+                item for one in values if isinstance(one, list) for item in cast("list[Any]", one)
+            ]
+            many = True
         elif part[0] == "[":
             number = int(part[1:-1])
             lists = [cast("list[Any]", one) for one in values if isinstance(one, list)]
@@ -74,18 +75,20 @@ def at(value: Any, place: str) -> Any:
                 for one in values
                 if isinstance(one, Mapping) and part in one
             ]
-    return values if many else values[0] if values else None
+    if many:
+        return values
+    if values:
+        return values[0]
+    return None
 
 
 def _text(value: Any) -> str:
     """A value as it stands in a sentence: a comma would end it."""
     if isinstance(value, Sequence) and not isinstance(value, str):
         return " and ".join(_text(item) for item in cast("Sequence[Any]", value))
-    return (
-        " ".join(part.strip() for part in re.split("[,;:]", value))
-        if isinstance(value, str)
-        else json.dumps(value)
-    )
+    if isinstance(value, str):
+        return " ".join(part.strip() for part in re.split("[,;:]", value))
+    return json.dumps(value)
 
 
 def _value(text: str, spec: Schema) -> Any:
