@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from kit.bench.grid.provenance import revision
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.metrics.summary import metrics
 from kit.patterns import PATTERNS
 from kit.runtime.clock import run_virtual
@@ -106,7 +106,7 @@ def measure(path: Path) -> Iterator[Figure]:
     day = turn.started_at - 86_400
 
     def one_trace() -> object:
-        return stored_view(turn, tuple(store.events(turn.id))).trace.rows()
+        return stored_view(turn, tuple(store.events(turn.id, OPERATOR))).trace.rows()
 
     def spans() -> object:
         return store.read(

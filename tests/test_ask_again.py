@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.record import Note, SessionRecall, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
@@ -56,7 +56,7 @@ class Talk:
         }
 
     def turn(self, reply: Reply) -> TurnRecord:
-        turn = self.kit.store.turn(reply.turn_id)
+        turn = self.kit.store.turn(reply.turn_id, OPERATOR)
         assert turn is not None
         return turn
 
@@ -70,7 +70,12 @@ def everything(store: SqliteStore, session: str) -> list[Any]:
     """All that is stored of a session."""
     turns = store.turns(session_id=session)
     readers = [store.history(session, reader) for reader in ("", "ann", "bob")]
-    return [turns, readers, store.recall(session), [store.events(turn.id) for turn in turns]]
+    return [
+        turns,
+        readers,
+        store.recall(session),
+        [store.events(turn.id, OPERATOR) for turn in turns],
+    ]
 
 
 @pytest.mark.req("K-8")
@@ -141,7 +146,7 @@ async def test_the_third_one_means_what_it_meant() -> None:
         await kit.ask("find coffee deals", session)
         third = await kit.ask("tell me about the third offer", session)
         await kit.ask("find tea deals", session)
-        turn = kit.store.turn(third.turn_id)
+        turn = kit.store.turn(third.turn_id, OPERATOR)
         assert turn is not None
         past = kit.recall_before(turn)
         again = await kit.ask(turn.message, past.session, past=past)

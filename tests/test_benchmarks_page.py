@@ -24,6 +24,7 @@ from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.results import read_results
 from kit.bench.grid.stored_runs import list_runs, read_run
 from kit.bench.scoring.run_case import turn_id
+from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
@@ -523,7 +524,7 @@ def test_a_grid_is_started_stopped_resumed_and_seen_from_the_page(
     own = next(row for row in way if row["cell"] not in elsewhere)
     page.query_params["cell"] = turn_id(own["cell"], own["turn"])
     with closing(SqliteStore(kept.folder / "traces.db")) as store:
-        turn = store.turn(turn_id(own["cell"], own["turn"]))
+        turn = store.turn(turn_id(own["cell"], own["turn"]), OPERATOR)
     told = unescaped(shown(page.run()))
     assert turn is not None and turn.message in told and len(page.get("vega_lite_chart")) == 1
     page.query_params["run"] = "reference/patterns_example"

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kit.core.bodies.speech import ResponseId, Separator, Text
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome, Usage
 from kit.models.scripted import Line
@@ -130,7 +131,7 @@ async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_f
     assert reply.usage.model_calls == len(lead) == 2 and reply.usage.input_tokens == sum(
         usage.input_tokens for usage in lead
     )
-    stored = kit.store.turn(reply.turn_id)
+    stored = kit.store.turn(reply.turn_id, OPERATOR)
     assert stored is not None and stored.model_calls == 2
 
 
@@ -171,7 +172,11 @@ async def both_ways(pattern: Pattern | None) -> tuple[SmallKit, list[Event], Rep
 @pytest.mark.req("SAT-18")
 async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
     kit, heard, reply = await both_ways(Pattern("part_by_part", part_by_part))
-    assert separators(reply.events) == separators(kit.store.events(reply.turn_id)) == ["support"]
+    assert (
+        separators(reply.events)
+        == separators(kit.store.events(reply.turn_id, OPERATOR))
+        == ["support"]
+    )
     assert separators(heard) == [] and len(heard) == len(reply.events) - 1
     assert history(kit, "support") == [("user", "about support"), ("assistant", "Scan it again.")]
 

@@ -15,6 +15,7 @@ from kit.compose.answer_schema import sentences
 from kit.compose.deck import Deck
 from kit.core.bodies.call import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, ToolCase, ToolGrant
+from kit.core.context import OPERATOR
 from kit.core.errors import DeckError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
@@ -622,7 +623,7 @@ async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
     reply = await run_turn("one", ALICE, kit)
     calls = [
         event.body
-        for event in kit.store.events(reply.turn_id)
+        for event in kit.store.events(reply.turn_id, OPERATOR)
         if isinstance(event.body, ToolStarted)
     ]
     assert [(call.agent, call.tool, call.watched_since) for call in calls] == [

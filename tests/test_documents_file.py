@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import StoreError
 from kit.stores import database
 from kit.stores.documents.document import AgentEvent, Plan
@@ -150,14 +150,14 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     store.close()
     again = SqliteStore(path)
     asyncio.run(open_documents(again).memory.write(a_memory("k")))
-    assert again.turn("t1") == turn and again.read("PRAGMA user_version") == [(SCHEMA,)]
+    assert again.turn("t1", OPERATOR) == turn and again.read("PRAGMA user_version") == [(SCHEMA,)]
     again.close()
     third = SqliteStore(path)
     session = asyncio.run(open_documents(third).sessions.read(VISITOR, "s1"))
     assert session and session.messages[-1].content == "yo"
     assert (
         asyncio.run(open_documents(third).memory.read(ANN, "k")) == a_memory("k")
-        and third.turn("t1") == turn
+        and third.turn("t1", OPERATOR) == turn
     )
     third.close()
 

@@ -26,6 +26,7 @@ from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, TRACES, run_grid
 from kit.bench.scoring.run_case import turn_id
 from kit.cli import main
+from kit.core.context import OPERATOR
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits, trace_home
 from kit.home import HOME
@@ -281,11 +282,11 @@ def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent) -> N
     store = SqliteStore(sent.folder / TRACES)
     try:
         for row in sent.rows:
-            turn = store.turn(turn_id(row["cell"], row["turn"]))
+            turn = store.turn(turn_id(row["cell"], row["turn"]), OPERATOR)
             assert (
                 turn is not None and turn.session_id == row["cell"] and turn.status == row["status"]
             )
-            trace = trace_of(store.events(turn.id))
+            trace = trace_of(store.events(turn.id, OPERATOR))
             assert trace.routing is not None and set(trace.routing.invoked) <= set(row["called"])
     finally:
         store.close()

@@ -25,7 +25,7 @@ from kit.cli import main
 from kit.compose.deck import Deck, load_deck
 from kit.core.bodies.call import AgentError, Envelope
 from kit.core.bodies.speech import Status, StatusLine
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.envelope import EnricherRequest
 from kit.core.errors import FaultError, KitError, UnknownId
 from kit.core.fault import (
@@ -522,7 +522,7 @@ async def test_what_a_foreign_or_broken_payload_holds_is_found_nowhere(
             reply = await ask(f"{agent}={kind}", question=question)
             plain(reply)
             owned(reply, agent.split("_")[0])
-            record = ask.kit.store.turn(reply.turn_id)
+            record = ask.kit.store.turn(reply.turn_id, OPERATOR)
             assert record is not None
             found = [
                 stored(reply),

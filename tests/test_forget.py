@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kit import Settings, open_kit
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import StoreBusy
 from kit.core.record import Feedback, Note
 from kit.runtime.clock import run_virtual
@@ -146,5 +146,5 @@ def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(tmp_path: Path) -
     )
     with pytest.raises(StoreBusy, match="try again when it has ended"):
         store.forget(Principal(tenant_id=turn.tenant_id, user_id=turn.user_id))
-    assert store.turn("t1") is not None and store.session(turn.session_id) is not None
+    assert store.turn("t1", OPERATOR) is not None and store.session(turn.session_id) is not None
     store.close()

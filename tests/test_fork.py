@@ -13,7 +13,7 @@ from kit.compose.registry import Registry
 from kit.compose.topology import Topology
 from kit.core.bodies.turn import Completed, Fork
 from kit.core.card import AgentCard, Handoff, HandoffField
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.errors import CassetteError, FaultError, ForkError
 from kit.core.picture import Picture
 from kit.core.trace import Span
@@ -133,10 +133,14 @@ async def test_would_another_model_have_recovered() -> None:
         played = [one.name.split(" ")[0] for one in reply.trace.spans if one.is_replay]
         assert played == ["decide", "a", "work"]
         forks = [
-            event.body for event in kit.store.events(reply.turn_id) if isinstance(event.body, Fork)
+            event.body
+            for event in kit.store.events(reply.turn_id, OPERATOR)
+            if isinstance(event.body, Fork)
         ]
         assert forks == [Fork(turn_id=told.turn_id, at=span(told, "b"), model="offline")]
-        assert kit.store.events(told.turn_id) == list(told.events), "the first turn is as it was"
+        assert kit.store.events(told.turn_id, OPERATOR) == list(told.events), (
+            "the first turn is as it was"
+        )
         calls = {
             purpose: outlay.usage.model_calls
             for purpose, outlay in metrics(kit.store).spending.by_purpose.items()
@@ -199,7 +203,7 @@ async def test_another_prompt_is_sent_from_the_span_on_and_kept() -> None:
     async with open_kit(settings(), deck=team.deck, models=team.models) as kit:
         told = await kit.ask("about a and b", kit.session("talk"))
         reply = await kit.fork(told.turn_id, span(told, "compose"), prompt="Be terse.")
-        turn = kit.store.turn(reply.turn_id)
+        turn = kit.store.turn(reply.turn_id, OPERATOR)
         assert turn is not None and reply.status == "ok"
         request = model_request(kit.store, turn, span(reply, "compose"))
         lead = team.models["orchestrator"]

@@ -30,6 +30,7 @@ from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.promotion import promote
 from kit.bench.scoring.run_case import turn_id
 from kit.cli import main
+from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.core.trace import trace_of
 from kit.home import HOME
@@ -376,7 +377,7 @@ def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large
     store = SqliteStore(tmp_path / "out" / TRACES)
     said, first = len(spec.cases[0].turns[0].user), dict[str, dict[str, int]]()
     for row in read_results(tmp_path / "out"):
-        events = store.events(turn_id(row["cell"], 0))
+        events = store.events(turn_id(row["cell"], 0), OPERATOR)
         calls = [span for span in trace_of(events).spans if span.kind == "model"]
         assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
         first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}

@@ -10,6 +10,7 @@ from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped, GuardActed
 from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.card import AgentCard
+from kit.core.context import OPERATOR
 from kit.core.display.turn_parts import ending_words
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
@@ -699,7 +700,7 @@ async def test_where_the_words_of_the_missing_parts_are_not_known_the_answer_cou
             and "I left out 3 more parts of your message" in reply.text
         )
         assert reply.routing.cap_behavior == "within"
-        record = kit.store.turn(reply.turn_id)
+        record = kit.store.turn(reply.turn_id, OPERATOR)
         assert (
             record is not None
             and ending_words(record.status, record.measures.parts) == "2 of 5 answered"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from kit.core.bodies.call import AgentEnded, AgentError
 from kit.core.bodies.memory import ContextCarried
 from kit.core.card import Policy
+from kit.core.context import OPERATOR
 from kit.core.outcome import Answer, Failure
 from kit.core.record import Message
 from kit.models.scripted import Line, ScriptedModel
@@ -95,7 +96,7 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
     assert sorted(wrong) == [
         outcome.agent for outcome in reply.outcomes if isinstance(outcome, Failure)
     ]
-    stored = kit.store.turn(reply.turn_id)
+    stored = kit.store.turn(reply.turn_id, OPERATOR)
     assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == sorted(wrong)
 
 

@@ -10,6 +10,7 @@ from kit.compose.topology import Topology
 from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted, ToolStarted
 from kit.core.bodies.speech import Status
 from kit.core.bodies.turn import TurnStarted
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.fault import KINDS, kinds_of
 from kit.core.outcome import Failure, total
@@ -42,7 +43,7 @@ def one_ledger(reply: Reply, store: Store) -> None:
     """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of
     the metrics agree."""
     spans = reply.trace.spans
-    row = store.turn(reply.turn_id)
+    row = store.turn(reply.turn_id, OPERATOR)
     assert row is not None and all(span.status != "running" for span in spans)
     models = [span.usage for span in spans if span.kind == "model"]
     assert (

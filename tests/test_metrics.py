@@ -17,7 +17,7 @@ from langchain_core.tools import BaseTool, StructuredTool
 from kit.core.bodies.call import AgentError, Envelope
 from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
@@ -133,7 +133,7 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     kit, replies = await some_turns(40, seed=3)
     found = metrics(kit.store)
     raw: list[list[Any]] = [
-        [event.body for event in kit.store.events(reply.turn_id)] for reply in replies
+        [event.body for event in kit.store.events(reply.turn_id, OPERATOR)] for reply in replies
     ]
 
     def kinds(kind: str) -> list[Any]:
@@ -236,7 +236,7 @@ async def test_first_status_and_longest_silence_are_exact_for_each_invocation() 
     reply = await run_turn(
         "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
     )
-    record = kit.store.turn(reply.turn_id)
+    record = kit.store.turn(reply.turn_id, OPERATOR)
     assert record is not None
     [call] = record.measures.agents
     assert call.first_status == pytest.approx(1.2) and call.seconds == pytest.approx(3.5)

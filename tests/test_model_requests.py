@@ -14,6 +14,7 @@ from kit import PATTERNS, Cassette, Settings, open_kit
 from kit.compose.parts import Guards
 from kit.core.bodies.call import ModelStarted
 from kit.core.card import AgentCard, Handoff, HandoffField
+from kit.core.context import OPERATOR
 from kit.core.record import CohortPrompt, Message, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.recording.recorded_call import Request, read
@@ -64,7 +65,7 @@ def requests(store: Store, turns: Sequence[TurnRecord]) -> list[ModelRequest]:
     spans = [
         (turn, e.span_id)
         for turn in turns
-        for e in store.events(turn.id)
+        for e in store.events(turn.id, OPERATOR)
         if isinstance(e.body, ModelStarted)
     ]
     return [
@@ -107,7 +108,7 @@ async def play(kit: SmallKit, *messages: str) -> list[list[ModelRequest]]:
 
 def told(kit: SmallKit, turn_id: str) -> list[ModelRequest]:
     """The requests of a turn in the order in which they were made."""
-    turn = kit.store.turn(turn_id)
+    turn = kit.store.turn(turn_id, OPERATOR)
     assert turn is not None
     return requests(kit.store, [turn])
 
@@ -205,7 +206,7 @@ async def test_what_is_not_in_the_store_is_said() -> None:
         Message(turn_id="t", role="assistant", text="yo"),
     ]
     reply = await run_turn("one", ALICE, kit, history=history)
-    turn = kit.store.turn(reply.turn_id)
+    turn = kit.store.turn(reply.turn_id, OPERATOR)
     assert turn is not None
     first = requests(kit.store, [turn])[0]
     assert (

@@ -17,7 +17,7 @@ from kit.compose.deck import Deck
 from kit.compose.topology import Topology
 from kit.core.bodies.turn import ApprovalAsked
 from kit.core.card import AgentCard, Handoff, HandoffField
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.acts.act import DECLINED, UNCERTAIN
@@ -181,10 +181,10 @@ async def test_an_answer_after_a_restart_still_counts(tmp_path: Path) -> None:
     async with world.opened() as kit:
         turn_id = (await paused(kit)).turn_id
     async with world.opened() as kit:
-        assert kit.store.turn(turn_id).status == "paused"
+        assert kit.store.turn(turn_id, OPERATOR).status == "paused"
         world.calls.clear()
         ended = await kit.resume(turn_id, True)
-        assert kit.store.turn(turn_id).status == "ok"
+        assert kit.store.turn(turn_id, OPERATOR).status == "ok"
         assert [line.text for line in kit.store.history("talk")] == [QUESTION, ended.text]
         (stored,) = kit.store.turns(session_id="talk")
     assert (ended.status, world.tickets) == ("ok", 1) and "points" not in world.calls
@@ -391,7 +391,7 @@ async def test_whatever_the_last_event_was_that_a_dead_process_stored_the_answer
     world = Desk(tmp_path, ToolLimits(once=True), resume)
     async with world.opened() as kit:
         whole = await kit.ask(QUESTION, kit.session("talk"), pattern)
-        record = kit.store.turn(whole.turn_id)
+        record = kit.store.turn(whole.turn_id, OPERATOR)
         assert record and (whole.status, world.tickets) == ("ok", 1)
         kinds = [event.kind for event in whole.events]
         began, ended = kinds.index("act_started"), kinds.index("tool_ended")

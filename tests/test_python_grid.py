@@ -24,6 +24,7 @@ from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import turn_of
 from kit.bench.scoring.scorers import ROUTING
 from kit.compose.deck import Deck
+from kit.core.context import OPERATOR
 from kit.core.errors import BindError, DataError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, Outcome, Usage
@@ -331,7 +332,7 @@ async def test_a_single_turn_is_asked_with_a_pattern_of_ones_own(kits: Experimen
         again = await kit.ask(
             "how many points do I have", kit.session("three"), Pattern("again", mine)
         )
-        stored = [kit.store.turn(reply.turn_id) for reply in (first, other, again)]
+        stored = [kit.store.turn(reply.turn_id, OPERATOR) for reply in (first, other, again)]
     assert first.text == other.text == again.text
     assert [turn.pattern for turn in stored if turn] == ["mine", "mediated", "again"]
 
@@ -464,7 +465,9 @@ def test_turns_whose_judge_failed_are_paid_for_once_and_scored_when_it_is_mended
     assert another.run.scored_again == len(hello)
     row = next(iter(Results(another.run.folder)))
     store = SqliteStore(another.run.folder / TRACES)
-    assert store.turn(turn_of(row)) is not None, "the trace of a turn is found under its new judge"
+    assert store.turn(turn_of(row), OPERATOR) is not None, (
+        "the trace of a turn is found under its new judge"
+    )
     store.close()
 
 

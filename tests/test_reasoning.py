@@ -9,6 +9,7 @@ from langchain_core.messages import AIMessageChunk, BaseMessage
 from langchain_core.outputs import ChatGenerationChunk
 
 from kit.core.bodies.speech import Reasoning, Text
+from kit.core.context import OPERATOR
 from kit.models.scripted import ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.direct_streaming import DIRECT
@@ -68,7 +69,7 @@ async def test_what_a_model_thinks_is_an_event_of_its_own_and_no_part_of_what_is
 ) -> None:
     kit = small_kit([asks("shop"), stitched], {"shop": Thinker(pieces=pieces)})
     reply = await run_turn("coffee please", ALICE, kit, pattern)
-    stored = [event.body for event in kit.store.events(reply.turn_id)]
+    stored = [event.body for event in kit.store.events(reply.turn_id, OPERATOR)]
     [thought] = [body for body in stored if isinstance(body, Reasoning)]
     assert (thought.agent, thought.text) == ("shop", "Weigh both.")
     told = "".join(body.model_dump_json() for body in stored if not isinstance(body, Reasoning))

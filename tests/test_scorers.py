@@ -18,7 +18,7 @@ from kit.bench.scoring.scorers import COSTS, ROUTING, SCORERS, score
 from kit.bench.scoring.voice import verbatim
 from kit.compose.deck import load_deck
 from kit.compose.parts import Guards
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal
 from kit.core.errors import UnknownId
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns import PATTERNS
@@ -424,7 +424,7 @@ async def test_what_is_seen_of_a_live_turn_is_seen_of_the_stored_one() -> None:
     async with consumer() as kit:
         (each,) = [each for each in some("partial") if each.id == "partial-002"]
         ((live, reply),) = await run_case(each, kit)
-        assert observe(kit.store.events(reply.turn_id)) == live
+        assert observe(kit.store.events(reply.turn_id, OPERATOR)) == live
     assert live.failed and value("acknowledgement", each, live) == 1.0
 
 

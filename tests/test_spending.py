@@ -12,7 +12,7 @@ from langchain_core.messages import BaseMessage
 from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.card import AgentCard
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import DeckError
 from kit.core.event import Event
 from kit.core.model import ModelSpec
@@ -113,7 +113,7 @@ def recount(events: list[Event]) -> dict[str, list[tuple[str, float]]]:
 @pytest.mark.req("PC1-NFR-7")
 async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
     kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
-    turns = [kit.store.turn(reply.turn_id) for reply in replies]
+    turns = [kit.store.turn(reply.turn_id, OPERATOR) for reply in replies]
     made = [
         {spent.purpose: spent.usage.model_calls for spent in turn.measures.spent}
         for turn in turns
@@ -135,9 +135,9 @@ async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_who
     told = metrics(kit.store).spending
     raw: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for reply in replies:
-        for purpose, calls in recount(kit.store.events(reply.turn_id)).items():
+        for purpose, calls in recount(kit.store.events(reply.turn_id, OPERATOR)).items():
             raw[purpose] += calls
-        turn = kit.store.turn(reply.turn_id)
+        turn = kit.store.turn(reply.turn_id, OPERATOR)
         assert turn is not None
         whole = total(spent.usage for spent in turn.measures.spent)
         assert whole.model_copy(update={"cost": None}) == reply.usage.model_copy(

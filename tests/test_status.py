@@ -14,6 +14,7 @@ from kit.compose.deck import Deck, DeckSettings
 from kit.compose.status import StatusPolicy, StatusRule
 from kit.core.bodies.speech import Status, StatusLine
 from kit.core.card import AgentCard
+from kit.core.context import OPERATOR
 from kit.core.errors import DeckError
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome
@@ -267,11 +268,12 @@ async def test_a_status_outside_the_vocabulary_is_counted_and_never_read(
     kit = team_of({"shop": ((0.1, "SELECT * FROM offers"), (1.0, OFFERS), (1.0, ""))}, **policy)
     reply = await ask(kit)
     assert [text for _, _, text in lines(reply.events)] == ["Searching offers"]
-    record = kit.store.turn(reply.turn_id)
+    record = kit.store.turn(reply.turn_id, OPERATOR)
     assert record is not None
     assert [agent.unknown_statuses for agent in record.measures.agents] == [1]
     assert "SELECT" not in "".join(
-        event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)]
+        event.model_dump_json()
+        for event in [*reply.events, *kit.store.events(reply.turn_id, OPERATOR)]
     )
 
 

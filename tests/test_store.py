@@ -20,7 +20,7 @@ from threading import Barrier
 import pytest
 
 from kit.core.bodies.speech import Component
-from kit.core.context import Session
+from kit.core.context import OPERATOR, Reader, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import Feedback, Message, Note
@@ -59,17 +59,37 @@ def test_everything_comes_back_as_it_was_after_reopening(path: Path) -> None:
     store.close()
     again = SqliteStore(path)
     assert again.session("s1") == session
-    assert again.turn("t1") == ended
-    assert again.events("t1") == some_events()
+    assert again.turn("t1", OPERATOR) == ended
+    assert again.events("t1", OPERATOR) == some_events()
     assert [(m.role, m.text) for m in again.history("s1")] == [("user", "hi"), ("assistant", "yo")]
     assert again.feedback("t1") == Feedback(turn_id="t1", score=1)
     again.close()
 
 
+@pytest.mark.parametrize(
+    ("reader", "may_read"),
+    [
+        (ANN, True),
+        (OPERATOR, True),
+        (ANN.replace(tenant_id="other"), False),
+        (ANN.replace(user_id="other"), False),
+    ],
+)
+def test_a_turn_is_read_by_its_own_principal_and_by_an_operator(
+    store: SqliteStore, reader: Reader, may_read: bool
+) -> None:
+    finish(store, a_turn())
+    assert bool(store.turn("t1", reader)) == bool(store.events("t1", reader)) == may_read
+
+
 def test_unknown_ids_are_none_or_empty() -> None:
     store = SqliteStore(":memory:")
-    assert (store.session("x"), store.turn("x"), store.feedback("x")) == (None, None, None)
-    assert (store.events("x"), store.history("x"), store.turns()) == ([], [], [])
+    assert (store.session("x"), store.turn("x", OPERATOR), store.feedback("x")) == (
+        None,
+        None,
+        None,
+    )
+    assert (store.events("x", OPERATOR), store.history("x"), store.turns()) == ([], [], [])
     store.close()
 
 
@@ -102,7 +122,7 @@ def test_turns_are_newest_first_and_match_what_was_asked(store: SqliteStore) -> 
 def test_ending_a_turn_twice_leaves_it_once(store: SqliteStore) -> None:
     finish(store, a_turn())
     finish(store, a_turn())
-    assert len(store.events("t1")) == len(some_events())
+    assert len(store.events("t1", OPERATOR)) == len(some_events())
     assert len(store.history("s1")) == 2
 
 
@@ -113,8 +133,8 @@ def test_a_write_that_fails_leaves_nothing_of_itself(store: SqliteStore) -> None
     other.close()
     with pytest.raises(StoreError):
         finish(store, a_turn("t2"))
-    assert store.events("t2") == []
-    turn = store.turn("t2")
+    assert store.events("t2", OPERATOR) == []
+    turn = store.turn("t2", OPERATOR)
     assert turn is not None and turn.status == "running"
 
 
@@ -167,7 +187,7 @@ def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -
         update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})}
     )
     finish(store, a_turn(), events)
-    kept = store.events("t1")
+    kept = store.events("t1", OPERATOR)
     assert len(kept) == len(events)
     assert isinstance(kept[7].body, Component) and kept[7].body.payload["sku"] == "B1"
 
@@ -179,10 +199,10 @@ def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStor
     )
     said = Message(turn_id="t1", role="assistant", text="so \ud83d")
     store.end_turn(ended, some_events(), [said], {"summary": Note(value="\ud83d", at=1.0)})
-    kept = store.turn("t1")
+    kept = store.turn("t1", OPERATOR)
     assert kept is not None and (kept.status, kept.text) == ("ok", "so ?")
     assert [line.text for line in store.history("s1")] == ["so ?"] and len(
-        store.events("t1")
+        store.events("t1", OPERATOR)
     ) == len(some_events())
 
 
@@ -219,18 +239,21 @@ def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> No
         old.execute("PRAGMA user_version = 2")
     old.close()
     store = SqliteStore(path)
-    assert store.events("t1") == some_events() and store.events("t2") == store.events("t3") == []
+    assert (
+        store.events("t1", OPERATOR) == some_events()
+        and store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
+    )
     assert {turn.id: turn.status for turn in store.turns()} == {
         "t1": "ok",
         "t2": "interrupted",
         "t3": "failed",
     }
     finish(store, a_turn("t4"))
-    assert store.events("t4") == some_events("t4")
+    assert store.events("t4", OPERATOR) == some_events("t4")
     found = store.read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
     assert found == [("t1", 7), ("t4", 7)]
     store.close()
-    assert SqliteStore(path).events("t1") == some_events()
+    assert SqliteStore(path).events("t1", OPERATOR) == some_events()
 
 
 LOG_IN_ROW = """
@@ -266,7 +289,8 @@ def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) 
     for _ in range(2):
         store = SqliteStore(path)
         assert (
-            store.events("t1") == store.events("t2") == some_events() and store.events("t3") == []
+            store.events("t1", OPERATOR) == store.events("t2", OPERATOR) == some_events()
+            and store.events("t3", OPERATOR) == []
         )
         assert {turn.id: turn.status for turn in store.turns()} == {
             "t1": "ok",
@@ -282,8 +306,8 @@ def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) 
 def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
     finish(store, a_turn())
     store.begin_turn(a_turn().model_copy(update={"message": "again"}))
-    turn = store.turn("t1")
-    assert turn is not None and (turn.status, turn.message, store.events("t1")) == (
+    turn = store.turn("t1", OPERATOR)
+    assert turn is not None and (turn.status, turn.message, store.events("t1", OPERATOR)) == (
         "running",
         "again",
         [],
@@ -306,7 +330,7 @@ def test_another_thread_reads_while_turns_are_written(store: SqliteStore) -> Non
                     [
                         turn
                         for turn in store.turns(limit=100)
-                        if store.events(turn.id) or turn.status == "running"
+                        if store.events(turn.id, OPERATOR) or turn.status == "running"
                     ]
                 )
             )
@@ -486,8 +510,10 @@ def test_acknowledged_turns_survive_a_killed_writer(path: Path) -> None:
     acknowledged = lines(process, 60)
     end(process)
     store = SqliteStore(path)
-    assert [name for name in acknowledged if len(store.events(name)) != len(some_events())] == []
-    left = store.turn("wopen")
+    assert [
+        name for name in acknowledged if len(store.events(name, OPERATOR)) != len(some_events())
+    ] == []
+    left = store.turn("wopen", OPERATOR)
     assert left is not None and left.status == "interrupted"
     assert "running" not in {turn.status for turn in store.turns(limit=100_000)}
     store.close()
@@ -528,7 +554,7 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
         written = stored_events(path)
     end(process)
     store = SqliteStore(path)
-    turn, events = store.turn("t1"), store.events("t1")
+    turn, events = store.turn("t1", OPERATOR), store.events("t1", OPERATOR)
     store.close()
     assert turn is not None and turn.status == "interrupted"
     assert [event.seq for event in events] == list(range(len(events)))
@@ -538,7 +564,7 @@ def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Pat
 def stored_events(path: Path) -> int:
     """How many events of its turn a live process has put into the file."""
     with closing(SqliteStore(path)) as reader:
-        return len(reader.events("t1"))
+        return len(reader.events("t1", OPERATOR))
 
 
 def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import UNANSWERED
@@ -164,7 +165,7 @@ async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -
     reply = await turn
     assert reply.status == "cancelled"
     assert reply.events[-1].kind == "completed"
-    record = kit.store.turn(turn.id)
+    record = kit.store.turn(turn.id, OPERATOR)
     assert record is not None and record.status == "cancelled"
     left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
     assert left == []
@@ -201,7 +202,7 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
     await asyncio.sleep(after)
     turn.cancel()
     reply = await turn
-    record = kit.store.turn(turn.id)
+    record = kit.store.turn(turn.id, OPERATOR)
     assert record is not None and record.status == reply.status == (
         "cancelled" if after < 12 else "ok"
     )

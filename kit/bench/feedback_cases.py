@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kit.bench.case import Ask, Case, as_line, kind_of
-from kit.core.context import Principal
+from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.core.record import Feedback, TurnRecord
 from kit.metrics.summary import ALL
@@ -31,7 +31,7 @@ def write_cases(store: Store, path: Path, tenant: str | None = None) -> int:
 def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
     """Returns a case for each stored turn with a thumb down; earlier turns of its conversation are its history."""
     for thumb in store.feedbacks(score=0):
-        turn = store.turn(thumb.turn_id)
+        turn = store.turn(thumb.turn_id, OPERATOR)
         if turn is not None and tenant in (None, turn.tenant_id):
             yield _case(store, turn, thumb)
 
@@ -52,6 +52,6 @@ def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
         if turn.invoked
         else "out_of_scope",
         turns=(*asks, ask),
-        principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
+        principal=turn.principal,
         source=f"thumb down: {thumb.note}" if thumb.note else "thumb down",
     )

@@ -8,6 +8,7 @@ from pathlib import Path
 from kit.compose.status import StatusPolicy
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.speech import Status, Text
+from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.core.event import Event
 from kit.core.status import OWN, UNKNOWN, Term
@@ -133,7 +134,7 @@ def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
     with closing(SqliteStore(path)) as store:
         if turn_id is None:
             turn_id = next((turn.id for turn in store.turns(limit=500) if turn.invoked), "")
-        events = store.events(turn_id)
+        events = store.events(turn_id, OPERATOR)
     if not events:
         raise DataError(
             f"{path} holds no ended turn {turn_id or 'that asked anybody'}: ask something first, or name another turn"

@@ -1,5 +1,7 @@
 """Who a turn is for, and what a sub-agent inherits from it."""
 
+from enum import Enum
+from typing import Final
 from urllib.parse import quote
 
 from kit.core.value import Value
@@ -14,6 +16,17 @@ class Principal(Value):
     def __str__(self) -> str:
         """Both ids in one text that no other principal has, whatever characters they hold."""
         return f"{quote(self.tenant_id, safe='')}/{quote(self.user_id, safe='')}"
+
+
+class Operator(Enum):
+    """The reader that is nobody's user: an operator's own tools, which read the turns of everybody."""
+
+    OPERATOR = "operator"
+
+
+OPERATOR: Final = Operator.OPERATOR
+Reader = Principal | Operator
+"""Who asks the store for a turn: a principal reads its own turns alone."""
 
 
 class Session(Value):

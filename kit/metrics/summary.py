@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, get_args
 
 from kit.core.bodies.speech import Acknowledgement
+from kit.core.context import OPERATOR
 from kit.core.display.turn_parts import ENDING_WORDS, Ending
 from kit.core.record import TurnRecord
 from kit.core.timeout import Cause
@@ -136,7 +137,7 @@ def turns_since(
 def _labelled(
     store: Store, since: float | None, tenant: str | None, labels: Iterable[Label]
 ) -> list[Pair]:
-    pairs = ((store.turn(label.turn_id), label) for label in labels)
+    pairs = ((store.turn(label.turn_id, OPERATOR), label) for label in labels)
     return [
         (turn, label)
         for turn, label in pairs
@@ -241,7 +242,7 @@ def _recall(store: Store, label: Label) -> list[bool]:
     """Which of the label's entities the prior_context held."""
     contexts = [
         event.body.prior_context or ""
-        for event in store.events(label.turn_id)
+        for event in store.events(label.turn_id, OPERATOR)
         if event.body.kind == "agent_started"
     ]
     text = " ".join(contexts).casefold()

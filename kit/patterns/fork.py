@@ -129,8 +129,9 @@ def fork_turn(
     else's, CassetteError where a card has changed since, and what `Kit.ask` raises. `past` is what
     its session held before, where the caller has it already.
     """
-    store, turn = kit.store, kit.store.turn(turn_id)
-    if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
+    store = kit.store
+    turn = store.turn(turn_id, who)
+    if turn is None:
         raise ForkError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     if PLAN_EXECUTE.name in (turn.pattern, pattern):
         raise ForkError(
@@ -144,7 +145,7 @@ def fork_turn(
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
     team = base.stages.team(chosen, persona=session.tenant_persona)
-    recording = turn_recording(store.events(turn.id), at, team.root)
+    recording = turn_recording(store.events(turn.id, who), at, team.root)
     fork = Fork(turn_id=turn_id, at=at, model=model, pattern=pattern)
     if isinstance(recording.at, ModelStarted) and not isinstance(
         team.agents.get(recording.agent), LLMAgent

@@ -35,10 +35,11 @@ def resume_turn(
     else's, has ended, lacks an answer or cannot be played, CassetteError where a card has changed
     since, FaultError where it was made to fail and this kit was opened without faults.
     """
-    store, turn = kit.store, kit.store.turn(turn_id.removeprefix(PLAN))
-    if turn is None or Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) != who:
+    store = kit.store
+    turn = store.turn(turn_id.removeprefix(PLAN), who)
+    if turn is None:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    events = store.events(turn.id)
+    events = store.events(turn.id, who)
     pattern = MODES[turn.pattern]
     is_plan = pattern is PLAN_EXECUTE
     same = kit.team.orchestrator.model.spec.key == turn.model

@@ -8,7 +8,6 @@ from typing import Any, TypeVar, cast
 
 from kit.core.bodies.call import PREFIX, AgentStarted, ModelEnded, ModelStarted
 from kit.core.bodies.turn import TurnStarted
-from kit.core.context import Principal
 from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
 from kit.core.value import Value
@@ -171,9 +170,7 @@ def model_request(
     `gap` says what of it the store does not have. Personal values and keys are hidden, as everywhere in a trace.
     """
     if events is None:
-        events = store.events(turn.id)
-    else:
-        events = events
+        events = store.events(turn.id, turn.principal)
     request = request_in(events, span_id)
     if request is None:
         return None
@@ -207,10 +204,9 @@ def _lines(
     Earlier are turns that ended before this one; where that makes too many, those of them that had
     ended by the time of the call.
     """
-    who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
-    first = store.turn(
-        repeated_turn(turn.session_id)
-    )  # one that is asked again was told what came before the first
+    who = turn.principal
+    # one that is asked again was told what came before the first
+    first = store.turn(repeated_turn(turn.session_id), who)
     turn = first or turn
     turns = store.turns(
         session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL

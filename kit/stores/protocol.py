@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kit.core.context import Principal, Session
+from kit.core.context import Principal, Reader, Session
 from kit.core.event import Event
 from kit.core.record import (
     CohortPrompt,
@@ -121,7 +121,9 @@ class Store(Protocol):
         """Gives turns whose process died the status `interrupted`; returns how many."""
         ...
 
-    def turn(self, turn_id: str) -> TurnRecord | None: ...
+    def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
+        """The rollup of a turn; None when it was never accepted, or is not the reader's."""
+        ...
 
     def turns(
         self,
@@ -151,8 +153,9 @@ class Store(Protocol):
         """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
         ...
 
-    def events(self, turn_id: str) -> list[Event]:
-        """Every event of a turn in order; of one that runs, those kept so far."""
+    def events(self, turn_id: str, reader: Reader) -> list[Event]:
+        """Every event of a turn in order; of one that runs, those kept so far; none of a turn that
+        is not the reader's."""
         ...
 
     def give_feedback(self, feedback: Feedback) -> None:

@@ -3,7 +3,7 @@
 import uuid
 from collections.abc import Iterable
 
-from kit.core.context import Principal, Session
+from kit.core.context import Session
 from kit.core.record import UNANSWERED, SessionRecall, TurnRecord
 from kit.stores.protocol import Store
 
@@ -30,18 +30,13 @@ def recall_before(
     have gone on since.
     """
     own = turn.session_id
-    who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+    who = turn.principal
     turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
     earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
-    first = store.turn(repeated_turn(own))
-    if (
-        first is not None
-        and not earlier
-        and (first.tenant_id, first.user_id) == (turn.tenant_id, turn.user_id)
-    ):
-        return recall_before(
-            store, first, agents, most
-        )  # what is asked again a second time knows what the first one knew
+    first = store.turn(repeated_turn(own), who)
+    if first is not None and not earlier:
+        # what is asked again a second time knows what the first one knew
+        return recall_before(store, first, agents, most)
     told = {
         reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier]
         for reader in ("", *agents)

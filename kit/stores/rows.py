@@ -59,6 +59,10 @@ DROP_LOG = (
     "(status = 'running' AND owner = ?))"
 )
 """What was kept of a turn goes when it begins again; it stays when the row of a running turn is written again."""
+_READER = "(:tenant IS NULL OR tenant_id = :tenant AND user_id = :user)"
+"""Holds a query over `turns` to those of one principal; an operator has no tenant."""
+TURN = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = :turn AND {_READER}"
+TURN_LOG = f"SELECT log FROM turns JOIN logs USING (number) WHERE id = :turn AND {_READER}"
 INSERT_MESSAGE = "INSERT OR REPLACE INTO messages VALUES (?, ?, ?, ?, ?, ?)"
 INSERT_NOTE = "INSERT OR REPLACE INTO notes VALUES (?, ?, ?, ?)"
 KEEP_RESUMED = (

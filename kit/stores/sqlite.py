@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kit.core.context import Principal, Session
+from kit.core.context import Operator, Principal, Reader, Session
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -34,6 +34,8 @@ from kit.stores.rows import (
     PROMPT,
     RECALL_SESSION,
     SHOWN,
+    TURN,
+    TURN_LOG,
     events_of,
     log_of,
     names_in,
@@ -282,9 +284,9 @@ class SqliteStore(Database):
             return CohortPrompt(cohort=name, agent=agent, text=text, tools=json.loads(tools))
         return None
 
-    def turn(self, turn_id: str) -> TurnRecord | None:
-        """The rollup of one turn, or None when it was never accepted."""
-        rows = self.read(f"SELECT {', '.join(COLUMNS)} FROM turns WHERE id = ?", turn_id)
+    def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
+        """The rollup of one turn; None when it was never accepted, or is not the reader's."""
+        rows = self.read(TURN, **_read_by(reader), turn=turn_id)
         if rows:
             return readable(record_of, rows[0], turn_id)
         return None
@@ -333,10 +335,13 @@ class SqliteStore(Database):
         self.sum_up()
         return self._read_apart(partial(tally, tenant_id=tenant_id, since=since))
 
-    def events(self, turn_id: str) -> list[Event]:
-        """Every event of a turn in order; of one that runs, those kept so far."""
-        rows = self.read("SELECT log FROM turns JOIN logs USING (number) WHERE id = ?", turn_id)
-        return (readable(events_of, rows[0][0], turn_id) if rows else None) or []
+    def events(self, turn_id: str, reader: Reader) -> list[Event]:
+        """Every event of a turn in order; of one that runs, those kept so far; none of a turn that
+        is not the reader's."""
+        rows = self.read(TURN_LOG, **_read_by(reader), turn=turn_id)
+        if not rows:
+            return []
+        return readable(events_of, rows[0][0], turn_id) or []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
@@ -378,6 +383,13 @@ class SqliteStore(Database):
             Feedback(turn_id=turn_id, score=score, note=note)
             for turn_id, score, note in self.read(sql, score)
         ]
+
+
+def _read_by(reader: Reader) -> dict[str, str | None]:
+    """Returns the values by which a query is held to what its reader may see."""
+    if isinstance(reader, Operator):
+        return {"tenant": None, "user": None}
+    return {"tenant": reader.tenant_id, "user": reader.user_id}
 
 
 def _of(session_id: str, who: Principal | None) -> dict[str, Any]:

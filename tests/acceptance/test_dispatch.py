@@ -9,6 +9,7 @@ from langchain_core.messages import SystemMessage, ToolMessage
 from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
 from kit.core.card import AgentCard, Policy
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.models.scripted import Line, ScriptedModel
@@ -148,7 +149,7 @@ async def test_over_cap_call_never_runs_and_is_recorded() -> None:
     assert reply.routing.intent_count == 3
     assert reply.routing.dropped == ("c",)
     assert [span.name for span in reply.trace.spans if span.kind == "agent"] == ["a", "b"]
-    kept = kit.store.turn(reply.turn_id)
+    kept = kit.store.turn(reply.turn_id, OPERATOR)
     assert reply.trace.routing == reply.routing and kept is not None and kept.cap_behavior == "over"
 
 

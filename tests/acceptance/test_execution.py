@@ -21,7 +21,7 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, Envelope, ModelEnded,
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import Completed, TurnStarted
 from kit.core.card import AgentCard
-from kit.core.context import InheritedContext
+from kit.core.context import OPERATOR, InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
@@ -359,7 +359,7 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
         assert kept is not None
         [crossed] = [
             e.body.prior_context
-            for e in store.events(reply.turn_id)
+            for e in store.events(reply.turn_id, OPERATOR)
             if isinstance(e.body, AgentStarted)
         ]
         assert crossed == prior and bundle == InheritedContext(

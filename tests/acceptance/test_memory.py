@@ -16,7 +16,7 @@ from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.bodies.speech import Component, Text
 from kit.core.card import AgentCard, Handoff
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import SessionError, UnknownId
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.record import UNANSWERED
@@ -321,9 +321,9 @@ def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
                 )
             assert len(kit.store.history(ALICE.id, name)) == 2 * len(mine)
         assert len(kit.store.history(ALICE.id)) == 2 * len(turns)
-        assert [len(kit.store.events(turn.id)) > 5 for turn in kit.store.turns()] == [True] * len(
-            turns
-        )
+        assert [len(kit.store.events(turn.id, OPERATOR)) > 5 for turn in kit.store.turns()] == [
+            True
+        ] * len(turns)
 
     run_virtual(conversation())
 

@@ -16,7 +16,7 @@ from kit.bench.routing_report import NOBODY, Confusion, RoutingReport, read_rout
 from kit.compose.deck import load_deck
 from kit.compose.prompts import plan_prompt
 from kit.core.card import AgentCard, Handoff, HandoffField
-from kit.core.context import DynamicContext
+from kit.core.context import OPERATOR, DynamicContext
 from kit.metrics.estimate import share
 from kit.settings import HOME
 from kit.ui.cards import page as cards
@@ -147,7 +147,9 @@ def test_the_cohort_on_the_page_is_the_one_of_the_turns(page: AppTest) -> None:
     while not host.follow(turn, timeout=5).done:
         pass
     begun = [
-        event.body for event in host.kit.store.events(turn) if event.body.kind == "turn_started"
+        event.body
+        for event in host.kit.store.events(turn, OPERATOR)
+        if event.body.kind == "turn_started"
     ]
     assert len(begun) == 1 and f"<code>{begun[0].cohort}</code>" in said
 

@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.turn import Completed, Routing
+from kit.core.context import OPERATOR
 from kit.patterns import PATTERNS
 from kit.settings import Settings
 from kit.stores.recall import repeated_turn
@@ -211,7 +212,7 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
         and "B Direct lost nothing" in words
     )
     kept = SqliteStore(store[0])
-    turn = kept.turn(second)
+    turn = kept.turn(second, OPERATOR)
     assert turn is not None and turn.pattern == "direct" and repeated_turn(turn.session_id) == first
     assert [one.id for one in kept.turns(session_id="failing")] == [first], (
         "its conversation is as it was"
@@ -238,7 +239,7 @@ def test_a_turn_is_asked_again_on_another_model_and_under_another_limit(
         and "<td>simulated-gpt-5.4-nano</td><td>3</td>" in table
     )
     kept = SqliteStore(store[0])
-    first, again = (kept.turn(turn_id) for turn_id in named(page))
+    first, again = (kept.turn(turn_id, OPERATOR) for turn_id in named(page))
     kept.close()
     assert (
         first
@@ -260,7 +261,7 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
         and "G A2a lost nothing" in words
     )
     kept = SqliteStore(store[0])
-    turns = [kept.turn(turn_id) for turn_id in named(page)]
+    turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]
     kept.close()
     assert [turn.pattern for turn in turns if turn] == list(PATTERNS) and len(
         {turn.session_id for turn in turns if turn}
@@ -271,7 +272,7 @@ def test_a_question_with_pictures_that_are_gone_is_not_asked_without_them(
     page: AppTest, store: tuple[Path, Ids]
 ) -> None:
     kept = SqliteStore(store[0])
-    whole = kept.turn(store[1]["whole"])
+    whole = kept.turn(store[1]["whole"], OPERATOR)
     assert whole is not None
     kept.begin_turn(
         whole.replace(

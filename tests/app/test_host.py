@@ -13,7 +13,7 @@ from case_pictures import draw_picture
 from kit.core.bodies.call import AgentStarted
 from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import TurnStarted
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import BindError, KitError, PictureError, UnknownId
 from kit.core.event import Event
 from kit.core.record import TurnRecord
@@ -73,7 +73,7 @@ def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:
     late = ended(host, turn_id)
     follower.join()
     assert early == late and [event.seq for event in late] == list(range(len(late)))
-    assert host.kit.store.events(turn_id) == late
+    assert host.kit.store.events(turn_id, OPERATOR) == late
     assert host.views(own(host)) == [advance(TurnView(), late)]
 
 
@@ -144,7 +144,7 @@ def test_what_an_interrupted_turn_had_said_is_shown_again(host: Host, tmp_path: 
     log = stamp([*begin(), (0.1, "s2", "s1", shop), said])
     elsewhere.begin_turn(accepted("t1"), events=log)
     until = time.monotonic() + 60
-    while not elsewhere.events("t1") and time.monotonic() < until:
+    while not elsewhere.events("t1", OPERATOR) and time.monotonic() < until:
         time.sleep(0.05)
     (view,) = host.views(own(host))
     assert (view.headline, view.answer) == ("Runs elsewhere", "Three beans and")

@@ -14,7 +14,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.cli.story import Story, reply_line
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.record import TurnRecord
 from kit.metrics.summary import metrics
 from kit.runtime.handle import Reply
@@ -124,7 +124,7 @@ def app(played: Played, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def record(store: SqliteStore, reply: Reply) -> TurnRecord:
-    turn = store.turn(reply.turn_id)
+    turn = store.turn(reply.turn_id, OPERATOR)
     assert turn is not None
     return turn
 
@@ -144,7 +144,7 @@ def test_every_surface_ends_a_turn_in_the_same_words(
     reply, words = played.replies[name], EXPECTED[name]
     live = advance(TurnView(), reply.events)
     turn = record(store, reply)
-    stored = stored_view(turn, store.events(turn.id))
+    stored = stored_view(turn, store.events(turn.id, OPERATOR))
     assert (headline(live).text, headline(stored).text) == (words, words)
     (row,) = table([turn])
     assert row["How it ended"] == words

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
 from kit.settings import Settings
@@ -116,7 +116,7 @@ def test_a_trace_opens_with_its_routing_decision_as_it_was_stored(
         "model counted 3 parts, made 2 calls" in said
         and "over the limit of 2 at once, 1 left out" in said
     )
-    routing = stored_view(capped, SqliteStore(asked).events(capped.id)).routing
+    routing = stored_view(capped, SqliteStore(asked).events(capped.id, OPERATOR)).routing
     assert routing is not None and len(routing.invoked) == 2 and routing.left_out.count == 1
     assert escape(routing.left_out.names[0]) in said and "nobody was asked" in said
 
@@ -128,7 +128,7 @@ def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(
     blocked = stored(asked)[1]
     said = shown(open_turn(page, blocked))
     assert "blocked" in said and "verified" in said
-    events = tuple(SqliteStore(asked).events(blocked.id))
+    events = tuple(SqliteStore(asked).events(blocked.id, OPERATOR))
     file = json.loads(export(blocked, events))
     assert {span["id"] for span in file["spans"]} == {span.id for span in trace_of(events).spans}
     assert len(file["events"]) == len(events) and file["routing"]["invoked"] == list(
@@ -148,7 +148,7 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(
     page: AppTest, asked: Path
 ) -> None:
     turn = stored(asked)[2]
-    spans = trace_of(SqliteStore(asked).events(turn.id)).spans
+    spans = trace_of(SqliteStore(asked).events(turn.id, OPERATOR)).spans
     tool = next(span for span in spans if span.kind == "tool")
     open_turn(page, turn, tool.id)
     assert f'data-span="{tool.id}"' in shown(page)
@@ -252,7 +252,9 @@ def test_a_model_call_is_shown_with_every_message_it_was_sent(page: AppTest, ask
     turn = stored(asked)[0]
     store = SqliteStore(asked)
     composing = next(
-        span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose")
+        span
+        for span in trace_of(store.events(turn.id, OPERATOR)).spans
+        if span.name.startswith("compose")
     )
     store.close()
     open_turn(page, turn, composing.id)
@@ -280,7 +282,9 @@ def test_a_turn_is_forked_at_the_open_span_and_says_what_was_played(
     turn = stored(asked)[0]
     store = SqliteStore(asked)
     composing = next(
-        span for span in trace_of(store.events(turn.id)).spans if span.name.startswith("compose")
+        span
+        for span in trace_of(store.events(turn.id, OPERATOR)).spans
+        if span.name.startswith("compose")
     )
     store.close()
     open_turn(page, turn, composing.id)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from kit.core.bodies.speech import StatusLine
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.trace import trace_of
 from kit.stores.sqlite import SqliteStore
@@ -43,7 +44,7 @@ def watch(chromium: Any, lively: Served) -> Watched:
     visitor.settled()
     store = SqliteStore(lively.store)
     (turn,) = store.turns(session_id=visitor.session())
-    watched = Watched(visitor.seen(), visitor.text(), store.events(turn.id))
+    watched = Watched(visitor.seen(), visitor.text(), store.events(turn.id, OPERATOR))
     store.close()
     visitor.page.close()
     return watched

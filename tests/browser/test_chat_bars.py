@@ -16,6 +16,7 @@ import pytest
 from playwright.sync_api import expect
 
 from case_pictures import draw_picture
+from kit.core.context import OPERATOR
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
@@ -150,7 +151,7 @@ def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
     visitor.settled()
     (turn,) = turns_of(served, visitor)
     with stored(served) as store:
-        spans = trace_of(store.events(turn.id)).spans
+        spans = trace_of(store.events(turn.id, OPERATOR)).spans
     broken = {span.agent: span for span in spans if span.kind == "agent" and span.error}
     assert set(broken) == {fault.split("=")[0] for fault in (one, other)} == set(turn.failed)
     answer = visitor.page.get_by_test_id("stChatMessage").nth(1)
@@ -222,7 +223,7 @@ def test_every_span_of_the_stored_trace_has_its_labelled_bar(
     bars.first.wait_for()
     (turn,) = turns_of(served, visitor)
     with stored(served) as store:
-        spans = trace_of(store.events(turn.id)).spans
+        spans = trace_of(store.events(turn.id, OPERATOR)).spans
     assert bars.count() == len(spans) > 10
     labels = chart.locator("g.role-axis-label text").all_text_contents()
     names = [label.strip("└─ ") for label in labels if not label[:1].isdigit()]
@@ -273,7 +274,7 @@ def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(
     visitor.settled()
     (turn,) = turns_of(served, visitor)
     with stored(served) as store:
-        trace = trace_of(store.events(turn.id))
+        trace = trace_of(store.events(turn.id, OPERATOR))
     routing, usage = trace.routing, trace.usage
     assert routing
     facts = visitor.page.locator(".st-key-panel-desk .turn [data-fact]")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from kit.core.context import OPERATOR
 from kit.core.trace import Trace, trace_of
 from kit.stores.sqlite import SqliteStore
 from tests.browser.stage import DESK, MIXED, Served, Visitor, serve, visit, within
@@ -24,7 +25,7 @@ def newest(served: Served) -> Generator[tuple[str, Trace]]:
     store = SqliteStore(served.store)
     try:
         turn = store.turns(limit=1)[0]
-        yield turn.id, trace_of(store.events(turn.id))
+        yield turn.id, trace_of(store.events(turn.id, OPERATOR))
     finally:
         store.close()
 

@@ -16,7 +16,7 @@ from langchain_core.tools import BaseTool
 
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard
-from kit.core.context import Session
+from kit.core.context import OPERATOR, Session
 from kit.core.envelope import EnricherRequest
 from kit.core.outcome import AgentCall, Failure, Outcome, Reason
 from kit.models.scripted import Line, ScriptedModel
@@ -215,7 +215,7 @@ async def play(stage: Stage, kit: SmallKit, on: Scene) -> Witness:
         reply,
         tuple(stage.heard.said.get("", ())),
         tuple(stage.logged),
-        kit.store.turn(reply.turn_id),
+        kit.store.turn(reply.turn_id, OPERATOR),
     )
 
 

@@ -7,6 +7,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 
 from kit.compose.deck import load_deck
+from kit.core.context import OPERATOR
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
@@ -82,7 +83,7 @@ async def test_a_turn_that_waits_is_stored_and_can_be_stopped() -> None:
         run_turn("wait", ALICE.model_copy(update={"id": "s2"}), kit),
     )
     await asyncio.sleep(0.5)
-    waiting = kit.store.turn(second.id)
+    waiting = kit.store.turn(second.id, OPERATOR)
     assert waiting is not None and waiting.status == "running" and not second.done
     second.cancel()
     assert (

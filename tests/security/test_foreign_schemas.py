@@ -12,6 +12,7 @@ import pytest
 
 from kit.compose.read import read_servers
 from kit.core.bodies.call import ModelStarted, ToolEnded
+from kit.core.context import OPERATOR
 from kit.core.errors import BindError
 from kit.core.limits import LONGEST_EXCERPT, excerpt
 from kit.tools.mcp.json_schema import SchemaTooCostly, first_misfit, schema_fault
@@ -295,7 +296,7 @@ async def test_the_trace_keeps_the_beginning_of_a_long_result_with_its_size_and_
     folder = await accepted(write_deck(tmp_path, inside(line)))
     async with kit_of(folder) as kit:
         reply = await kit.ask("how many packs of tea are in stock?", kit.session("s"))
-        stored = kit.store.events(reply.turn_id)
+        stored = kit.store.events(reply.turn_id, OPERATOR)
     digest = hashlib.sha256(b"x" * 800_000).hexdigest()
     [end] = [event.body for event in stored if isinstance(event.body, ToolEnded)]
     assert len(end.result) == LONGEST_EXCERPT and end.result.startswith("xxx")

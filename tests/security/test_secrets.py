@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import BindError
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
@@ -57,7 +57,8 @@ async def test_an_endpoint_that_echoes_the_key_puts_it_nowhere(tmp_path: Path, s
         reply = await run_turn("hi", ALICE, kit)
         sink.close()
     events = "".join(
-        event.model_dump_json() for event in [*reply.events, *kit.store.events(reply.turn_id)]
+        event.model_dump_json()
+        for event in [*reply.events, *kit.store.events(reply.turn_id, OPERATOR)]
     )
     spans = "".join(span.to_json() for span in exporter.get_finished_spans())
     assert reply.status == "failed" and str(status) in events

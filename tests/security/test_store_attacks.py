@@ -13,6 +13,7 @@ import pytest
 
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import Completed
+from kit.core.context import OPERATOR
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import Message
@@ -86,7 +87,7 @@ async def test_a_locked_store_delays_its_own_turn_and_not_the_loop(
     assert not waiting.done
     lock.release()
     reply = await waiting
-    assert reply.saved and kit.store.events(reply.turn_id)[-1] == reply.events[-1]
+    assert reply.saved and kit.store.events(reply.turn_id, OPERATOR)[-1] == reply.events[-1]
     free.store.close()
 
 
@@ -107,7 +108,7 @@ async def test_a_turn_that_was_not_saved_says_so(
     assert isinstance(last, Completed) and not last.saved and not reply.saved
     assert reply.status == ("cancelled" if stop else "ok") and (stop or reply.text == "Hello.")
     lock.release()
-    assert kit.store.turn(reply.turn_id) is None
+    assert kit.store.turn(reply.turn_id, OPERATOR) is None
     assert (await run_turn("again", ALICE, kit)).saved
 
 
@@ -125,7 +126,8 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
     reply = await turn
     assert reply.saved and reply.status == "cancelled" and "left behind" not in caplog.text
     assert (
-        kit.store.events(turn.id) == list(reply.events) and kit.store.session(ALICE.id) is not None
+        kit.store.events(turn.id, OPERATOR) == list(reply.events)
+        and kit.store.session(ALICE.id) is not None
     )
 
 
@@ -134,7 +136,7 @@ async def test_what_a_full_disk_does_not_take_is_said(kit: SmallKit) -> None:
     pages = kit.store._db.execute("PRAGMA page_count").fetchone()[0]
     kit.store._db.execute(f"PRAGMA max_page_count = {pages + 4}")
     replies = [await run_turn("x" * 9000, ALICE, kit) for _ in range(5)]
-    stored = {turn.id for turn in kit.store.turns() if kit.store.events(turn.id)}
+    stored = {turn.id for turn in kit.store.turns() if kit.store.events(turn.id, OPERATOR)}
     assert {reply.turn_id for reply in replies if reply.saved} == stored
     assert len(stored) < len(replies) and all(reply.text == "Hello." for reply in replies)
 
@@ -197,10 +199,13 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
 @pytest.mark.req("S-2")
 async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
-    before = (kit.store.turn("t1"), kit.store.events("t1"))
+    before = (kit.store.turn("t1", OPERATOR), kit.store.events("t1", OPERATOR))
     with pytest.raises(SessionError, match="belongs to another conversation"):
         await run_turn("overwrite", MALLORY.model_copy(update={"id": "other"}), kit, turn_id="t1")
-    assert (kit.store.turn("t1"), kit.store.events("t1")) == before and reply.saved
+    assert (
+        kit.store.turn("t1", OPERATOR),
+        kit.store.events("t1", OPERATOR),
+    ) == before and reply.saved
 
 
 def test_a_write_that_will_not_wait_is_refused_at_once(
@@ -251,9 +256,9 @@ def test_junk_in_one_row_breaks_no_list(
     db.close()
     turns = [turn.id for turn in store.turns()]
     assert turns == (["t2", "t1", "t0"] if column == "log" else ["t2", "t0"])
-    assert bool(store.turn("t1")) == bool(column == "log") and bool(store.events("t1")) == (
-        column != "log"
-    )
+    assert bool(store.turn("t1", OPERATOR)) == bool(column == "log") and bool(
+        store.events("t1", OPERATOR)
+    ) == (column != "log")
     assert "t1 in the store cannot be read" in caplog.text
 
 
@@ -281,7 +286,7 @@ async def test_junk_in_one_row_breaks_no_later_turn_of_its_session(
     db.close()
     reply = await run_turn("and now", session, kit_over(store))
     assert (reply.status, reply.text) == ("ok", "Hello.")
-    second = store.turn(reply.turn_id)
+    second = store.turn(reply.turn_id, OPERATOR)
     assert second is not None
     recall_before(store, second, (), 10)
 

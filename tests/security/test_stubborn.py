@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 
 from kit.core.bodies.speech import Text
+from kit.core.context import OPERATOR
 from kit.models.asynchronous import AsyncChatModel
 from kit.models.scripted import ScriptedModel
 from kit.runtime.budget import GRACE
@@ -64,7 +65,7 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
     assert turn.done and reply.saved
     events = list(reply.events)
     await asyncio.sleep(2 * HANGS)
-    assert list(turn.events) == events == kit.store.events(turn.id), (
+    assert list(turn.events) == events == kit.store.events(turn.id, OPERATOR), (
         "what was left behind has no voice"
     )
     assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []

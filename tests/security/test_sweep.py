@@ -11,6 +11,7 @@ from langchain_core.messages import AIMessageChunk
 from langchain_core.outputs import ChatGenerationChunk
 from pydantic import PrivateAttr
 
+from kit.core.context import OPERATOR
 from kit.core.limits import DEPTH
 from kit.core.outcome import ComponentPayload
 from kit.models.asynchronous import AsyncChatModel
@@ -178,9 +179,9 @@ async def test_no_attack_holds_the_loop_or_leaves_what_nobody_can_read(attack: s
 
 
 def assert_readable(kit: SmallKit, reply: Reply) -> None:
-    row = kit.store.turn(reply.turn_id)
+    row = kit.store.turn(reply.turn_id, OPERATOR)
     assert row is not None and row.status == reply.status != "running" and reply.saved
-    assert [event.seq for event in kit.store.events(reply.turn_id)] == [
+    assert [event.seq for event in kit.store.events(reply.turn_id, OPERATOR)] == [
         event.seq for event in reply.events
     ]
     assert 0 <= reply.usage.input_tokens < 10**9 and 0 <= reply.usage.output_tokens < 10**9

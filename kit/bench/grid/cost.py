@@ -17,7 +17,7 @@ from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
 from kit.bench.grid.workers import BATCH
 from kit.bench.overhead import count_calls
-from kit.core.context import Session
+from kit.core.context import OPERATOR, Session
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
 from kit.runtime.clock import run_virtual
@@ -91,7 +91,7 @@ class _Sample:
             began = time.process_time()
             reply = await run_turn(message, session, *arguments, **more)
             turns.append(time.process_time() - began)
-            record = player.store.turn(reply.turn_id)
+            record = player.store.turn(reply.turn_id, OPERATOR)
             assert record is not None
             self._replies[session.id] = reply, record
             return reply

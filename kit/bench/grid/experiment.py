@@ -16,6 +16,7 @@ from kit.bench.grid.report import axes, compare_ways
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_of
+from kit.core.context import OPERATOR
 from kit.core.trace import trace_of
 from kit.experiment_kits import ExperimentKits
 from kit.sinks.opik import OpikSink
@@ -130,12 +131,12 @@ def item(case: Case) -> dict[str, Any]:
 
 def _scored_turns(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTurn]:
     for row in rows:
-        turn = store.turn(turn_of(row))
+        turn = store.turn(turn_of(row), OPERATOR)
         if turn is not None:
             scores = {
                 name: float(value) for name, value in row["scores"].items() if value is not None
             }
-            yield ScoredTurn(row["case"], turn, trace_of(store.events(turn.id)), scores)
+            yield ScoredTurn(row["case"], turn, trace_of(store.events(turn.id, OPERATOR)), scores)
 
 
 def _common(spec: GridSpec, run: Run) -> dict[str, Any]:

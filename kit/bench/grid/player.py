@@ -27,6 +27,7 @@ from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, scores_of
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
+from kit.core.context import OPERATOR
 from kit.core.errors import KitError
 from kit.core.fault import Fault
 from kit.core.outcome import Usage, total
@@ -355,7 +356,7 @@ class Player:
         if isinstance(store, TransientStore):
             record = store.take(reply.turn_id)
         else:
-            record = store.turn(reply.turn_id)
+            record = store.turn(reply.turn_id, OPERATOR)
         return cast(TurnRecord, record)
 
     async def _scores(self, case: Case, observation: Observation) -> dict[str, float | None] | Loss:

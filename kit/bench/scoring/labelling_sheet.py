@@ -7,6 +7,7 @@ from pathlib import Path
 
 from kit.bench.json_lines import read_text, validate_lines
 from kit.core.bodies.call import AgentEnded, AgentStarted
+from kit.core.context import OPERATOR
 from kit.core.errors import DataError
 from kit.core.outcome import Answer
 from kit.core.record import ShownComponent, TurnRecord
@@ -87,7 +88,7 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
         for other in store.turns(session_id=turn.session_id, limit=ALL)
         if _before(other, turn)
     ]
-    bodies = [event.body for event in store.events(turn.id)]
+    bodies = [event.body for event in store.events(turn.id, OPERATOR)]
     lines = (
         (f"user: {other.message}", f"assistant: {other.text}") for other in reversed(past[:EARLIER])
     )
@@ -100,7 +101,7 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
         shown=tuple(
             one
             for other in reversed(past[:EARLIER])
-            for one in shown_in(other.id, log_of(store.events(other.id)))
+            for one in shown_in(other.id, log_of(store.events(other.id, OPERATOR)))
         ),
         called=turn.invoked,
         prior_context={

@@ -13,6 +13,7 @@ from kit.bench.grid.results import AXES
 from kit.bench.grid.run import TRACES
 from kit.bench.scoring.run_case import turn_of
 from kit.bench.statistics.measures import MEASURES
+from kit.core.context import OPERATOR
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
@@ -98,8 +99,8 @@ def _trace(folder: Path, turn_id: str) -> None:
     events = ()
     if path.exists():
         with closing(SqliteStore(path)) as store:
-            turn = store.turn(turn_id)
-            events = tuple(store.events(turn_id))
+            turn = store.turn(turn_id, OPERATOR)
+            events = tuple(store.events(turn_id, OPERATOR))
     if turn is None:
         st.info(
             f"No trace of this turn is kept. A grid started on this page keeps them, and "

@@ -7,6 +7,7 @@ import streamlit as st
 
 from kit.core.bodies.turn import ApprovalAsked
 from kit.core.errors import KitError
+from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import literal
@@ -55,7 +56,7 @@ def _answer(host: Host, view: TurnView, key: str, answer: bool) -> None:
 
 
 def _resume(host: Host, turn_id: str, answers: dict[str, bool]) -> None:
-    turn = host.kit.store.turn(turn_id)
+    turn = host.kit.store.turn(turn_id, visitor(host))
     try:
         if turn is not None:
             host.resume(turn, answers)

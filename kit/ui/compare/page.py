@@ -129,7 +129,7 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
 def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) -> None:
     """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the
     page -> its label."""
-    if (turn := host.kit.store.turn(first.turn_id)) is not None and (
+    if (turn := host.kit.store.turn(first.turn_id, who)) is not None and (
         ids := draw_again(host, turn, names[turn.id], first.faults)
     ):
         _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])

@@ -10,7 +10,7 @@ from functools import partial
 from typing import TypeVar
 
 from kit.compose.page import Person, Renderer
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Session
 from kit.core.errors import ResumeError, StoreBusy, StoreError
 from kit.core.event import INTERNAL
 from kit.core.fault import Fault
@@ -131,7 +131,7 @@ class Host:
 
     def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
-        who = Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+        who = turn.principal
         session = self.kit.store.session(turn.session_id) or Session(
             id=turn.session_id, principal=who
         )
@@ -146,7 +146,7 @@ class Host:
 
     def resume_plan(self, plan_id: str, who: Principal) -> None:
         """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
-        turn = self.kit.store.turn(plan_id.removeprefix(PLAN))
+        turn = self.kit.store.turn(plan_id.removeprefix(PLAN), who)
         if turn is None:
             raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
         session = self.kit.store.session(turn.session_id) or Session(
@@ -181,9 +181,9 @@ class Host:
         """
         live = self._live.get(turn_id)
         if live is None:
-            visible = [
-                event for event in self.kit.store.events(turn_id) if event.kind not in INTERNAL
-            ]
+            # its id comes of a view, which is given to the turn's own principal alone
+            stored = self.kit.store.events(turn_id, OPERATOR)
+            visible = [event for event in stored if event.kind not in INTERNAL]
             return Batch(tuple(visible[from_seq:]), done=True)
         return live.batch(from_seq, timeout)
 
@@ -211,10 +211,10 @@ class Host:
             if live.session.principal == who:
                 return live.view()
             return None
-        turn = self.kit.store.turn(turn_id)
-        if turn and (turn.tenant_id, turn.user_id) == (who.tenant_id, who.user_id):
-            return self._restored(turn)
-        return None
+        turn = self.kit.store.turn(turn_id, who)
+        if turn is None:
+            return None
+        return self._restored(turn)
 
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
@@ -250,7 +250,7 @@ class Host:
             turn.status,
             turn.seconds,
         ):  # it may have gone on since
-            view = stored_view(turn, self.kit.store.events(turn.id))
+            view = stored_view(turn, self.kit.store.events(turn.id, turn.principal))
         if view.running:
             if self._died(turn):
                 return interrupt(view)
@@ -267,7 +267,7 @@ class Host:
             self.kit.store.mark_interrupted()
         except StoreBusy:
             return False  # the next look will tell
-        now = self.kit.store.turn(turn.id)
+        now = self.kit.store.turn(turn.id, turn.principal)
         return now is not None and now.status == "interrupted"
 
     def _run(self, settings: Settings | None, opening: "Future[Kit]") -> None:

@@ -14,7 +14,6 @@ from kit.core.bodies.call import (
 from kit.core.bodies.guard import CallDropped
 from kit.core.bodies.speech import StatusLine, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, TurnStarted, TurnUsage
-from kit.core.context import Principal
 from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
@@ -46,7 +45,7 @@ def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
         status=turn.status,
         started_at=turn.started_at,
         seconds=turn.seconds,
-        principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id),
+        principal=turn.principal,
         pattern=turn.pattern,
         model=turn.model,
         final=turn.text or None,

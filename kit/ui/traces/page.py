@@ -43,10 +43,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
     who = visitor(host)
     turn_id = address.read("turn")
     if turn_id:
-        turn = host.kit.store.turn(turn_id)
+        turn = host.kit.store.turn(turn_id, who)
     else:
         turn = None
-    if turn is not None and Principal(tenant_id=turn.tenant_id, user_id=turn.user_id) == who:
+    if turn is not None:
         _one(host, turn)
     else:
         if turn_id:

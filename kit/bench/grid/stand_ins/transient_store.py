@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kit.core.context import Principal, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -104,8 +104,11 @@ class TransientStore:
     ) -> list[ShownComponent]:
         return []
 
-    def turn(self, turn_id: str) -> TurnRecord | None:
-        return self._records.get(turn_id)
+    def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
+        record = self._records.get(turn_id)
+        if record is None or reader not in (OPERATOR, record.principal):
+            return None
+        return record
 
     def turns(
         self,
@@ -130,7 +133,7 @@ class TransientStore:
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         return tally_of(self._records.values())
 
-    def events(self, turn_id: str) -> list[Event]:
+    def events(self, turn_id: str, reader: Reader) -> list[Event]:
         return []
 
     def feedback(self, turn_id: str) -> Feedback | None:
