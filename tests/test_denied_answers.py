@@ -31,6 +31,10 @@ async def composed(answer: str, text: str) -> Reply:
         (SHORT, "I wasn't able to get an answer about that right now."),
         ("Yes.", "I'm sorry, I can't help with that."),
         ("Sí, hasta el domingo.", "Lo siento, no puedo ayudarte con eso."),
+        ("Sí, hasta el domingo.", "No lo sé."),
+        ("Sí, hasta el domingo.", "No sabría decirte."),
+        ("Sí, hasta el domingo.", "Lo lamento, pero no puedo ayudarte en eso."),
+        ("Sí, hasta el domingo.", "Lo siento, eso no lo puedo hacer."),
     ],
 )
 async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str) -> None:
@@ -45,6 +49,8 @@ async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str
         ("I have no information on that.", "I'm sorry, I can't help with that."),
         ("Yes.", "Yes, it is."),
         ("Yes.", "It is, until Sunday."),
+        ("No lo cobra.", "No te lo cobra."),
+        ("Sí, hasta el domingo.", "Lo sé: hasta el domingo."),
     ],
 )
 async def test_a_short_answer_told_in_other_words_stands_as_it_was_composed(

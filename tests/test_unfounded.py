@@ -107,6 +107,10 @@ async def test_a_text_that_calls_nobody_is_an_answer_and_stands_as_it_is() -> No
         "You are a Gold member!",
         "You have four thousand of them.",
         "Eres socio de oro.",
+        "¡Eres socia de oro!",
+        "Usted es miembro de oro.",
+        "Has llegado al nivel de oro.",
+        "Ahora mismo eres miembro de oro.",
         "You earned a free bag.",
     ],
 )

@@ -30,6 +30,7 @@ from kit.core.record import (
     ShownComponent,
     TurnRecord,
 )
+from kit.core.secret import without_secret_words
 from kit.models.message import human_text
 from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
@@ -446,7 +447,9 @@ class Memory(SessionMemory):
             last.pop(ctx.path, None)  # the user read other words than the provider remembers
         if last:
             self._keep_chains(last, turn, ctx, agents)
-        self._keep_owed(ctx.turn.owed_parts)
+        # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
+        secrets = ctx.turn.log.secrets
+        self._keep_owed([without_secret_words(part, secrets) for part in ctx.turn.owed_parts])
         return self._new
 
     @property

@@ -284,7 +284,7 @@ class _Runner:
                 pictures=tuple(picture.ref for picture in self.state.pictures),
             )
         )
-        record = self._record = _turn_record(
+        record = _turn_record(
             id=self.log.turn_id,
             session_id=self.session.id,
             tenant_id=self.session.principal.tenant_id,
@@ -295,6 +295,9 @@ class _Runner:
             started_at=started_at,
             cap=self.state.cap,
         )
+        if self.log.secrets:
+            record = without_secrets(record, self.log.secrets)
+        self._record = record
         self.state.alarm = alarm(record, self.kit)
         # refused when a stranger opened it in the meantime
         if self.session_exists:

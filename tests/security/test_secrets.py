@@ -181,3 +181,16 @@ def test_a_home_without_a_path_is_no_prefix_of_another_host(host: str) -> None:
     environment = {"SHOP_API_KEY": KEY, "SHOP_BASE_URL": "https://shop.example"}
     with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to https://shop.example and"):
         address("shop", server, environment)
+
+
+@pytest.mark.req("S-3")
+async def test_a_key_in_a_part_that_was_left_out_is_in_no_note(tmp_path: Path) -> None:
+    ask = asks("shop", query="find coffee deals", intents=2)
+    models = {"*": answering("Coffee."), "orchestrator": ScriptedModel(ask, stitched)}
+    async with open_kit(settings(tmp_path), models=models) as kit:
+        message = f"find coffee deals, and is my refund for {KEY} through?"
+        reply = await kit.ask(message, Session(id="s", principal=WHO))
+        assert "“is my refund for [secret] through”" in reply.text
+        recall = kit.store.recall("s")
+    assert recall is not None and "[secret]" in recall.notes["owed"].value
+    assert KEY not in on_disk(tmp_path)

@@ -7,7 +7,7 @@ A message of one clause ends before any vector is read.
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, tells
@@ -37,6 +37,19 @@ LIST_MARK = re.compile(r"\n|;|/|\d[.)]|\b[a-h]\)|•", re.IGNORECASE)
 NARRATORS = word_set("any i i'd i'm i'll i've we we're we've it it's he she they")
 """Words that tell what is the case, where "my" and "any" as often begin what is wished for."""
 BACK = re.compile(r"\b(?:it|that|them|those|lo|los|eso)\b", re.IGNORECASE)
+THANKS = re.compile(
+    r"""\A\W*(?:(?:many|much|muchas|mil)\s+)?(?:thanks|thank\s+you|thx|gracias)
+        (?:\s+(?:so|very)\s+much|\s+a\s+lot)?\s+(?:for|por)\b[^,;:–—\n]*(?:[,;:–—]\s*)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""Thanks for something, up to the next mark: whoever says them asks for nothing by them."""
+PROMPT = re.compile(
+    r"""\b(?:your|system|hidden|secret|initial)\s+(?:(?:system|hidden|secret|initial|own|full|exact)\s+)*prompts?\b
+        |\b(?:system|hidden|secret|initial|previous|prior|earlier)\s+(?:instructions?|messages?)\b
+        |\bprompt\s+de(?:l\s+|\s+)sistema\b|\binstrucciones\s+(?:del\s+sistema|anteriores|ocultas|secretas)\b""",
+    re.IGNORECASE | re.VERBOSE,
+)
+"""What an assistant was told before the conversation: no agent has it, so it is never promised for the next answer."""
 LETTER = re.compile(r"[^\W\d_]")
 SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
@@ -139,7 +152,8 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
     for clause in clauses(text, opening=True):
         joiner = text[end : clause.start]
         end = clause.end
-        if not clause.content:
+        clause = replace(clause, text=THANKS.sub("", clause.text))
+        if not clause.content or PROMPT.search(clause.text) is not None:
             continue
         pieces = _cut(clause.text, cards)
         yield _Stretch(
