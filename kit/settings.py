@@ -18,10 +18,10 @@ def own_project() -> Path | None:
     """The folder worked in: the working folder or the nearest one above it that holds
     deck/deck.yaml, as `kit new` makes it."""
     here = Path.cwd()
-    return next(
-        (folder for folder in (here, *here.parents) if (folder / "deck" / "deck.yaml").is_file()),
-        None,
-    )
+    for folder in (here, *here.parents):
+        if (folder / "deck" / "deck.yaml").is_file():
+            return folder
+    return None
 
 
 def own_cases() -> Path:
@@ -135,7 +135,12 @@ class Settings(Value):
 
     def environment_of(self, names: Iterable[str]) -> Mapping[str, str]:
         """The values of these environment variables; one that is unset or empty is left out."""
-        return {name: value for name in names if (value := self.variables.get(name))}
+        mapping: dict[str, str] = {}
+        for name in names:
+            value = self.variables.get(name)
+            if value:
+                mapping[name] = value
+        return mapping
 
     @property
     def secrets(self) -> frozenset[str]:

@@ -63,10 +63,10 @@ class Fact(Value):
     def stated_in(self, text: str) -> bool:
         """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
         text_plain = plain(text)
-        return any(
-            re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain)
-            for spelling in self.any_of
-        )
+        for spelling in self.any_of:
+            if re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain):
+                return True
+        return False
 
 
 class Ask(Value):
@@ -143,7 +143,11 @@ class Case(Value):
     @property
     def scored(self) -> tuple[int, ...]:
         """Places of the turns that count."""
-        return tuple(place for place, ask in enumerate(self.turns) if not ask.skip)
+        numbers: list[int] = []
+        for place, ask in enumerate(self.turns):
+            if not ask.skip:
+                numbers.append(place)
+        return tuple(numbers)
 
     @property
     def agents(self) -> frozenset[str]:
@@ -265,7 +269,10 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
         labels = turn.get("expected_sub_agents", ())
     else:
         labels = turn["expected_sub_agents"]
-    own = {name: value for name, value in turn.items() if value is not None}
+    own: dict[str, Any] = {}
+    for name, value in turn.items():
+        if value is not None:
+            own[name] = value
     return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
 
 

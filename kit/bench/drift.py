@@ -66,15 +66,18 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
         for name in item.strata:
             agents = item.label.agents
             now.setdefault(name, []).append(None if agents is None else _right(name, agents))
-    rows = [
-        _compare(name, before.get(name, []), now.get(name, [])) for name in sorted({*before, *now})
-    ]
+    rows: list[Drift] = []
+    for name in sorted({*before, *now}):
+        rows.append(_compare(name, before.get(name, []), now.get(name, [])))
     return tuple(_corrected(rows))
 
 
 def _corrected(rows: Sequence[Drift]) -> Iterator[Drift]:
     """The same rows, their p-values and intervals corrected for the number of comparisons."""
-    chances = {row.vertical: row.p for row in rows if row.difference is not None}
+    chances: dict[str, float] = {}
+    for row in rows:
+        if row.difference is not None:
+            chances[row.vertical] = row.p
     adjusted = holm(chances)
     levels = holm_levels(chances)
     for row in rows:
@@ -96,8 +99,8 @@ def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> in
             f"`{command('route')}` made for them"
         )
     rows = measure_drift(read_sheet(sheet), read_routed_turns(cases, predictions))
-    print("\n".join(one.line() for one in rows))
-    return int(any(one.significant for one in rows))
+    print("\n".join(row.line() for row in rows))
+    return int(any(row.significant for row in rows))
 
 
 def _right(vertical: str, expected: Sequence[str]) -> bool:
@@ -108,7 +111,10 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
 
 
 def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
-    labels = [right for right in now if right is not None]
+    labels: list[bool] = []
+    for right in now:
+        if right is not None:
+            labels.append(right)
     evaluated = share(sum(before), len(before))
     stored = share(sum(labels), len(labels))
     gain: Difference | None = None

@@ -38,11 +38,13 @@ def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
 
 def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
     turns = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
-    earlier = [one for one in reversed(turns) if one.started_at < turn.started_at]
-    asks = [
-        Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True)
-        for one in earlier
-    ]
+    earlier: list[TurnRecord] = []
+    for one in reversed(turns):
+        if one.started_at < turn.started_at:
+            earlier.append(one)
+    asks: list[Ask] = []
+    for one in earlier:
+        asks.append(Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True))
     return Case(
         id=f"thumb-{turn.id}",
         kind=kind_of([*asks, ask := Ask(user=turn.message, expected=turn.invoked)]),

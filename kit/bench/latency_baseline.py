@@ -46,9 +46,15 @@ class LatencyBaseline(Value):
     def ours(self, latencies: Sequence[Latency]) -> list[tuple[str, Spread]]:
         """The same measure on the same path here: (pattern, percentiles)."""
         same = (
-            (one.pattern, getattr(one, self.measure)) for one in latencies if one.path == self.path
+            (latency.pattern, getattr(latency, self.measure))
+            for latency in latencies
+            if latency.path == self.path
         )
-        return [(pattern, spread) for pattern, spread in same if spread is not None]
+        ours: list[tuple[str, Spread]] = []
+        for pattern, spread in same:
+            if spread is not None:
+                ours.append((pattern, spread))
+        return ours
 
 
 def latency_baselines() -> tuple[LatencyBaseline, ...]:

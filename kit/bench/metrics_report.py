@@ -19,9 +19,10 @@ def read_labels(path: Path) -> tuple[Label, ...]:
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
     """Labels of a JSONL file's content; `name` is what a DataError calls it."""
     try:
-        return tuple(
-            label for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label")
-        )
+        labels: list[Label] = []
+        for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label"):
+            labels.append(label)
+        return tuple(labels)
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {name}: {error}") from error
 

@@ -94,7 +94,9 @@ async def measure(n: int = 2) -> list[Cost]:
                 "hand loop": HandLoop(n, streaming),
                 "kit, traced": KitLoop(n, streaming, str(Path(folder) / f"{streaming}.db")),
             }
-            calls = {name: await calls_per_turn(runner) for name, runner in runners.items()}
+            calls: dict[str, float] = {}
+            for name, runner in runners.items():
+                calls[name] = await calls_per_turn(runner)
             times: dict[str, list[tuple[float, float]]] = {name: [] for name in runners}
             for _ in range(ROUNDS):
                 for name, runner in runners.items():
@@ -127,7 +129,9 @@ def report(gate: bool = False) -> int:
                 f"{cost.mode:15} {cost.name:12} {cost.calls:11.0f} {times} {ratio:8.2f} {cpu:7.2f} {at_once:8.2f}"
             )
         broken += [ours.mode] * (ours.calls > GATE[ours.mode] * hand.calls)
-    held = [asyncio.run(kib_in_flight(loop(2, streaming=False))) for loop in (HandLoop, KitLoop)]
+    held: list[float] = []
+    for loop in (HandLoop, KitLoop):
+        held.append(asyncio.run(kib_in_flight(loop(2, streaming=False))))
     print(
         f"KiB a turn in flight, 1,000 at once: hand loop {held[0]:.0f}, kit, traced {held[1]:.0f} (at most {IN_FLIGHT})"
     )

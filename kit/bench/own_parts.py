@@ -104,10 +104,9 @@ def own_patterns(
                 f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)"
             )
         names.append(pattern if isinstance(pattern, str) else pattern.name)
-    codes = {
-        name: [code_identity(code) for code in (one.run, one.stage) if code is not None]
-        for name, one in own.items()
-    }
+    codes: dict[str, list[list[Any]]] = {}
+    for name, one in own.items():
+        codes[name] = [code_identity(code) for code in (one.run, one.stage) if code is not None]
     return names, own, {f"pattern {name}": _digest(code) for name, code in codes.items()}
 
 

@@ -42,10 +42,13 @@ class Adapter:
     async def turn(self, text: str, history: Sequence[tuple[str, str]] = ()) -> str:
         """The composed answer to one message after `history`, (role, text) pairs."""
         session = Session(id=f"s{next(self._turns)}", principal=BENCH_USER)
-        messages = [
-            _new_message(turn_id="h", role="user" if role == "user" else "assistant", text=content)
-            for role, content in history
-        ]
+        messages: list[Message] = []
+        for role, content in history:
+            messages.append(
+                _new_message(
+                    turn_id="h", role="user" if role == "user" else "assistant", text=content
+                )
+            )
         return (await run_turn(text, session, self._kit, history=messages, in_play=())).text
 
 
@@ -59,16 +62,17 @@ def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str,
     else:
         tools = ()
     policy = Policy(time_budget_ms=int((spec.timeout or 30.0) * 1000))
-    cards = [
-        AgentCard(
-            id=i,
-            description=workload.DESC.format(id=i),
-            model="offline",
-            tools=tools,
-            policy=policy,
+    cards: list[AgentCard] = []
+    for i in ids:
+        cards.append(
+            AgentCard(
+                id=i,
+                description=workload.DESC.format(id=i),
+                model="offline",
+                tools=tools,
+                policy=policy,
+            )
         )
-        for i in ids
-    ]
     lookup = StructuredTool(
         name="lookup", description=workload.LOOKUP_DESC, args_schema=LOOKUP, coroutine=_lookup
     )

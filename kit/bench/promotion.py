@@ -60,9 +60,10 @@ def promote(
             threshold = card.eval.threshold
         else:
             threshold = THRESHOLD
-    turns = [
-        turn for turn in results if turn.switch and card_id in (*turn.expected, *turn.previous)
-    ]
+    turns: list[RoutedTurn] = []
+    for turn in results:
+        if turn.switch and card_id in (*turn.expected, *turn.previous):
+            turns.append(turn)
     switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
     if passed is None:
         answers = None
@@ -122,14 +123,23 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
-    others = [sub.id for sub in deck.active_sub_agents(root) if sub.id != card_id]
-    measured_pairs = {
-        (before, after) for turn in turns for before in turn.previous for after in turn.expected
-    }
-    pairs = [pair for other in others for pair in ((card_id, other), (other, card_id))]
-    missing = [
-        f"{before} to {after}" for before, after in pairs if (before, after) not in measured_pairs
-    ]
+    others: list[str] = []
+    for sub in deck.active_sub_agents(root):
+        if sub.id != card_id:
+            others.append(sub.id)
+    measured_pairs: set[tuple[str, str]] = set()
+    for turn in turns:
+        for before in turn.previous:
+            for after in turn.expected:
+                measured_pairs.add((before, after))
+    pairs: list[tuple[str, str]] = []
+    for other in others:
+        for pair in ((card_id, other), (other, card_id)):
+            pairs.append(pair)
+    missing: list[str] = []
+    for before, after in pairs:
+        if (before, after) not in measured_pairs:
+            missing.append(f"{before} to {after}")
     if missing:
         return [f"no switch was measured from {', '.join(missing)}"]
     return []
@@ -142,8 +152,8 @@ def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> li
         cases = ()
     ends = {each.case: each.wrong for each in results}
     wrong = {case: ends.get(case, "it was not played") for case in cases}
-    return [
-        f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}"
-        for case, why in wrong.items()
-        if why is not None
-    ]
+    texts: list[str] = []
+    for case, why in wrong.items():
+        if why is not None:
+            texts.append(f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}")
+    return texts

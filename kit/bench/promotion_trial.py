@@ -46,7 +46,10 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     turns = list[RoutedTurn]()
     passed = list[bool]()
     for case in cases:
-        agents = {agent for ask in case.turns for agent in ask.expected}
+        agents: set[str] = set()
+        for ask in case.turns:
+            for agent in ask.expected:
+                agents.add(agent)
         if card_id not in agents or not agents <= subs:
             continue
         for place, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):

@@ -85,7 +85,9 @@ def read_catalog(path: Path) -> Catalog:
     """
     try:
         entries: list[dict[str, Any]] = read_json(read_text(path))["sub_agents"]
-        pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
+        pairs: list[tuple[str, str]] = []
+        for entry in entries:
+            pairs.append((str(entry["id"]), str(entry["description"])))
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}'
@@ -102,7 +104,9 @@ def read_catalog(path: Path) -> Catalog:
 def catalog_of(deck: Deck) -> Catalog:
     """A catalogue of the sub-agents that a deck's orchestrator may ask, as their descriptions name them."""
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
-    cards = [AgentCard(id=card.id, description=card.description, model="offline") for card in subs]
+    cards: list[AgentCard] = []
+    for card in subs:
+        cards.append(AgentCard(id=card.id, description=card.description, model="offline"))
     return Catalog(tuple(cards), {card.id: card.id for card in cards})
 
 

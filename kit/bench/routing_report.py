@@ -64,10 +64,9 @@ class RoutingReport(Value):
 
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
-        lines = [
-            f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}"
-            for card, s in self.accuracy.items()
-        ]
+        lines: list[str] = []
+        for card, s in self.accuracy.items():
+            lines.append(f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}")
         for loss in self.confusions:
             queries = list(dict.fromkeys(loss.queries))[:examples]
             lines.append(

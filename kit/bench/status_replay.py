@@ -46,7 +46,10 @@ def replay_lines(
     """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the
     runtime's own included."""
     events = list(events)
-    statuses = {event.body.status: Term() for event in events if isinstance(event.body, Status)}
+    statuses: dict[str, Term] = {}
+    for event in events:
+        if isinstance(event.body, Status):
+            statuses[event.body.status] = Term()
     statuses.pop(UNKNOWN, None)
     narrator = Narrator(policy, phrases, {**OWN, **statuses})
     lines: list[TimedLine] = []
@@ -70,16 +73,18 @@ def replay(
 ) -> Replay:
     """Measures one turn under one policy."""
     lines = replay_lines(events, policy, phrases)
-    answers = [
-        event.at
-        for event in events
-        if isinstance(event.body, Text) and event.body.channel == "answer"
-    ]
+    answers: list[float] = []
+    for event in events:
+        if isinstance(event.body, Text) and event.body.channel == "answer":
+            answers.append(event.at)
     starts: dict[str, float] = {}
     for event in events:
         if isinstance(event.body, AgentStarted):
             starts.setdefault(event.body.agent, event.at)
-    ends = {event.body.agent: event.at for event in events if isinstance(event.body, AgentEnded)}
+    ends: dict[str, float] = {}
+    for event in events:
+        if isinstance(event.body, AgentEnded):
+            ends[event.body.agent] = event.at
     work = max(ends.values(), default=0.0) - min(starts.values(), default=0.0)
     return Replay(
         policy=name,
@@ -99,7 +104,10 @@ def compare(
     policies: Mapping[str, StatusPolicy] = POLICIES,
 ) -> list[Replay]:
     """Replays one turn under every policy; returns a row for each."""
-    return [replay(events, policy, phrases, name) for name, policy in policies.items()]
+    replays: list[Replay] = []
+    for name, policy in policies.items():
+        replays.append(replay(events, policy, phrases, name))
+    return replays
 
 
 def _silence(agent: str, start: float, end: float, lines: Sequence[TimedLine]) -> float:

@@ -47,7 +47,10 @@ async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
     agent = team.agents[agent_id]
     if not isinstance(agent, LLMAgent) or agent.card.eval is None:
         return ()
-    return tuple([await _play(case, agent, team) for case in agent.card.eval.tool_cases])
+    cases: list[ToolCaseResult] = []
+    for case in agent.card.eval.tool_cases:
+        cases.append(await _play(case, agent, team))
+    return tuple(cases)
 
 
 async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
@@ -93,7 +96,10 @@ def _wrong(case: ToolCase, reply: Reply) -> str | None:
             return None
         return f"the agent failed: {outcome.reason}"
     text = outcome.text.casefold()
-    claims = [words for words in case.never if words.casefold() in text]
+    claims: list[str] = []
+    for words in case.never:
+        if words.casefold() in text:
+            claims.append(words)
     if claims:
         return f"it said {claims[0]!r}"
     if case.says and not any(words.casefold() in text for words in case.says):

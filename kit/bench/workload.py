@@ -97,19 +97,20 @@ class StreamingStub(StubModel):
         **kwargs: Any,
     ) -> AsyncIterator[ChatGenerationChunk]:
         text, calls = self._reply(messages)
-        pieces = [
-            text[i * len(text) // CHUNKS : (i + 1) * len(text) // CHUNKS] for i in range(CHUNKS)
-        ]
+        pieces: list[str] = []
+        for i in range(CHUNKS):
+            pieces.append(text[i * len(text) // CHUNKS : (i + 1) * len(text) // CHUNKS])
         for piece in pieces[:-1] if calls else pieces:
             await asyncio.sleep(0)
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
         if calls:
-            chunks = [
-                ToolCallChunk(
-                    name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index
+            chunks: list[ToolCallChunk] = []
+            for index, call in enumerate(calls):
+                chunks.append(
+                    ToolCallChunk(
+                        name=call["name"], args=json.dumps(call["args"]), id=call["id"], index=index
+                    )
                 )
-                for index, call in enumerate(calls)
-            ]
             yield ChatGenerationChunk(message=AIMessageChunk(content="", tool_call_chunks=chunks))
 
 
@@ -121,7 +122,10 @@ def _stub(streaming: bool, **fields: Any) -> StubModel:
 
 def agent_ids(n: int) -> list[str]:
     """a, b, c ..."""
-    return [chr(ord("a") + i) for i in range(n)]
+    texts: list[str] = []
+    for i in range(n):
+        texts.append(chr(ord("a") + i))
+    return texts
 
 
 class HandLoop:
@@ -135,13 +139,16 @@ class HandLoop:
             "properties": {"query": {"type": "string"}},
             "required": ["query"],
         }
-        tools = [
-            {
-                "type": "function",
-                "function": {"name": f"ask_{i}", "description": i, "parameters": schema},
-            }
-            for i in ids
-        ]
+        tools: list[
+            dict[str, str | dict[str, str | dict[str, str | dict[str, dict[str, str]] | list[str]]]]
+        ] = []
+        for i in ids:
+            tools.append(
+                {
+                    "type": "function",
+                    "function": {"name": f"ask_{i}", "description": i, "parameters": schema},
+                }
+            )
         self._streaming = streaming
         self._lead = _stub(streaming, asks=[f"ask_{i}" for i in ids]).bind_tools(tools)
         self._subs = {f"ask_{i}": _stub(streaming, who=i) for i in ids}
@@ -181,11 +188,14 @@ class KitLoop:
 
     def __init__(self, n: int, streaming: bool, store: str = ":memory:"):
         ids = agent_ids(n)
-        cards = [
-            AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline")
-            for i in ids
-        ]
-        models: dict[str, str | BaseChatModel] = {i: _stub(streaming, who=i) for i in ids}
+        cards: list[AgentCard] = []
+        for i in ids:
+            cards.append(
+                AgentCard(id=i, description=f"Answers questions of domain {i}.", model="offline")
+            )
+        models: dict[str, str | BaseChatModel] = {}
+        for i in ids:
+            models[i] = _stub(streaming, who=i)
         models["orchestrator"] = _stub(streaming, asks=[f"ask_{i}" for i in ids])
         self._kit = RoutingKit(
             bind(star_deck(cards, "Routes.", cap=max(8, n)), models, {}), SqliteStore(store)

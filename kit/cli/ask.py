@@ -148,11 +148,14 @@ def _answers(reply: "Reply") -> dict[str, bool]:
     """Asks each question of a turn that waits; whatever does not begin with y is a no."""
     from kit.core.bodies.turn import ApprovalAsked
 
-    questions = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
-    return {
-        one.key: input(f"{one.question} [y/N] ").strip().lower().startswith("y")
-        for one in questions
-    }
+    questions: list[ApprovalAsked] = []
+    for event in reply.events:
+        if isinstance(event.body, ApprovalAsked):
+            questions.append(event.body)
+    answers: dict[str, bool] = {}
+    for one in questions:
+        answers[one.key] = input(f"{one.question} [y/N] ").strip().lower().startswith("y")
+    return answers
 
 
 async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
@@ -190,5 +193,7 @@ def _reasons(reply: "Reply") -> "Iterator[str]":
             if isinstance(body, Completed) and body.status == "failed"
         )
         yield from (
-            f"plan: {one.reason}: {one.detail}" for one in reply.outcomes if one.kind == "failure"
+            f"plan: {outcome.reason}: {outcome.detail}"
+            for outcome in reply.outcomes
+            if outcome.kind == "failure"
         )

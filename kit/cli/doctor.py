@@ -44,11 +44,10 @@ def _doctor(arguments: Namespace) -> int:
         keys = deck_keys
     else:
         keys = [choice]
-    findings = [
-        finding
-        for key in keys
-        for finding in asyncio.run(_examine_alone(deck.models[key], deck, settings))
-    ]
+    findings: list[Finding] = []
+    for key in keys:
+        for finding in asyncio.run(_examine_alone(deck.models[key], deck, settings)):
+            findings.append(finding)
     if arguments.model is None:
         findings += [_store(settings), _sandbox()]
         _print_reports(settings)
@@ -56,11 +55,10 @@ def _doctor(arguments: Namespace) -> int:
             print(
                 f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
             )
-        others = [
-            spec
-            for key, spec in deck.models.items()
-            if key not in (*deck_keys, *keys) and spec.provider not in NO_LLM
-        ]
+        others: list[ModelSpec] = []
+        for key, spec in deck.models.items():
+            if key not in (*deck_keys, *keys) and spec.provider not in NO_LLM:
+                others.append(spec)
         if others:
             print(
                 f"{many(len(others), 'more model')} of models.yaml, named by no card; to try "

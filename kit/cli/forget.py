@@ -54,7 +54,10 @@ def _forget(arguments: Namespace) -> int:
         tenant_id=arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns}),
         user_id=user,
     )
-    questions = {turn.message for turn in turns if turn.tenant_id == who.tenant_id}
+    questions: set[str] = set()
+    for turn in turns:
+        if turn.tenant_id == who.tenant_id:
+            questions.add(turn.message)
     tapes = [
         path for path in arguments.cassette if _delete(path, questions)
     ]  # first: afterwards nobody knows the questions
@@ -96,9 +99,11 @@ def _delete(path: Path, questions: Collection[str]) -> bool:
     from kit.runtime.recording.recorded_call import read
 
     _, takes = read(path)
-    lines = [
-        text for take in takes.values() for label, text in take.request if label.endswith("(human)")
-    ]
+    lines: list[str] = []
+    for take in takes.values():
+        for label, text in take.request:
+            if label.endswith("(human)"):
+                lines.append(text)
     if is_theirs := any(question in text for text in lines for question in questions):
         path.unlink()
     return is_theirs

@@ -62,7 +62,10 @@ def _cards(parts: Parts) -> Warnings:
 def _claims(parts: Parts) -> Warnings:
     """Warns of two blocks that claim the same capability."""
     owners: dict[str, str] = {}
-    block_names = {name for card in parts.cards.values() for name in card.prompt_blocks}
+    block_names: set[str] = set()
+    for card in parts.cards.values():
+        for name in card.prompt_blocks:
+            block_names.add(name)
     for block in parts.blocks.values():
         if block.category != "capabilities" or block.id not in block_names:
             continue
@@ -87,7 +90,10 @@ def _claims_in(text: str) -> Iterator[str]:
 
 def _flags(parts: Parts) -> Warnings:
     block_names = _block_names(parts)
-    uses = [("card", card.id, card.flag) for card in parts.cards.values() if card.flag]
+    uses: list[tuple[str, str, str]] = []
+    for card in parts.cards.values():
+        if card.flag:
+            uses.append(("card", card.id, card.flag))
     uses += [
         ("card", card.id, grant.flag)
         for card in parts.cards.values()

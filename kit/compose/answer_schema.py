@@ -34,7 +34,11 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def sentences(text: str) -> int:
     """How many sentences a text has; titles and the usual abbreviations end none."""
-    return sum(1 for part in _ENDING.split(_ABBREVIATION.sub("", text)) if part and part.strip())
+    total = 0
+    for part in _ENDING.split(_ABBREVIATION.sub("", text)):
+        if part and part.strip():
+            total += 1
+    return total
 
 
 def _max_sentences(_: Any, most: int, text: Any, __: Any) -> Iterator[Any]:

@@ -136,7 +136,10 @@ class Check:
 
     def _tools(self, card: AgentCard) -> Iterator[Fault]:
         ids = {other.tool_name: other.id for other in self.parts.cards.values()}
-        below = {tool: sub.id for sub in self._subs(card) for tool in sub.tools}
+        below: dict[str, str] = {}
+        for sub in self._subs(card):
+            for tool in sub.tools:
+                below[tool] = sub.id
         for path, tool in self._once(card, "tools", card.tools):
             if tool in ids:
                 yield (
@@ -207,7 +210,11 @@ class Check:
         return None
 
     def _subs(self, card: AgentCard) -> list[AgentCard]:
-        return [self.parts.cards[name] for name in card.sub_agents if name in self.parts.cards]
+        subs: list[AgentCard] = []
+        for name in card.sub_agents:
+            if name in self.parts.cards:
+                subs.append(self.parts.cards[name])
+        return subs
 
     def _folders(self) -> None:
         """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
@@ -357,9 +364,9 @@ class Check:
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:
-    uses: list[tuple[tuple[str, ...], str]] = [
-        (("status_phrases", status), status) for status in settings.status_phrases
-    ]
+    uses: list[tuple[tuple[str, ...], str]] = []
+    for status in settings.status_phrases:
+        uses.append((("status_phrases", status), status))
     uses += [
         (("statuses", name, "instead"), term.instead)
         for name, term in settings.statuses.items()

@@ -34,10 +34,9 @@ class Deck(Parts):
 
     def _repr_html_(self) -> str:
         """Shows the cards in a notebook, and the warnings on a click."""
-        rows = [
-            (card.id, card.description, card.model, ", ".join(card.tools), card.status)
-            for card in self.cards.values()
-        ]
+        rows: list[tuple[str, str, str, str, str]] = []
+        for card in self.cards.values():
+            rows.append((card.id, card.description, card.model, ", ".join(card.tools), card.status))
         head = (
             f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · "
             f"{many(len(self.warnings), 'warning')}"
@@ -175,5 +174,8 @@ def _deck_of(check: Check, title: str) -> Deck:
 
 
 def _root(cards: tuple[AgentCard, ...]) -> str:
-    parents = [card.id for card in cards if card.sub_agents]
+    parents: list[str] = []
+    for card in cards:
+        if card.sub_agents:
+            parents.append(card.id)
     return next(iter(parents or [card.id for card in cards]), "")

@@ -91,9 +91,10 @@ def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[
     fit today's fields."""
     try:
         with checkout(folder, revision) as (_, old):
-            cards = [
-                _parse(path, revision) for path in old.rglob("*.yaml") if path.name != "deck.yaml"
-            ]
+            cards: list[dict[str, Any]] = []
+            for path in old.rglob("*.yaml"):
+                if path.name != "deck.yaml":
+                    cards.append(_parse(path, revision))
             settings = old.parent / "settings" / "default.yaml"
             if settings.exists():
                 flags = _parse(settings, revision).get("flags")

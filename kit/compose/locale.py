@@ -203,7 +203,8 @@ def pattern(check: str, locales: Iterable[Locale]) -> re.Pattern[str]:
     answer, not the session."""
     return re.compile(
         "|".join(
-            f"(?:{getattr(one.checks, check).replace('VERB', one.checks.verb)})" for one in locales
+            f"(?:{getattr(locale.checks, check).replace('VERB', locale.checks.verb)})"
+            for locale in locales
         ),
         re.I | re.X,
     )

@@ -138,9 +138,9 @@ def page_faults(
     page: PageSettings, agents: Collection[str], root: str
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the words of each fault of `page` that cannot be read or names no agent of the deck."""
-    places: list[tuple[tuple[str | int, ...], str]] = [
-        (("page", "faults", i), text) for i, text in enumerate(page.faults)
-    ]
+    places: list[tuple[tuple[str | int, ...], str]] = []
+    for i, text in enumerate(page.faults):
+        places.append((("page", "faults", i), text))
     for section, questions in (("suggestions", page.suggestions or ()), ("tour", page.tour)):
         for number, question in enumerate(questions):
             places += [

@@ -253,22 +253,28 @@ class Parts:
     def tools_on(self, card: AgentCard) -> tuple[str, ...]:
         """The tools a card gets here: those whose own flag is on, and the flag of the card's grant."""
         grants = card.tool_grants
-        return tuple(
-            t
-            for t in card.tools
-            if self.tool_on(t) and (t not in grants or self.on(grants[t].flag))
-        )
+        texts: list[str] = []
+        for t in card.tools:
+            if self.tool_on(t) and (t not in grants or self.on(grants[t].flag)):
+                texts.append(t)
+        return tuple(texts)
 
     def active(self) -> tuple[AgentCard, ...]:
         """Every card that is to be bound: status active, flag on."""
-        return tuple(
-            card for card in self.cards.values() if card.status == "active" and self.on(card.flag)
-        )
+        cards: list[AgentCard] = []
+        for card in self.cards.values():
+            if card.status == "active" and self.on(card.flag):
+                cards.append(card)
+        return tuple(cards)
 
     def active_sub_agents(self, card: AgentCard) -> tuple[AgentCard, ...]:
         """The sub-agents of a card that are to be bound, in the card's order."""
         subs = (self.cards[name] for name in card.sub_agents)
-        return tuple(sub for sub in subs if sub.status == "active" and self.on(sub.flag))
+        cards: list[AgentCard] = []
+        for sub in subs:
+            if sub.status == "active" and self.on(sub.flag):
+                cards.append(sub)
+        return tuple(cards)
 
     def policy(self, card: AgentCard) -> Policy:
         """The limits of a card: its own, else the deck's, else the kit's (decisions 16)."""

@@ -166,9 +166,9 @@ def _routing_lines(card: AgentCard, deck: Parts) -> str:
 
 
 def _cohort(card: AgentCard, deck: Parts, blocks: tuple[Block, ...], prefix: str) -> str:
-    tools = [
-        f"{tool}: {sorted(deck.tool_config(card, tool).items())}" for tool in deck.tools_on(card)
-    ]
+    tools: list[str] = []
+    for tool in deck.tools_on(card):
+        tools.append(f"{tool}: {sorted(deck.tool_config(card, tool).items())}")
     tools += [sub.tool_name for sub in deck.active_sub_agents(card)]
     parts = [
         card.model_dump_json(),

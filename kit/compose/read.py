@@ -103,7 +103,11 @@ def code_references(folder: Path) -> tuple[str, ...]:
     page = fields.get("page")
     references: list[Any] = [*(cast("list[Any]", tools) if isinstance(tools, list) else ())]
     references += cast("dict[str, Any]", page).values() if isinstance(page, dict) else ()
-    return tuple(text for text in references if isinstance(text, str) and is_reference(text))
+    texts: list[str] = []
+    for text in references:
+        if isinstance(text, str) and is_reference(text):
+            texts.append(text)
+    return tuple(texts)
 
 
 def read_servers(folder: Path) -> Mapping[str, McpServer]:
@@ -115,10 +119,16 @@ def read_servers(folder: Path) -> Mapping[str, McpServer]:
     else:
         names = {}
     if source:
-        servers = {name: build(McpServer, source, Faults(), "mcp", name) for name in names}
+        servers: dict[str, McpServer | None] = {}
+        for name in names:
+            servers[name] = build(McpServer, source, Faults(), "mcp", name)
     else:
         servers = {}
-    return {name: server for name, server in servers.items() if server}
+    mcp_servers: dict[str, McpServer] = {}
+    for name, server in servers.items():
+        if server:
+            mcp_servers[name] = server
+    return mcp_servers
 
 
 def read_skill_service(folder: Path) -> McpServer | None:
@@ -323,10 +333,10 @@ def _merge(below: Mapping[str, Any], above: Mapping[str, Any], levels: int = 2) 
     """The values of both, those of `above` first; mappings are merged key by key down to so many levels."""
     if levels == 1:
         return {**below, **above}
-    return {
-        key: _merge(below.get(key, {}), above.get(key, {}), levels - 1)
-        for key in {**below, **above}
-    }
+    mapping: dict[str, Any] = {}
+    for key in {**below, **above}:
+        mapping[key] = _merge(below.get(key, {}), above.get(key, {}), levels - 1)
+    return mapping
 
 
 def _parse(path: Path, draft: Draft) -> Source | None:

@@ -37,9 +37,10 @@ def topology_faults(parts: Parts) -> Iterator[Fault]:
 
 def _faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
     cards = parts.cards
-    unknown = [
-        name for name in (*topology.members, topology.judge or agent.id) if name not in cards
-    ]
+    unknown: list[str] = []
+    for name in (*topology.members, topology.judge or agent.id):
+        if name not in cards:
+            unknown.append(name)
     if unknown:
         yield f"unknown card {unknown[0]!r}: {nearest(unknown[0], cards)}"
         return

@@ -150,7 +150,10 @@ def build(
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_context=False):
             loc = detail["loc"]
-            field_path = [step for step in loc if step != "[key]"]
+            field_path: list[int | str] = []
+            for step in loc:
+                if step != "[key]":
+                    field_path.append(step)
             faults.add(
                 source.at(*path, *field_path),
                 _sentence(model, detail["type"], loc, detail["msg"], detail["input"]),
@@ -212,7 +215,10 @@ def _problem(error: Exception, text: str) -> tuple[int, str]:
 def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
     match node:
         case yaml.MappingNode():
-            return next((value for key, value in node.value if key.value == str(step)), None)
+            for key, value in node.value:
+                if key.value == str(step):
+                    return value
+            return None
         case yaml.SequenceNode() if isinstance(step, int) and step < len(node.value):
             return node.value[step]
         case _:

@@ -84,7 +84,10 @@ class Handoff(CardPart):
     @property
     def distilled(self) -> bool:
         """Whether a field is filled from earlier turns."""
-        return any(field.source in ("shown", "conversation") for field in self.fields.values())
+        for field in self.fields.values():
+            if field.source in ("shown", "conversation"):
+                return True
+        return False
 
 
 class ToolCase(CardPart):

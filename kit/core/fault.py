@@ -184,7 +184,11 @@ def kinds_of(where: str, root: str) -> tuple[Kind, ...]:
         unfit = "never"
     else:
         unfit = "only"
-    return tuple(kind for kind, about in CATALOGUE.items() if about.orchestrator != unfit)
+    results: list[Kind] = []
+    for kind, about in CATALOGUE.items():
+        if about.orchestrator != unfit:
+            results.append(kind)
+    return tuple(results)
 
 
 def parse(text: str, agents: Collection[str], root: str) -> Fault:
@@ -214,7 +218,10 @@ def parse_all(
     texts: Iterable[str | Fault], agents: Collection[str], root: str
 ) -> tuple[Fault, ...]:
     """Several faults, each a Fault already or in words; both are held against the agents there are."""
-    return tuple(parse(str(text), agents, root) for text in texts)
+    results: list[Fault] = []
+    for text in texts:
+        results.append(parse(str(text), agents, root))
+    return tuple(results)
 
 
 def _kind(word: str, where: str, root: str) -> Kind:

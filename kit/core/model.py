@@ -50,9 +50,10 @@ class ModelParams(Value):
     def options(self) -> dict[str, Any]:
         """Those that are given, under the names that LangChain's chat models have for them."""
         given = self.model_dump(exclude_defaults=True)
-        return {
-            "default_headers" if name == "headers" else name: value for name, value in given.items()
-        }
+        options: dict[str, Any] = {}
+        for name, value in given.items():
+            options["default_headers" if name == "headers" else name] = value
+        return options
 
 
 class RateLimits(Value):

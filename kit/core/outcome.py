@@ -60,7 +60,10 @@ class Usage(Value):
 def total(parts: Iterable[Usage]) -> Usage:
     """Sums usages; the empty sum is `Usage()`. A cost is the sum of the costs that are known."""
     parts = tuple(parts)
-    costs = [part.cost for part in parts if part.cost is not None]
+    costs: list[float] = []
+    for part in parts:
+        if part.cost is not None:
+            costs.append(part.cost)
     return Usage(
         input_tokens=sum(part.input_tokens for part in parts),
         output_tokens=sum(part.output_tokens for part in parts),
@@ -180,7 +183,11 @@ class FanOut(Value):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        return tuple(o for o in self.outcomes if isinstance(o, Failure))
+        failures: list[Failure] = []
+        for o in self.outcomes:
+            if isinstance(o, Failure):
+                failures.append(o)
+        return tuple(failures)
 
     @property
     def clean(self) -> bool:

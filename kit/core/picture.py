@@ -96,7 +96,10 @@ class Picture(Value):
 
 def sniff_media_type(data: bytes) -> MediaType | None:
     """What the first bytes say; None for anything that is not taken."""
-    return next((kind for kind, begins in _BEGINS.items() if begins.match(data)), None)
+    for kind, begins in _BEGINS.items():
+        if begins.match(data):
+            return kind
+    return None
 
 
 def mark_pictures(text: str, pictures: Sequence[Picture]) -> str:

@@ -29,7 +29,11 @@ def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> fro
         for name, value in some.items()
         if _NAMES_ONE.search(name) or name in names
     )
-    return frozenset(value for value in values if len(value) >= SHORTEST)
+    texts: set[str] = set()
+    for value in values:
+        if len(value) >= SHORTEST:
+            texts.add(value)
+    return frozenset(texts)
 
 
 def without_keys(text: str) -> str:

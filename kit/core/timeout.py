@@ -131,19 +131,27 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
 def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
     """Every agent's span of a turn that ended in a time-out of its own, with the diagnosis."""
     pairs = ((span, diagnose(trace, span)) for span in trace.spans)
-    return tuple((span, diagnosis) for span, diagnosis in pairs if diagnosis is not None)
+    results: list[tuple[Span, Diagnosis]] = []
+    for span, diagnosis in pairs:
+        if diagnosis is not None:
+            results.append((span, diagnosis))
+    return tuple(results)
 
 
 def _below(trace: Trace, span: Span) -> list[Span]:
-    return [one for child in trace.children(span.id) for one in (child, *_below(trace, child))]
+    spans: list[Span] = []
+    for child in trace.children(span.id):
+        for one in (child, *_below(trace, child)):
+            spans.append(one)
+    return spans
 
 
 def _rounds(models: Sequence[Span]) -> list[list[Span]]:
     """Model calls, each with those that failed before it and were made again."""
     rounds: list[list[Span]] = [[]]
-    for one in models:
-        rounds[-1].append(one)
-        if one.status != "error":
+    for model in models:
+        rounds[-1].append(model)
+        if model.status != "error":
             rounds.append([])
     if rounds[-1]:
         return rounds

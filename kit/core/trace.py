@@ -83,7 +83,11 @@ class Trace(Value):
         )
 
     def children(self, span_id: str | None) -> tuple[Span, ...]:
-        return tuple(span for span in self.spans if span.parent_id == span_id)
+        spans: list[Span] = []
+        for span in self.spans:
+            if span.parent_id == span_id:
+                spans.append(span)
+        return tuple(spans)
 
     def rows(self) -> list[tuple[int, Span]]:
         """The waterfall: every span once, parents before children, with its depth."""
@@ -273,9 +277,16 @@ def failures(trace: Trace) -> tuple[Span, ...]:
 
     A span that was only cut off by what it is part of has not failed itself.
     """
-    broken = [span for span in trace.spans if span.status == "error" and not span.cut_off]
+    broken: list[Span] = []
+    for span in trace.spans:
+        if span.status == "error" and not span.cut_off:
+            broken.append(span)
     blamed = {span.parent_id for span in broken}
-    return tuple(span for span in broken if span.id not in blamed)
+    results: list[Span] = []
+    for span in broken:
+        if span.id not in blamed:
+            results.append(span)
+    return tuple(results)
 
 
 def critical_path(trace: Trace) -> tuple[Span, ...]:

@@ -42,11 +42,10 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
     if checks.field_validators or checks.model_validators:
         raise TypeError(f"{model.__name__} validates more than types: make it by its class")
     fields: dict[str, Any] = {name: field.default for name, field in model.model_fields.items()}
-    defaults = {
-        name
-        for name, value in fields.items()
-        if value is not PydanticUndefined and isinstance(value, Hashable)
-    }
+    defaults: set[str] = set()
+    for name, value in fields.items():
+        if value is not PydanticUndefined and isinstance(value, Hashable):
+            defaults.add(name)
     scope: dict[str, Any] = {
         "_kind": model,
         "_new": object.__new__,

@@ -41,30 +41,39 @@ class Latency(Value):
         """(metric, of, seconds): three percentiles of each measure."""
         of = f"{self.pattern}, {self.path}"
         spreads = [(name, getattr(self, name)) for name in get_args(Measure)]
-        return [
-            (f"{name}_seconds_{p}", of, s and getattr(s, p))
-            for name, s in spreads
-            for p in ("p50", "p95", "p99")
-        ]
+        rows: list[tuple[str, str, float | None]] = []
+        for name, s in spreads:
+            for p in ("p50", "p95", "p99"):
+                rows.append((f"{name}_seconds_{p}", of, s and getattr(s, p)))
+        return rows
 
 
 def latencies(tally: Tally) -> tuple[Latency, ...]:
     """Returns the latencies of ended turns, by pattern and path; a path that no turn took is left out."""
     patterns = sorted({key[1] for key in tally.counts if key[0] == "path"})
-    return tuple(
-        Latency(
-            pattern=pattern,
-            path=path,
-            **{name: spread(_samples(tally, name, pattern, path)) for name in get_args(Measure)},
-        )
-        for pattern in patterns
-        for path in get_args(Path)
-        if any(tally.counts["path", pattern, way] for way in _WAYS[path])
-    )
+    results: list[Latency] = []
+    for pattern in patterns:
+        for path in get_args(Path):
+            if any(tally.counts["path", pattern, way] for way in _WAYS[path]):
+                results.append(
+                    Latency(
+                        pattern=pattern,
+                        path=path,
+                        **{
+                            name: spread(_samples(tally, name, pattern, path))
+                            for name in get_args(Measure)
+                        },
+                    )
+                )
+    return tuple(results)
 
 
 def _samples(tally: Tally, name: str, pattern: str, path: Path) -> list[float]:
-    return [value for way in _WAYS[path] for value in tally.samples.get((name, pattern, way), ())]
+    samples: list[float] = []
+    for way in _WAYS[path]:
+        for value in tally.samples.get((name, pattern, way), ()):
+            samples.append(value)
+    return samples
 
 
 def percentile(values: Sequence[float], share: float) -> float:

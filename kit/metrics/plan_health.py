@@ -34,7 +34,10 @@ class PlanHealth(Value):
 
 def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHealth:
     """Returns the health of plans from what is stored of them; `events` are theirs."""
-    finished = [plan for plan in plans if plan.status in ENDS]
+    finished: list[Plan] = []
+    for plan in plans:
+        if plan.status in ENDS:
+            finished.append(plan)
     kinds = Counter(event.event_type for event in events)
     good = sum(plan.status == "complete" and not plan.replan_count for plan in finished)
     worn = sum(_fields(plan.failure).get("reason") == EXHAUSTED for plan in finished)
@@ -58,17 +61,19 @@ def _replans(plans: Sequence[Plan]) -> dict[str, float]:
     by_type: dict[str, list[int]] = {}
     for plan in plans:
         by_type.setdefault(plan.task_type or "", []).append(plan.replan_count)
-    return {kind: sum(counts) / len(counts) for kind, counts in by_type.items()}
+    replans: dict[str, float] = {}
+    for kind, counts in by_type.items():
+        replans[kind] = sum(counts) / len(counts)
+    return replans
 
 
 def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
     """Counts the ends of steps by the skills that their start names; a step that was planned anew
     is in no plan any more."""
-    skills = {
-        event.task_id: str(_fields(event.payload).get("skill", "")).split(", ")
-        for event in events
-        if event.event_type.startswith("step_") and event.event_type.endswith(".started")
-    }
+    skills: dict[str | None, list[str]] = {}
+    for event in events:
+        if event.event_type.startswith("step_") and event.event_type.endswith(".started"):
+            skills[event.task_id] = str(_fields(event.payload).get("skill", "")).split(", ")
     failures = Counter[str]()
     ends = Counter[str]()
     for event in events:
@@ -89,7 +94,10 @@ def _p95(events: Sequence[AgentEvent]) -> dict[str, float]:
     for event in events:
         if event.event_type == "subagent.finish" and event.duration_ms is not None:
             by_agent.setdefault(event.agent or "", []).append(event.duration_ms)
-    return {agent: percentile(times, 0.95) for agent, times in sorted(by_agent.items())}
+    mapping: dict[str, float] = {}
+    for agent, times in sorted(by_agent.items()):
+        mapping[agent] = percentile(times, 0.95)
+    return mapping
 
 
 def _fields(value: object) -> dict[str, Any]:

@@ -57,15 +57,16 @@ class Spending(Value):
 
 def spending(tally: Tally) -> Spending:
     """Sums what model calls were for; turns stored before this was kept count as turns and add no call."""
-    by_purpose = {
-        purpose: Outlay(turns=turns, usage=_usage(tally, purpose))
-        for purpose, turns in sorted(tally.of("purpose").items())
-    }
+    by_purpose: dict[str, Outlay] = {}
+    for purpose, turns in sorted(tally.of("purpose").items()):
+        by_purpose[purpose] = Outlay(turns=turns, usage=_usage(tally, purpose))
     return Spending(turns=tally.counts["turns",], users=len(tally.users), by_purpose=by_purpose)
 
 
 def _usage(tally: Tally, purpose: str) -> Usage:
-    amounts = {name: tally.counts[name, purpose] for name in TOKENS}
+    amounts: dict[str, int] = {}
+    for name in TOKENS:
+        amounts[name] = tally.counts[name, purpose]
     return Usage(
         **amounts,
         cost=tally.dollars.get(("cost", purpose)),

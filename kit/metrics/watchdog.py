@@ -117,7 +117,10 @@ def _lines(frame: FrameType | None) -> tuple[str, ...]:
     if frame is None:
         return ()
     summary = traceback.extract_stack(frame)[-FRAMES:]
-    return tuple(f"{entry.filename}:{entry.lineno} {entry.name}" for entry in summary)
+    texts: list[str] = []
+    for entry in summary:
+        texts.append(f"{entry.filename}:{entry.lineno} {entry.name}")
+    return tuple(texts)
 
 
 def _waits(stack: Sequence[str]) -> bool:

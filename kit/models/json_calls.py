@@ -58,7 +58,10 @@ def _is_quoted(call: ToolCall, before: Sequence[BaseMessage], names: Collection[
     quotes = (
         quote for text in said if call["name"] in text for quote in take_calls(text, names)[1]
     )
-    return any((quote["name"], quote["args"]) == (call["name"], call["args"]) for quote in quotes)
+    for quote in quotes:
+        if (quote["name"], quote["args"]) == (call["name"], call["args"]):
+            return True
+    return False
 
 
 def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]:

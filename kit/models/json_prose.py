@@ -20,11 +20,10 @@ def prose(text: str) -> str:
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
-    strings = [
-        (key, part)
-        for key, part in value.items()
-        if isinstance(part, str) and part and not _names(key)
-    ]
+    strings: list[tuple[str, str]] = []
+    for key, part in value.items():
+        if isinstance(part, str) and part and not _names(key):
+            strings.append((key, part))
     body = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
     title = next((part for key, part in strings if key == "title"), "")
     if body or title:

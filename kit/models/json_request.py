@@ -53,10 +53,9 @@ def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str,
     for function in functions:
         arguments = _simplify(_inline_refs(_parameters(function)))
         branches.setdefault(json.dumps(arguments), ([], arguments))[0].append(function["name"])
-    items = [
-        _strict_object({"name": {"type": "string", "enum": names}, "arguments": args})
-        for names, args in branches.values()
-    ]
+    items: list[dict[str, Any]] = []
+    for names, args in branches.values():
+        items.append(_strict_object({"name": {"type": "string", "enum": names}, "arguments": args}))
     calls: dict[str, Any] = {
         "type": "array",
         "items": items[0] if len(items) == 1 else {"anyOf": items},
@@ -104,7 +103,10 @@ def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
-    simple = {word: schema[word] for word in _GRAMMAR if word in schema}
+    simple: dict[str, Any] = {}
+    for word in _GRAMMAR:
+        if word in schema:
+            simple[word] = schema[word]
     if "properties" in schema:
         simple["properties"] = {
             name: _simplify(part) for name, part in schema["properties"].items()
@@ -144,12 +146,11 @@ def _tool_prompt(functions: Sequence[Function]) -> str:
 def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseMessage]:
     """The conversation as one system message and alternating user and assistant text: all that
     small chat templates know."""
-    calls_by_id = {
-        call["id"]: call
-        for message in messages
-        if isinstance(message, AIMessage)
-        for call in message.tool_calls
-    }
+    calls_by_id: dict[str | None, ToolCall] = {}
+    for message in messages:
+        if isinstance(message, AIMessage):
+            for call in message.tool_calls:
+                calls_by_id[call["id"]] = call
     system = "\n\n".join(
         filter(
             None,

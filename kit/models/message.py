@@ -76,16 +76,18 @@ def _made(
 
 def call_chunks(calls: Iterable[ToolCall]) -> list[ToolCallChunk]:
     """Returns tool calls as chunks of a stream, each whole."""
-    return [
-        ToolCallChunk(
-            name=call["name"],
-            args=json.dumps(call["args"], ensure_ascii=False),
-            id=call["id"],
-            index=index,
-            type="tool_call_chunk",
+    tool_call_chunks: list[ToolCallChunk] = []
+    for index, call in enumerate(calls):
+        tool_call_chunks.append(
+            ToolCallChunk(
+                name=call["name"],
+                args=json.dumps(call["args"], ensure_ascii=False),
+                id=call["id"],
+                index=index,
+                type="tool_call_chunk",
+            )
         )
-        for index, call in enumerate(calls)
-    ]
+    return tool_call_chunks
 
 
 def token_count(read: int, wrote: int) -> UsageMetadata:
@@ -96,7 +98,10 @@ def token_count(read: int, wrote: int) -> UsageMetadata:
 def whole_message(chunks: Sequence[AIMessage]) -> AIMessage:
     """Returns the message that a stream adds up to: an empty one of no chunks, the last where it
     did not come in chunks."""
-    parts = [chunk for chunk in chunks if isinstance(chunk, AIMessageChunk)]
+    parts: list[AIMessageChunk] = []
+    for chunk in chunks:
+        if isinstance(chunk, AIMessageChunk):
+            parts.append(chunk)
     if not parts or len(parts) < len(chunks):
         if chunks:
             return chunks[-1]

@@ -61,7 +61,10 @@ def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str |
         previous = None
     if not previous:
         return messages, None
-    prompt = [message for message in messages[:request_at] if isinstance(message, SystemMessage)]
+    prompt: list[SystemMessage] = []
+    for message in messages[:request_at]:
+        if isinstance(message, SystemMessage):
+            prompt.append(message)
     return [*prompt, *messages[request_at:]], str(previous)
 
 

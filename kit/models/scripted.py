@@ -105,12 +105,14 @@ class ScriptedModel(AsyncChatModel):
         if line.error is not None:
             raise line.error
         calls: list[Any] = line.tool_calls()
-        whole = [call for call in calls if type(call["args"]) is not str]
-        broken = [
-            {**call, "type": "invalid_tool_call", "error": None}
-            for call in calls
-            if type(call["args"]) is str
-        ]
+        whole: list[Any] = []
+        for call in calls:
+            if type(call["args"]) is not str:
+                whole.append(call)
+        broken: list[dict[Any | str, Any | str | None]] = []
+        for call in calls:
+            if type(call["args"]) is str:
+                broken.append({**call, "type": "invalid_tool_call", "error": None})
         usage = self._usage(messages, line)
         message = AIMessage(
             line.text, tool_calls=whole, invalid_tool_calls=broken, usage_metadata=usage

@@ -203,13 +203,15 @@ class Simulated(AsyncModel):
     def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """An orchestrator calls for every part, one at a time where it is told to, and then puts
         the results together."""
-        calls = [
-            (self._asks[part.agent], {"query": part.query})
-            for part in truth.parts
-            if part.agent in self._asks
-        ]
+        calls: list[tuple[str, dict[str, str]]] = []
+        for part in truth.parts:
+            if part.agent in self._asks:
+                calls.append((self._asks[part.agent], {"query": part.query}))
         if talk.in_turns:
-            open_calls = [call for call in calls if call[0] not in talk.calls.values()]
+            open_calls: list[tuple[str, dict[str, str]]] = []
+            for call in calls:
+                if call[0] not in talk.calls.values():
+                    open_calls.append(call)
             forgets = bool(talk.calls) and draw.drop < self._model.law.drop
             if forgets:
                 calls = []
@@ -244,22 +246,23 @@ class Simulated(AsyncModel):
         """A specialist calls the tool its part needs and says what that told it; one agent for all
         calls those of every part."""
         mine = [part for part in truth.parts if part.agent == agent] or list(truth.parts)
-        calls = {
-            part.tool: _arguments(self._own[part.tool], part.query)
-            for part in mine
-            if part.tool in self._own
-        }
+        calls: dict[str, dict[str, Any]] = {}
+        for part in mine:
+            if part.tool in self._own:
+                calls[part.tool] = _arguments(self._own[part.tool], part.query)
         if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
         if talk.has_results:
-            good = {result.tool: result.text for result in talk.results if not result.failed}
+            good: dict[str, str] = {}
+            for result in talk.results:
+                if not result.failed:
+                    good[result.tool] = result.text
         else:
             good = {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
-        facts = [
-            f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}."
-            for name in known_by_heart
-        ]
+        facts: list[str] = []
+        for name in known_by_heart:
+            facts.append(f"Simulated answer of {spoken(name)}: {canary_figure(truth.case, name)}.")
         facts += good.values()
         schema = json_answer.requested_schema(talk.system)
         if schema is not None:
@@ -304,16 +307,22 @@ def _add_mistakes(
     if count > 1 and calls and draw.drop < chance:
         calls = _without(calls, draw)
         count -= draw.report < law.under_report
-    others = [name for name in asks.values() if name not in dict(reply.calls)]
+    others: list[str] = []
+    for name in asks.values():
+        if name not in dict(reply.calls):
+            others.append(name)
     if others and draw.stray < law.stray:
         calls = [*calls, (others[int(draw.which * len(others))], {"query": talk.request})]
     if not again and draw.over < law.over_trigger:
         count += 1
     count = max(count, len(calls))
-    counted_calls = [
-        (name, {**args, "intent_count": count} if name in asks.values() else args)
-        for name, args in calls
-    ]
+    counted_calls: list[
+        tuple[Any | str, dict[str, str | int] | Any | dict[str, Any] | dict[str, str]]
+    ] = []
+    for name, args in calls:
+        counted_calls.append(
+            (name, {**args, "intent_count": count} if name in asks.values() else args)
+        )
     if not counted_calls or draw.garble >= law.malformed:
         return _Reply(reply.text, counted_calls)
     readable = _without(counted_calls, draw)
@@ -346,4 +355,8 @@ def _own_words(talk: Conversation, truth: Truth) -> str:
 def _without(items: Sequence[Any], draw: Draws) -> list[Any]:
     """All but one of the items, the one the draw names."""
     left_out = int(draw.which * len(items))
-    return [item for place, item in enumerate(items) if place != left_out]
+    rows: list[Any] = []
+    for place, item in enumerate(items):
+        if place != left_out:
+            rows.append(item)
+    return rows

@@ -85,15 +85,17 @@ def _in_order(
         words = query
     else:
         words = call.query
-    return tuple(
-        AgentCall(
-            call_id=f"route-{n}",
-            agent=agent,
-            query=call.query if n > 1 else words,
-            intent_count=len(agents),
+    calls: list[AgentCall] = []
+    for n, agent in enumerate(agents, 1):
+        calls.append(
+            AgentCall(
+                call_id=f"route-{n}",
+                agent=agent,
+                query=call.query if n > 1 else words,
+                intent_count=len(agents),
+            )
         )
-        for n, agent in enumerate(agents, 1)
-    )
+    return tuple(calls)
 
 
 async def _rewritten(

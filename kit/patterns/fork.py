@@ -63,10 +63,12 @@ def _with_prompt(team: Team, name: str, text: str) -> tuple[Team, CohortPrompt]:
         raise ForkError(f"{name!r} has no prompt here: choose another span, or another model")
     cohort = hashlib.sha256(f"{agent.prompt.cohort}\0{text}".encode()).hexdigest()[:12]
     prompt = replace(agent.prompt, prefix=text, cohort=cohort)
-    models = {role: getattr(agent, role) for role in ("model", "fallback", "composer")}
-    bound: dict[str, Any] = {
-        role: model and replace(model, prefix=text) for role, model in models.items()
-    }
+    models: dict[str, Any] = {}
+    for role in ("model", "fallback", "composer"):
+        models[role] = getattr(agent, role)
+    bound: dict[str, Any] = {}
+    for role, model in models.items():
+        bound[role] = model and replace(model, prefix=text)
     tools = tuple(dict(tool) for tool in agent.model.tools)
     return (
         team.with_agents({name: replace(agent, prompt=prompt, **bound)}),

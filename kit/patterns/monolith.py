@@ -24,9 +24,10 @@ def one_agent(deck: Deck) -> Deck:
     nobody calls any more."""
     lead = deck.cards[deck.settings.orchestrator]
     cards = (lead, *deck.active_sub_agents(lead))
-    own = [
-        block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"
-    ]  # those say how to route
+    own: list[str] = []
+    for block in lead.prompt_blocks:
+        if deck.blocks[block].category != "instructions":
+            own.append(block)
     union = lead.model_copy(
         update={
             "tools": tuple(dict.fromkeys(tool for card in cards for tool in deck.tools_on(card))),
@@ -101,12 +102,18 @@ def _note_parts(
     ctx.turn.record(
         outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes]
     )
-    return all(isinstance(outcome, Answer) and not outcome.reservation for outcome in outcomes)
+    for outcome in outcomes:
+        if not (isinstance(outcome, Answer) and not outcome.reservation):
+            return False
+    return True
 
 
 def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timing) -> Outcome:
     call_id = mine[0][0]["id"] or agent
-    faults = [result for _, result in mine if result.fault]
+    faults: list[ToolResult] = []
+    for _, result in mine:
+        if result.fault:
+            faults.append(result)
     if len(faults) == len(mine):
         reason, detail = data_reason(faults)
         return Failure(

@@ -95,7 +95,10 @@ def _resume_plan(
 ) -> Turn:
     """Starts a turn that takes up the plan of another one, which may itself have taken it up, after
     its last complete step."""
-    taken = [event.body.plan_id for event in events if isinstance(event.body, PlanTaken)]
+    taken: list[str] = []
+    for event in events:
+        if isinstance(event.body, PlanTaken):
+            taken.append(event.body.plan_id)
     host = ForkHost(
         team,
         kit.store,
@@ -108,10 +111,9 @@ def _resume_plan(
 
 def _recording(team: Team, events: list[Event]) -> TurnRecording:
     """Reads what is played: by each card, what becomes of an agent that was at work when the process died."""
-    by_strategy = {
-        name: {i for i, agent in team.agents.items() if agent.card.resume == name}
-        for name in ("partial", "reuse")
-    }
+    by_strategy: dict[str, set[str]] = {}
+    for name in ("partial", "reuse"):
+        by_strategy[name] = {i for i, agent in team.agents.items() if agent.card.resume == name}
     return resumed_recording(events, team.root, by_strategy["partial"], by_strategy["reuse"])
 
 
@@ -121,7 +123,10 @@ def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
         replies = dict.fromkeys(acts.questions, answers)
     else:
         replies = dict(answers or {})
-    missing = [one.question for key, one in acts.questions.items() if key not in replies]
+    missing: list[str] = []
+    for key, one in acts.questions.items():
+        if key not in replies:
+            missing.append(one.question)
     if missing:
         raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")
     return Acts({**acts.answers, **{key: replies[key] for key in acts.questions}}, acts.results)

@@ -80,7 +80,10 @@ def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
         ctx.turn.settings.default_sub_agent,
         *members,
     )
-    return next((agent for agent in candidates if agent in members), None)
+    for agent in candidates:
+        if agent in members:
+            return agent
+    return None
 
 
 def _next(fan: FanOut, ctx: RunContext) -> str | None:

@@ -67,13 +67,15 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
     topologies = team.deck.settings.topologies.get(surface or team.deck.surface, {})
     agents: dict[str, Agent] = {}
     for agent_id, topology in topologies.items():
-        bound = [member for member in topology.members if member in team.agents]
+        bound: list[str] = []
+        for member in topology.members:
+            if member in team.agents:
+                bound.append(member)
         if topology.kind == "delegate" or len(bound) < 2:
             continue  # what an environment leaves unbound cannot race
-        names = [
-            m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}"
-            for n, m in enumerate(bound, 1)
-        ]
+        names: list[str] = []
+        for n, m in enumerate(bound, 1):
+            names.append(m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}")
         agents |= {name: team.agents[member] for name, member in zip(names, bound, strict=True)}
         card = team.agents[agent_id].card
         below = (*names, *([topology.judge] if topology.judge else ()))
@@ -241,9 +243,10 @@ def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) ->
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)
         return _with_caveat(answer, caveat), member, f"{because}: the best that finished"
-    unsure = [
-        outcome for outcome, _ in finished if isinstance(outcome, Failure) and outcome.suggestion
-    ]
+    unsure: list[Failure] = []
+    for outcome, _ in finished:
+        if isinstance(outcome, Failure) and outcome.suggestion:
+            unsure.append(outcome)
     return (unsure or [outcome for outcome, _ in finished])[0], None, f"{because}: none answered"
 
 

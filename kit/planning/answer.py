@@ -49,13 +49,15 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         ctx.emit(Acknowledged(path="rescued", owed=debt(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
     inputs = {step.input_from_step for step in plan.steps}
-    steps = [
-        step for step in complete_steps(plan) if step.step_index not in inputs
-    ]  # the others stand in what used them
-    calls = [
-        AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={})
-        for step in steps
-    ]
+    steps: list[PlanStep] = []
+    for step in complete_steps(plan):
+        if step.step_index not in inputs:
+            steps.append(step)
+    calls: list[AgentCall] = []
+    for step in steps:
+        calls.append(
+            AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={})
+        )
     values = [await manager.value(step) for step in steps]
     texts = [words_of(value) for value in values]
     answers = [
@@ -66,10 +68,11 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
-    asks = [
-        ToolCall(name=f"ask_step_{step.step_index}", args={"query": ask.query}, id=ask.call_id)
-        for step, ask in zip(steps, calls, strict=True)
-    ]
+    asks: list[ToolCall] = []
+    for step, ask in zip(steps, calls, strict=True):
+        asks.append(
+            ToolCall(name=f"ask_step_{step.step_index}", args={"query": ask.query}, id=ask.call_id)
+        )
     results = [tool_text(text, ask.call_id) for ask, text in zip(calls, texts, strict=True)]
     thread += [AIMessage("", tool_calls=asks), *results]
     text = (await lead.compose(thread, call, ctx, live=False, news=len(results))).text
@@ -180,8 +183,14 @@ def _lines(value: Any, name: str = "") -> Iterator[str]:
 
 def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
-    rows = [cast("dict[str, Any]", item) for item in items if isinstance(item, dict)]
-    fields = {name for row in rows for name in row}
+    rows: list[dict[str, Any]] = []
+    for item in items:
+        if isinstance(item, dict):
+            rows.append(cast("dict[str, Any]", item))
+    fields: set[str] = set()
+    for row in rows:
+        for name in row:
+            fields.add(name)
     if len(fields) == 1 and len(rows) == len(items) and all(rows):
         return next(iter(fields))
     return None

@@ -69,7 +69,10 @@ def faults(
         source = step.input_from_step
         if source is not None and not 1 <= source < number:
             reasons.append(f"step {step.step}: input_from_step {source} is no step before it")
-        unknown = [skill for skill in step.skills if skill not in outputs]
+        unknown: list[str] = []
+        for skill in step.skills:
+            if skill not in outputs:
+                unknown.append(skill)
         if unknown:
             reasons.append(
                 f"step {step.step}: skill {unknown[0]!r} was not loaded; load it, or leave it out"

@@ -37,8 +37,14 @@ class Journal:
     ) -> AgentEvent:
         """Writes an event; what its document has no field for goes into its payload. One with a
         known id is written once."""
-        columns = {name: value for name, value in fields.items() if name in _COLUMNS}
-        payload = {name: value for name, value in fields.items() if name not in _COLUMNS}
+        columns: dict[str, Any] = {}
+        for name, value in fields.items():
+            if name in _COLUMNS:
+                columns[name] = value
+        payload: dict[str, Any] = {}
+        for name, value in fields.items():
+            if name not in _COLUMNS:
+                payload[name] = value
         event = AgentEvent(
             event_id=event_id or uuid.uuid4().hex,
             tenant_id=self.who.tenant_id,

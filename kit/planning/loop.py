@@ -117,7 +117,10 @@ class Manager:
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
         )
-        remaining = [step for step in self.plan.steps if step.status != "complete"]
+        remaining: list[PlanStep] = []
+        for step in self.plan.steps:
+            if step.status != "complete":
+                remaining.append(step)
         failed = failed_step(self.plan)
         if failed:
             suggestion = await self._log(failed).suggestion()
@@ -203,7 +206,9 @@ class Manager:
         """Sends an executor, over the skills of the step alone; its files are gone when it is."""
         self.services.files.wipe(task)  # what a predecessor left
         stored = cast("dict[str, Any]", self.plan.manifests)
-        manifests = {skill: SkillManifest.model_validate(stored[skill]) for skill in step.skills}
+        manifests: dict[str, SkillManifest] = {}
+        for skill in step.skills:
+            manifests[skill] = SkillManifest.model_validate(stored[skill])
         try:
             async with self.services.skills.step(step.skills) as skills:
                 scope = StepScope(
@@ -314,7 +319,10 @@ class Manager:
 
     async def _input(self, step: PlanStep) -> Any:
         """Returns the output of the step that this one works on; None where it works on none."""
-        sources = [one for one in self.plan.steps if one.step_index == step.input_from_step]
+        sources: list[PlanStep] = []
+        for one in self.plan.steps:
+            if one.step_index == step.input_from_step:
+                sources.append(one)
         if sources:
             return await self.value(sources[0])
         return None

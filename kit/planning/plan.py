@@ -28,12 +28,19 @@ def new_plan(plan_id: str, who: Principal, session_id: str, task: str, now: floa
 
 def complete_steps(plan: Plan) -> tuple[PlanStep, ...]:
     """The steps that are complete."""
-    return tuple(step for step in plan.steps if step.status == "complete")
+    plan_steps: list[PlanStep] = []
+    for step in plan.steps:
+        if step.status == "complete":
+            plan_steps.append(step)
+    return tuple(plan_steps)
 
 
 def next_step(plan: Plan) -> PlanStep | None:
     """The first step that is not complete; None where all are."""
-    return next((step for step in plan.steps if step.status != "complete"), None)
+    for step in plan.steps:
+        if step.status != "complete":
+            return step
+    return None
 
 
 def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
@@ -42,7 +49,10 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
     revision = plan.replan_count
     steps = (*complete_steps(plan), *(_step(plan.plan_id, one, revision) for one in draft.steps))
     every: dict[str, Any] = {**(plan.manifests or {}), **manifests}
-    own = {skill: every[skill] for step in steps for skill in step.skills}
+    own: dict[str, Any] = {}
+    for step in steps:
+        for skill in step.skills:
+            own[skill] = every[skill]
     return plan.replace(status="executing", steps=steps, manifests=own)
 
 

@@ -73,10 +73,9 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
         _note_reach(scope, skills)
         if isinstance(skills, SkillFault):
             return no_data(skills)
-        rows = [
-            {"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]}
-            for one in skills[:MOST_FOUND]
-        ]
+        rows: list[dict[str, str]] = []
+        for one in skills[:MOST_FOUND]:
+            rows.append({"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]})
         return result(json.dumps({"skills": rows}, ensure_ascii=False))
 
     async def load(**arguments: Any) -> Answer:

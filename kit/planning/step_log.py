@@ -50,7 +50,10 @@ class StepLog:
         """The skill that may have acted, to an end that nobody knows, and may not be called twice;
         None where there is none."""
         calls = await self._of(CALL)
-        lost = [event.skill_id for event in calls if _payload(event).get("uncertain")]
+        lost: list[str | None] = []
+        for event in calls:
+            if _payload(event).get("uncertain"):
+                lost.append(event.skill_id)
         begun = Counter(event.skill_id for event in await self._of(START))
         return next(iter((*lost, *(begun - Counter(event.skill_id for event in calls)))), None)
 

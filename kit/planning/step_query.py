@@ -21,9 +21,9 @@ def executor_query(scope: StepScope, value: Any, services: PlanServices) -> str:
     task. The last paragraph is one JSON object. Raises OSError.
     """
     asks = {"id", "description", "capabilities", "limitations", "input_schema", "output_schema"}
-    skills = [
-        manifest.model_dump(mode="json", include=asks) for manifest in scope.manifests.values()
-    ]
+    skills: list[dict[str, Any]] = []
+    for manifest in scope.manifests.values():
+        skills.append(manifest.model_dump(mode="json", include=asks))
     brief: dict[str, Any] = {
         "task": scope.step.task,
         "skills": skills,

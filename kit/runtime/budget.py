@@ -251,11 +251,11 @@ def root_ledger(card: AgentCard) -> Ledger:
 
 def _limits(policy: Policy) -> dict[Resource, float]:
     amounts = (policy.tokens_in, policy.tokens_out, policy.max_tool_calls, policy.cost)
-    return {
-        resource: limit
-        for resource, limit in zip(_RESOURCES, amounts, strict=True)
-        if limit is not None
-    }
+    limits: dict[Resource, float] = {}
+    for resource, limit in zip(_RESOURCES, amounts, strict=True):
+        if limit is not None:
+            limits[resource] = limit
+    return limits
 
 
 def _fits(amount: float, room: float | None, what: str) -> None:

@@ -118,7 +118,9 @@ class CallLedger:
         parts = self.left_out().parts
         if not self.over_cap:
             return parts
-        answered_requests = {request_key(call.agent, call.query) for call in self._answered_calls()}
+        answered_requests: set[tuple[str, str]] = set()
+        for call in self._answered_calls():
+            answered_requests.add(request_key(call.agent, call.query))
         over_cap = [
             call.query
             for call in self.over_cap
@@ -128,8 +130,15 @@ class CallLedger:
         return tuple(dict.fromkeys([*over_cap, *parts]))
 
     def _answered_calls(self) -> list[AgentCall]:
-        answers = {outcome.call_id for outcome in self.outcomes if isinstance(outcome, Answer)}
-        return [call for call in self.calls if call.call_id in answers]
+        answers: set[str] = set()
+        for outcome in self.outcomes:
+            if isinstance(outcome, Answer):
+                answers.add(outcome.call_id)
+        calls: list[AgentCall] = []
+        for call in self.calls:
+            if call.call_id in answers:
+                calls.append(call)
+        return calls
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""

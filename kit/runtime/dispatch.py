@@ -99,23 +99,27 @@ async def fan_out(
     run, over_cap = turn.open_round(calls)
     for call in over_cap:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
-    places = {f"{turn.rounds}.{position}": call for position, call in enumerate(run, 1)}
+    places: dict[str, AgentCall] = {}
+    for position, call in enumerate(run, 1):
+        places[f"{turn.rounds}.{position}"] = call
     endings: dict[str, Outcome] = {}
     try:
-        waiting = {place: call for place, call in places.items() if turn.memory.waits(call, ctx)}
+        waiting: dict[str, AgentCall] = {}
+        for place, call in places.items():
+            if turn.memory.waits(call, ctx):
+                waiting[place] = call
         work: list[Awaitable[Outcome | None]]
-        work = [
-            through(call, ctx, place, endings)
-            for place, call in places.items()
-            if place not in waiting
-        ]
+        work: list[Awaitable[Answer | Failure | None]] = []
+        for place, call in places.items():
+            if place not in waiting:
+                work.append(through(call, ctx, place, endings))
         if waiting:  # the others do not wait for what these are told
             work.append(_inform(waiting, ctx, through, endings))
         await together(work)
     finally:
-        outcomes = [
-            endings.get(place) or _interruption(call, turn) for place, call in places.items()
-        ]
+        outcomes: list[Answer | Failure] = []
+        for place, call in places.items():
+            outcomes.append(endings.get(place) or _interruption(call, turn))
         turn.record(outcomes)
     return _fan_out(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
@@ -290,15 +294,16 @@ def _paused(call: AgentCall) -> Failure:
 def unrecorded(turn: TurnState) -> list[Outcome]:
     """Returns how the calls of a round that is still open end now: by what the log has of them, else interrupted."""
     bodies = (event.body for event in turn.log.events)
-    endings = {
-        body.outcome.call_id: body.outcome for body in bodies if isinstance(body, AgentEnded)
-    }
+    endings: dict[str, Answer | Failure] = {}
+    for body in bodies:
+        if isinstance(body, AgentEnded):
+            endings[body.outcome.call_id] = body.outcome
     known = {one.call_id for one in (*turn.outcomes, *turn.over_cap)}
-    return [
-        endings.get(call.call_id) or _interruption(call, turn)
-        for call in turn.calls
-        if call.call_id not in known
-    ]
+    outcomes: list[Outcome] = []
+    for call in turn.calls:
+        if call.call_id not in known:
+            outcomes.append(endings.get(call.call_id) or _interruption(call, turn))
+    return outcomes
 
 
 def _failure(call: AgentCall, reason: Reason, detail: str) -> Failure:

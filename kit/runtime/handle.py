@@ -49,17 +49,21 @@ class Reply:
     @property
     def plan(self) -> PlanEnded | None:
         """How the turn's plan ended; None for a turn that is none, or whose plan was stopped."""
-        ends = [event.body for event in self.events if isinstance(event.body, PlanEnded)]
+        ends: list[PlanEnded] = []
+        for event in self.events:
+            if isinstance(event.body, PlanEnded):
+                ends.append(event.body)
         if ends:
             return ends[-1]
         return None
 
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
-        rows = [
-            (one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "")
-            for one in self.outcomes
-        ]
+        rows: list[tuple[str, str, str]] = []
+        for one in self.outcomes:
+            rows.append(
+                (one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "")
+            )
         tokens = self.usage.input_tokens + self.usage.output_tokens
         ending = ending_words(self.status, self.parts)
         head = f"{ending} · {self.usage.model_calls} model calls · {tokens:,} tokens · turn {self.turn_id}"
@@ -82,18 +86,16 @@ class Reply:
     @property
     def _ends_cut_off(self) -> bool:
         """Whether the orchestrator's own last words were cut off, and are in the answer."""
-        cut = {
-            e.span_id: e.body.text
-            for e in self.events
-            if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF
-        }
+        cut: dict[str, str] = {}
+        for e in self.events:
+            if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF:
+                cut[e.span_id] = e.body.text
         if not cut:
             return False
-        own = [
-            e.span_id
-            for e in self.events
-            if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose")
-        ]
+        own: list[str] = []
+        for e in self.events:
+            if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose"):
+                own.append(e.span_id)
         if own:
             text = cut.get(own[-1], "").strip()
         else:

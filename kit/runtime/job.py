@@ -50,9 +50,10 @@ class Job:
 
     def read(self, reply: ModelReply) -> str:
         """Returns what a reply submits; its words where it calls nothing and a text is asked for."""
-        forms: list[dict[str, Any]] = [
-            tool_call["args"] for tool_call in reply.calls if tool_call["name"] == self.name
-        ]
+        forms: list[dict[str, Any]] = []
+        for tool_call in reply.calls:
+            if tool_call["name"] == self.name:
+                forms.append(tool_call["args"])
         if forms:
             args = forms[0]
         else:

@@ -60,7 +60,10 @@ def messages_of(lines: Iterable[Message]) -> list[BaseMessage]:
 
     Turns share these messages, so nobody may change one: what a model adds to a message, it adds to a copy.
     """
-    return [_message(line.turn_id, line.role, line.text, line.response_id) for line in lines]
+    base_messages: list[BaseMessage] = []
+    for line in lines:
+        base_messages.append(_message(line.turn_id, line.role, line.text, line.response_id))
+    return base_messages
 
 
 @lru_cache(maxsize=SHARED)
@@ -132,13 +135,20 @@ class Memory(SessionMemory):
 
     def _lines(self, reader: str) -> Sequence[Message]:
         if reader and self._settings.history == "whole":
-            return [line.model_copy(update={"response_id": None}) for line in self.history("")]
+            lines: list[Message] = []
+            for line in self.history(""):
+                lines.append(line.model_copy(update={"response_id": None}))
+            return lines
         return self._lines_of(reader)
 
     def _lines_of(self, reader: str) -> Sequence[Message]:
         """The lines that are the reader's own, whatever the deck lets it read beside them."""
         if self._conversation is not None:
-            return [message for message in self._conversation if message.agent == reader]
+            messages: list[Message] = []
+            for message in self._conversation:
+                if message.agent == reader:
+                    messages.append(message)
+            return messages
         if reader:
             since = None
         else:
@@ -181,7 +191,10 @@ class Memory(SessionMemory):
                     [item for item in components if item.turn_id == one.turn_id],
                     kinds,
                 )
-        newest = [_line(item) for item in components if item.turn_id == components[-1].turn_id]
+        newest: list[str] = []
+        for item in components:
+            if item.turn_id == components[-1].turn_id:
+                newest.append(_line(item))
         if newest:
             text = SHOWN + "\n".join(newest)
         else:
@@ -281,10 +294,10 @@ class Memory(SessionMemory):
         carried, fields = await asyncio.gather(
             prior, asyncio.gather(*(self._fields(call, ctx) for call in calls))
         )
-        return [
-            call.model_copy(update={"fields": own})
-            for call, own in zip(carried, fields, strict=True)
-        ]
+        agent_calls: list[AgentCall] = []
+        for call, own in zip(carried, fields, strict=True):
+            agent_calls.append(call.model_copy(update={"fields": own}))
+        return agent_calls
 
     async def _fields(self, call: AgentCall, ctx: RunContext) -> Mapping[str, Any]:
         """Returns the fields of a call with those that its card has filled from earlier turns."""
@@ -308,11 +321,10 @@ class Memory(SessionMemory):
     ) -> list[AgentCall]:
         """The same calls, with prior_context for those that need it: the helper model writes it,
         once; else they run without."""
-        bare = [
-            c
-            for c in calls
-            if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c)
-        ]
+        bare: list[AgentCall] = []
+        for c in calls:
+            if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c):
+                bare.append(c)
         if bare:
             lines = self.history("")
         else:
@@ -328,7 +340,10 @@ class Memory(SessionMemory):
             PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx
         )
         ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
-        return [call.replace(prior_context=text) if call in bare else call for call in calls]
+        agent_calls: list[AgentCall] = []
+        for call in calls:
+            agent_calls.append(call.replace(prior_context=text) if call in bare else call)
+        return agent_calls
 
     # compaction
 
@@ -384,7 +399,10 @@ class Memory(SessionMemory):
             who = self._session.principal
             lines = self._store.history(self._session.id, "", -LINES // 2, through, who)
             whole.add(lines[-1].turn_id)  # it may be cut
-        old = [line for line in lines if line.turn_id not in whole]
+        old: list[Message] = []
+        for line in lines:
+            if line.turn_id not in whole:
+                old.append(line)
         early = {line.turn_id for line in old}
         if not early:
             return

@@ -52,10 +52,15 @@ def human_message(text: str, pictures: Sequence[Picture]) -> HumanMessage:
     """A message with its pictures as a model gets it: the words, then one content block a picture."""
     if not pictures:
         return human_text(text)
-    images = [
-        {"type": "image", "mime_type": p.media_type, "base64": base64.b64encode(p.data).decode()}
-        for p in pictures
-    ]
+    images: list[dict[str, str]] = []
+    for p in pictures:
+        images.append(
+            {
+                "type": "image",
+                "mime_type": p.media_type,
+                "base64": base64.b64encode(p.data).decode(),
+            }
+        )
     return HumanMessage(content=[{"type": "text", "text": mark_pictures(text, pictures)}, *images])
 
 
@@ -72,10 +77,9 @@ def size_of(messages: Sequence[BaseMessage]) -> int:
 
 def _whole_size(message: BaseMessage) -> int:
     """Characters of a message of blocks, a picture taken for as many as its tokens would be."""
-    blocks = [
-        cast("dict[str, Any]", block)
-        for block in cast("list[Any]", message.content)
-        if isinstance(block, dict)
-    ]
+    blocks: list[dict[str, Any]] = []
+    for block in cast("list[Any]", message.content):
+        if isinstance(block, dict):
+            blocks.append(cast("dict[str, Any]", block))
     pictures = sum(block.get("type") == "image" for block in blocks)
     return len(str(message.text)) + pictures * PICTURE * CHARACTERS

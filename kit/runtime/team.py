@@ -91,7 +91,10 @@ class Team:
         """
         members = list(self.orchestrator.sub_cards.values())
         if not members:
-            members = [agent.card for name, agent in self.agents.items() if name != self.root]
+            members: list[AgentCard] = []
+            for name, agent in self.agents.items():
+                if name != self.root:
+                    members.append(agent.card)
         planning = self.deck.settings.planning
         # planner and executor take every message: their cards say nothing about what it asks
         if planning is not None:
@@ -107,15 +110,16 @@ class Team:
     def prompts(self) -> list[CohortPrompt]:
         """What the requests of its agents begin with, keys aside; of agents that are elsewhere it is not known."""
         agents = [agent for agent in self.agents.values() if isinstance(agent, LLMAgent)]
-        prompts = [
-            CohortPrompt(
-                cohort=agent.prompt.cohort,
-                agent=agent.card.id,
-                text=agent.prompt.prefix,
-                tools=tuple(dict(tool) for tool in agent.model.tools),
+        prompts: list[CohortPrompt] = []
+        for agent in agents:
+            prompts.append(
+                CohortPrompt(
+                    cohort=agent.prompt.cohort,
+                    agent=agent.card.id,
+                    text=agent.prompt.prefix,
+                    tools=tuple(dict(tool) for tool in agent.model.tools),
+                )
             )
-            for agent in agents
-        ]
         if self.secrets:
             return [without_secrets(prompt, self.secrets) for prompt in prompts]
         return prompts
@@ -166,7 +170,9 @@ def bind(
     binder = _Binder(
         deck, models, tools or {}, access or ModelAccess(), {} if places is None else places
     )
-    agents: dict[str, Agent] = {card.id: binder.agent(card) for card in deck.active()}
+    agents: dict[str, Agent] = {}
+    for card in deck.active():
+        agents[card.id] = binder.agent(card)
     if deck.settings.turns_at_once:
         admission = asyncio.Semaphore(deck.settings.turns_at_once)
     else:
@@ -198,7 +204,9 @@ class _Binder:
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
-        own = {tool_id: self._tool(card, tool_id) for tool_id in self._deck.tools_on(card)}
+        own: dict[str, BaseTool] = {}
+        for tool_id in self._deck.tools_on(card):
+            own[tool_id] = self._tool(card, tool_id)
         schemas = [_schema(tool) for tool in own.values()] + [ask_tool(sub) for sub in subs]
         spec, model = self._model(card)
         if subs:
@@ -261,7 +269,10 @@ class _Binder:
                 update={"model": self._deck.settings.helper_model, "tuning": Tuning()}
             )
         spec, model = self._model(lead)
-        cards = [card for card in self._deck.active() if fields_from(card, "conversation")]
+        cards: list[AgentCard] = []
+        for card in self._deck.active():
+            if fields_from(card, "conversation"):
+                cards.append(card)
         private = private_fields({f"submit_{card.id}_fields": card for card in cards})
         jobs = [*JOBS.values(), *(job for card in cards if (job := distilling(card)))]
         bound = {

@@ -45,10 +45,9 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     """
     if isinstance(message, AIMessageChunk):
         return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
-    whole = [
-        call if excess(call["args"]) is None else _unread(call, str(call["args"]))
-        for call in message.tool_calls
-    ]
+    whole: list[ToolCall] = []
+    for call in message.tool_calls:
+        whole.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
     return with_unique_ids([*whole, *(_read(call) for call in message.invalid_tool_calls)])
 
 
@@ -78,7 +77,9 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
     Where its content names a call that is not among them, or one twice, that block goes: an
     endpoint wants every call it is sent to be answered, in whichever place it finds it.
     """
-    open_calls: set[tuple[Any, Any]] = {(call["id"], call["name"]) for call in calls}
+    open_calls: set[tuple[Any, Any]] = set()
+    for call in calls:
+        open_calls.add((call["id"], call["name"]))
     content: Any = message.content
     if not isinstance(content, str):
         blocks: list[Any] = []
@@ -93,7 +94,10 @@ def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
                 open_calls.remove(key)
             blocks.append(block)
         content = blocks
-    extra = {name: value for name, value in message.additional_kwargs.items() if name not in _RAW}
+    extra: dict[Any, Any] = {}
+    for name, value in message.additional_kwargs.items():
+        if name not in _RAW:
+            extra[name] = value
     update = {
         "content": content,
         "tool_calls": list(calls),

@@ -160,10 +160,9 @@ def _spans(
     number = int(trace_id(turn.id), 16)
     new_id = RandomIdGenerator().generate_span_id
     flags = TraceFlags(TraceFlags.SAMPLED)
-    contexts = {
-        span.id: SpanContext(number, new_id(), is_remote=False, trace_flags=flags)
-        for span in trace.spans
-    }
+    contexts: dict[str, SpanContext] = {}
+    for span in trace.spans:
+        contexts[span.id] = SpanContext(number, new_id(), is_remote=False, trace_flags=flags)
     resource = Resource({"service.name": service})
     scope = InstrumentationScope("kit")
     for span in trace.spans:
@@ -270,6 +269,6 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
         decision.left_out.count
     )  # never their words: those are the user's
     attributes["routing.outcomes"] = tuple(
-        f"{one.agent}: {one.reason or one.result}" for one in decision.outcomes
+        f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes
     )
     return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + at))]

@@ -131,10 +131,9 @@ class OpikSink:
             root = trace.spans[0]
         else:
             root = None
-        ids = {
-            span.id: uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}")
-            for span in trace.spans
-        }
+        ids: dict[str, str] = {}
+        for span in trace.spans:
+            ids[span.id] = uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}")
         self.client.trace(
             id=trace_id,
             name=f"turn · {turn.pattern}",

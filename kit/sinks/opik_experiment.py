@@ -57,7 +57,9 @@ def send_experiments(
     """
     client = sink.client
     opik_dataset = client.get_or_create_dataset(dataset)
-    ids = {name: uuid7(BORN, f"{dataset}/{name}") for name in items}
+    ids: dict[str, str] = {}
+    for name in items:
+        ids[name] = uuid7(BORN, f"{dataset}/{name}")
     # by id, not by content: an item that changed is to be changed, not to stand there twice
     opik_dataset.insert(
         [{"id": ids[name], **content} for name, content in items.items()],
@@ -125,15 +127,16 @@ def _link(sink: OpikSink, experiment_id: str, pairs: Sequence[tuple[str, str]]) 
     from opik.rest_api.types.experiment_item import ExperimentItem
 
     rest = sink.client.rest_client.experiments
-    links = [
-        ExperimentItem(
-            id=uuid7(BORN, f"{experiment_id}/{trace}"),
-            experiment_id=experiment_id,
-            dataset_item_id=item,
-            trace_id=trace,
+    links: list[ExperimentItem] = []
+    for item, trace in pairs:
+        links.append(
+            ExperimentItem(
+                id=uuid7(BORN, f"{experiment_id}/{trace}"),
+                experiment_id=experiment_id,
+                dataset_item_id=item,
+                trace_id=trace,
+            )
         )
-        for item, trace in pairs
-    ]
     for start in range(0, len(links), BATCH):
         rest.create_experiment_items(experiment_items=links[start : start + BATCH])
     rest.finish_experiments(ids=[experiment_id])

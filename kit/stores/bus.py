@@ -100,18 +100,20 @@ class LocalBus:
     async def acknowledge(self, stream: str, group: str, *ids: int) -> int:
         """Says that these are done with; returns how many were still open."""
         open = self._streams[stream].groups[group].open
-        return sum(open.pop(id, None) is not None for id in ids)
+        total = 0
+        for id in ids:
+            total += open.pop(id, None) is not None
+        return total
 
     async def claim(self, stream: str, group: str, reader: str, idle: float) -> list[Entry]:
         """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
         it = self._streams[stream]
         now = asyncio.get_running_loop().time()
         readers = it.groups[group]
-        late = [
-            id
-            for id, delivery in readers.open.items()
-            if delivery.reader != reader and now - delivery.at >= idle
-        ]
+        late: list[int] = []
+        for id, delivery in readers.open.items():
+            if delivery.reader != reader and now - delivery.at >= idle:
+                late.append(id)
         return self._deliver(it, readers, reader, late)
 
     def _deliver(
@@ -121,4 +123,8 @@ class LocalBus:
         for id in ids:
             readers.open[id] = _Delivery(reader, now)
             readers.last = max(readers.last, id)
-        return [stream.entries[id] for id in ids if id in stream.entries]
+        entries: list[Entry] = []
+        for id in ids:
+            if id in stream.entries:
+                entries.append(stream.entries[id])
+        return entries

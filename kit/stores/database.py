@@ -129,13 +129,16 @@ class Database:
         if self.path == ":memory:":
             return 0
         with self.commit() as db:
-            running = {
-                row[0] for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}")
-            }
+            running: set[Any] = set()
+            for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}"):
+                running.add(row[0])
             dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
             sql = f"UPDATE turns SET status = 'interrupted' WHERE {RUNNING} AND owner = ?"
             db.executemany(LEAVE_QUESTIONS, [(owner,) for owner in dead])
-            return sum(db.execute(sql, (owner,)).rowcount for owner in dead)
+            total = 0
+            for owner in dead:
+                total += db.execute(sql, (owner,)).rowcount
+            return total
 
     @contextmanager
     def commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:

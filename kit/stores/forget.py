@@ -28,12 +28,14 @@ def forget(db: sqlite3.Connection, who: Principal) -> dict[str, int]:
     if db.execute(f"{_TURNS} AND status = 'running'", names).fetchone():
         raise StoreBusy(f"a turn of {who.user_id} is running; try again when it has ended")
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    documents = {table: _DOCUMENT for table in DOCUMENTS if table in tables}
+    documents: dict[str, str] = {}
+    for table in DOCUMENTS:
+        if table in tables:
+            documents[table] = _DOCUMENT
     rows = {**_ROWS, **documents}
-    counts = {
-        table: db.execute(f"DELETE FROM {table} WHERE {where}", names).rowcount
-        for table, where in rows.items()
-    }
+    counts: dict[str, int] = {}
+    for table, where in rows.items():
+        counts[table] = db.execute(f"DELETE FROM {table} WHERE {where}", names).rowcount
     if _WORDS in tables:  # its words are in an index that is rewritten now, not when it grows
         db.execute(f"INSERT INTO {_WORDS} ({_WORDS}) VALUES ('optimize')")
     return counts

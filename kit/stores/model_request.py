@@ -78,9 +78,10 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
     if last is None:
         return None
     caller = (last[0].parent_span_id, last[1].agent)
-    own = [
-        (e, b) for e, b in starts if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq
-    ]
+    own: list[tuple[Event, ModelStarted]] = []
+    for e, b in starts:
+        if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq:
+            own.append((e, b))
     replies = {event.span_id: event.body for event in events if isinstance(event.body, ModelEnded)}
     earlier = 0
     system = ""
@@ -157,9 +158,10 @@ def as_json(request: ModelRequest) -> str:
 
 def _cohort(events: Iterable[Event], span_id: str | None) -> str:
     bodies = (event.body for event in events if event.span_id == span_id)
-    return next(
-        (body.cohort for body in bodies if isinstance(body, AgentStarted | TurnStarted)), ""
-    )
+    for body in bodies:
+        if isinstance(body, AgentStarted | TurnStarted):
+            return body.cohort
+    return ""
 
 
 def model_request(
@@ -214,16 +216,18 @@ def _lines(
     order = list(
         dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who))
     )
-    ended = {
-        one.id
-        for one in turns
-        if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at
-    }
+    ended: set[str] = set()
+    for one in turns:
+        if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at:
+            ended.add(one.id)
     before = set(order[: order.index(turn.id)] if turn.id in order else order)
     for reader in (request.agent, "") if request.purpose == "work" else ("",):
         history = store.history(turn.session_id, reader, ALL, who=who)
         for past in (before, before & ended):
-            lines = [line for line in history if line.turn_id in past]
+            lines: list[Message] = []
+            for line in history:
+                if line.turn_id in past:
+                    lines.append(line)
             if (
                 len(lines) == request.earlier
                 or len(lines) > request.earlier >= READ

@@ -56,9 +56,12 @@ def recall_before(
         told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
     else:
         notes = {}  # there is no summary of then, or nobody can read it
-    ends = [one for turn_id in reversed(order) if (one := earlier[turn_id]).status != "interrupted"]
+    ends: list[TurnRecord] = []
+    for turn_id in reversed(order):
+        if (one := earlier[turn_id]).status != "interrupted":
+            ends.append(one)
     routed = next(
-        (one for one in ends if one.invoked or one.status in ("failed", "deadline", "cancelled")),
+        (end for end in ends if end.invoked or end.status in ("failed", "deadline", "cancelled")),
         None,
     )
     lines = tuple(line for reader in told.values() for line in reader[-most:])

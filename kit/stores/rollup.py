@@ -29,7 +29,9 @@ def sum_up(db: sqlite3.Connection) -> bool:
     for row in rows:
         readable(partial(_add, tallies[row[2]]), row, row[1])
     first = min(row[5] for row in rows)
-    values = [(rows[-1][0], tenant, first, tally.dump()) for tenant, tally in tallies.items()]
+    values: list[tuple[Any, str, Any, str]] = []
+    for tenant, tally in tallies.items():
+        values.append((rows[-1][0], tenant, first, tally.dump()))
     db.executemany("INSERT OR IGNORE INTO rollups VALUES (?, ?, ?, ?)", values)
     return True
 

@@ -128,10 +128,10 @@ def row_of(turn: TurnRecord) -> list[Any]:
 
 def plain(row: Sequence[Any]) -> list[Any]:
     """The same without the halves of surrogate pairs, which SQLite refuses."""
-    return [
-        value.encode("utf-8", "replace").decode() if isinstance(value, str) else value
-        for value in row
-    ]
+    rows: list[Any] = []
+    for value in row:
+        rows.append(value.encode("utf-8", "replace").decode() if isinstance(value, str) else value)
+    return rows
 
 
 def log_of(events: Sequence[Event]) -> str:
@@ -163,17 +163,18 @@ def events_of(log: str) -> list[Event]:
 def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
     """The components of a turn in the order they were shown; where an agent chose by render_* calls, those it chose."""
     events = orjson.loads(log)
-    spans = {
-        e["span_id"]
-        for e in events
-        if e["body"]["kind"] == "tool_started" and e["body"]["tool"].startswith("render_")
-    }
-    parts = [
-        (event["span_id"] in spans, event["body"])
-        for event in events
-        if event["body"]["kind"] == "component"
-    ]
-    choosy = {body["agent"] for chosen, body in parts if chosen}
+    spans: set[Any] = set()
+    for e in events:
+        if e["body"]["kind"] == "tool_started" and e["body"]["tool"].startswith("render_"):
+            spans.add(e["span_id"])
+    parts: list[tuple[bool, Any]] = []
+    for event in events:
+        if event["body"]["kind"] == "component":
+            parts.append((event["span_id"] in spans, event["body"]))
+    choosy: set[Any] = set()
+    for chosen, body in parts:
+        if chosen:
+            choosy.add(body["agent"])
     places: Counter[str] = Counter()
     components: list[ShownComponent] = []
     for body in [body for chosen, body in parts if chosen or body["agent"] not in choosy][

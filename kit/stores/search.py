@@ -64,12 +64,11 @@ def choices(db: sqlite3.Connection, who: Principal) -> TurnChoices:
     pairs = db.execute(
         f"SELECT pattern, model, count(*) FROM turns WHERE {_OWN} GROUP BY pattern, model", values
     ).fetchall()
-    took = [
-        row[0]
-        for row in db.execute(
-            f"SELECT seconds FROM turns WHERE {_OWN} AND seconds IS NOT NULL ORDER BY 1", values
-        )
-    ]
+    took: list[Any] = []
+    for row in db.execute(
+        f"SELECT seconds FROM turns WHERE {_OWN} AND seconds IS NOT NULL ORDER BY 1", values
+    ):
+        took.append(row[0])
     if took:
         slow = took[-(-len(took) * 95 // 100) - 1]
     else:
@@ -128,7 +127,7 @@ def _where(who: Principal, by: TurnFilter) -> tuple[str, dict[str, Any]]:
     if by.at_least:
         conditions.append("seconds >= :seconds")
     for ways in (
-        [_ENDINGS.get(one, f"status = '{one}'") for one in by.endings],
+        [_ENDINGS.get(ending, f"status = '{ending}'") for ending in by.endings],
         [_AXES[axis] for axis in by.axes],
     ):
         if ways:

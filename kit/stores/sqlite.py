@@ -165,14 +165,13 @@ class SqliteStore(Database):
             self._live_logs.hurry()
         row = (*row_of(turn), self._owner.id)
         log = log_of(events)
-        lines = [
-            (turn.id, place, turn.session_id, m.agent, m.role, m.text)
-            for place, m in enumerate(messages)
-        ]
+        lines: list[tuple[str, int, str, str, str, str]] = []
+        for place, m in enumerate(messages):
+            lines.append((turn.id, place, turn.session_id, m.agent, m.role, m.text))
         if notes:
-            note_rows = [
-                (turn.session_id, name, note.value, note.at) for name, note in notes.items()
-            ]
+            note_rows: list[tuple[str, str, str, float]] = []
+            for name, note in notes.items():
+                note_rows.append((turn.session_id, name, note.value, note.at))
         else:
             note_rows = []
         try:
@@ -236,10 +235,10 @@ class SqliteStore(Database):
         rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[
             :: -1 if limit > 0 else 1
         ]
-        return [
-            _new_message(turn_id=turn, role=role, text=text, agent=reader)
-            for turn, role, text, reader in rows
-        ]
+        results: list[Message] = []
+        for turn, role, text, reader in rows:
+            results.append(_new_message(turn_id=turn, role=role, text=text, agent=reader))
+        return results
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
@@ -263,18 +262,17 @@ class SqliteStore(Database):
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
         rows = self.read(SHOWN, **_of(session_id, who), turns=turns)
-        return [
-            component
-            for turn_id, log in rows
-            for component in readable(partial(shown_in, turn_id), log, turn_id) or ()
-        ]
+        shown_components: list[ShownComponent] = []
+        for turn_id, log in rows:
+            for component in readable(partial(shown_in, turn_id), log, turn_id) or ():
+                shown_components.append(component)
+        return shown_components
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
-        rows = [
-            {**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()}
-            for prompt in prompts
-        ]
+        rows: list[dict[str, Any | str | float]] = []
+        for prompt in prompts:
+            rows.append({**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()})
         with self.commit() as db:
             db.executemany(KEEP_PROMPT, rows)
 
@@ -300,7 +298,10 @@ class SqliteStore(Database):
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
         filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        conditions = {name: value for name, value in filters.items() if value is not None}
+        conditions: dict[str, str] = {}
+        for name, value in filters.items():
+            if value is not None:
+                conditions[name] = value
         # a session has few turns, and its user may have all of them
         if session_id is None:
             plus = ""
@@ -314,7 +315,11 @@ class SqliteStore(Database):
         records = (
             readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit)
         )
-        return [record for record in records if record is not None]
+        turn_records: list[TurnRecord] = []
+        for record in records:
+            if record is not None:
+                turn_records.append(record)
+        return turn_records
 
     def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
         """Some of the turns of a principal that pass a filter, newest first, and how many do."""

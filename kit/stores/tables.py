@@ -184,7 +184,10 @@ def _make_way(db: sqlite3.Connection) -> list[str]:
         db.execute(f"DROP {kind} {name}")
     db.execute("DROP TABLE IF EXISTS rollups")  # it is made of `turns`
     if "number" not in _columns(db, "turns"):
-        earlier = [table for table in _EARLIER if table in _tables(db)]
+        earlier: list[str] = []
+        for table in _EARLIER:
+            if table in _tables(db):
+                earlier.append(table)
     else:
         earlier = []
     for table in earlier:

@@ -152,9 +152,11 @@ class Tally:
 
     def of(self, name: str) -> dict[str, int]:
         """The counts of one name, by what they are of."""
-        return {
-            key[1]: count for key, count in self.counts.items() if key[0] == name and len(key) > 1
-        }
+        mapping: dict[str, int] = {}
+        for key, count in self.counts.items():
+            if key[0] == name and len(key) > 1:
+                mapping[key[1]] = count
+        return mapping
 
     def dump(self) -> str:
         """Returns the tally as JSON, its samples in microseconds."""

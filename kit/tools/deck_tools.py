@@ -32,7 +32,11 @@ class DeckTools:
     @property
     def told(self) -> frozenset[str]:
         """The environment variables that its MCP servers are told: their values are secret."""
-        return frozenset(name for server in self.servers.values() for name in server.variables)
+        texts: set[str] = set()
+        for server in self.servers.values():
+            for name in server.variables:
+                texts.add(name)
+        return frozenset(texts)
 
     def variables(self, service: McpServer | None) -> tuple[str, ...]:
         """The environment variables that its MCP servers and a skill service are told, and those

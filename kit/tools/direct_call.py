@@ -77,9 +77,10 @@ def read_answer(answer: Any) -> ToolResult:
         blocks = cast("list[object]", content)
     else:
         blocks = []
-    lines = [
-        block for block in blocks if isinstance(block, str)
-    ]  # which `text` would make one long word of
+    lines: list[str] = []
+    for block in blocks:
+        if isinstance(block, str):
+            lines.append(block)
     return ToolResult(
         text="\n".join(lines) if lines and len(lines) == len(blocks) else str(answer.text)
     )

@@ -63,7 +63,10 @@ def _rated_turn(store: Store, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
     who = context.inherited.principal
     recent = store.turns(context.inherited.episode_id, who.tenant_id, who.user_id, limit=2)
-    return next((turn.id for turn in recent if turn.id != context.turn_id), context.turn_id)
+    for turn in recent:
+        if turn.id != context.turn_id:
+            return turn.id
+    return context.turn_id
 
 
 @tool_factory(FEEDBACK)

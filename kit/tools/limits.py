@@ -49,7 +49,10 @@ def confirm_fault(limits: ToolLimits, parameters: Collection[str]) -> str | None
     if not isinstance(limits.confirm, str):
         return None
     try:
-        names = {name for _, name, _, _ in Formatter().parse(limits.confirm) if name is not None}
+        names: set[str] = set()
+        for _, name, _, _ in Formatter().parse(limits.confirm):
+            if name is not None:
+                names.add(name)
     except ValueError as error:
         return f"`confirm` cannot be read: {error}; write {{{{ and }}}} for braces that are meant"
     unknown = sorted(names - set(parameters))
@@ -85,4 +88,8 @@ def merge_limits(tool_id: str, own: ToolLimits, *layers: Mapping[str, Any]) -> T
 
 def without_limits(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the rest of a tool's configuration: what the tool itself is given."""
-    return {name: value for name, value in config.items() if name not in ToolLimits.model_fields}
+    limits: dict[str, Any] = {}
+    for name, value in config.items():
+        if name not in ToolLimits.model_fields:
+            limits[name] = value
+    return limits

@@ -63,7 +63,10 @@ class Reference:
         except Exception as error:  # a border: a deck's code is someone else's
             raise CodeError(_import_fault(self.module, error)) from error
         if not hasattr(module, self.name):
-            names = [name for name in vars(module) if not name.startswith("_")]
+            names: list[str] = []
+            for name in vars(module):
+                if not name.startswith("_"):
+                    names.append(name)
             raise CodeError(f"{self.module} has no {self.name!r}: {nearest(self.name, names)}")
         return getattr(module, self.name)
 

@@ -300,7 +300,10 @@ def _secrets(
     service: McpServer, environment: Mapping[str, str], headers: Mapping[str, str]
 ) -> Sequence[str]:
     """What no result and no fault has: the longest first, as one may be a part of another."""
-    values = {name: environment[name] for name in service.variables if name in environment}
+    values: dict[str, str] = {}
+    for name in service.variables:
+        if name in environment:
+            values[name] = environment[name]
     return sorted(secret_values(values, headers), key=len, reverse=True)
 
 

@@ -94,7 +94,10 @@ class TempFiles:
 
     def sweep(self, now: float) -> int:
         """Removes the folders that nothing was written to for an hour; returns how many."""
-        late = [folder for folder in self.root.iterdir() if now - folder.stat().st_mtime > HOUR]
+        late: list[Path] = []
+        for folder in self.root.iterdir():
+            if now - folder.stat().st_mtime > HOUR:
+                late.append(folder)
         for folder in late:
             shutil.rmtree(folder, ignore_errors=True)
         return len(late)

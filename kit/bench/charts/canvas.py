@@ -87,10 +87,9 @@ def headline(figure: Figure, text: str) -> None:
 def table(frame: pd.DataFrame) -> Styler:
     """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
     words = frame.select_dtypes(exclude="number").columns
-    styles: list[Any] = [
-        {"selector": f".col{place}", "props": "text-align: left"}
-        for place in map(frame.columns.get_loc, words)
-    ]
+    styles: list[Any] = []
+    for place in map(frame.columns.get_loc, words):
+        styles.append({"selector": f".col{place}", "props": "text-align: left"})
     style = frame.style.hide().set_table_styles(
         [*styles, {"selector": "td", "props": "white-space: nowrap"}]
     )

@@ -26,9 +26,9 @@ def dots(
     with canvas(0.9 + 0.3 * len(names) + 0.06 * len(names) * (len(colours) - 1)) as (figure, axes):
         for place, (line, colour) in enumerate(colours.items()):
             part = rows[rows["line"] == line]
-            at = [
-                names.index(name) + step * (place - (len(colours) - 1) / 2) for name in part["row"]
-            ]
+            at: list[float] = []
+            for name in part["row"]:
+                at.append(names.index(name) + step * (place - (len(colours) - 1) / 2))
             whiskers = [part["y"] - part["low"], part["high"] - part["y"]]
             axes.errorbar(
                 part["y"],

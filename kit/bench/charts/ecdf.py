@@ -30,7 +30,9 @@ def ecdf(
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
             for place, (name, colour) in enumerate(colours.items()):
                 values = sorted(rows[rows[by] == name][column].dropna())
-                proportions = [(rank + 1) / len(values) for rank in range(len(values))]
+                proportions: list[float] = []
+                for rank in range(len(values)):
+                    proportions.append((rank + 1) / len(values))
                 label = f"{name} (n = {len(values):,})"
                 width = 2.8 - 1.6 * place / len(colours)  # the lower line shows at the edges
                 style: Any = {

@@ -77,11 +77,11 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
 
 def front(points: Sequence[tuple[float, float]]) -> set[int]:
     """Places of the points that no other one beats: none has as small an x and as large a y, and one of them better."""
-    return {
-        place
-        for place, (x, y) in enumerate(points)
-        if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points)
-    }
+    numbers: set[int] = set()
+    for place, (x, y) in enumerate(points):
+        if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points):
+            numbers.add(place)
+    return numbers
 
 
 def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
@@ -106,10 +106,9 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
 def _names(axes: Axes, ways: Sequence[str], best: set[int]) -> None:
     """Beside the figure; the dots have their numbers already."""
     beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0}
-    handles = [
-        Line2D([], [], linestyle="none", label=f"{place + 1}  {way}")
-        for place, way in enumerate(ways)
-    ]
+    handles: list[Line2D] = []
+    for place, way in enumerate(ways):
+        handles.append(Line2D([], [], linestyle="none", label=f"{place + 1}  {way}"))
     title = "blue and round: none is\nboth cheaper and better"
     legend = axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside

@@ -218,14 +218,13 @@ def _identity(spec: GridSpec, pattern: str) -> str:
 
 def _model_identities(spec: GridSpec) -> dict[str, str]:
     """Model -> a digest of what it is and where it is reached."""
-    return {
-        key: digest(
+    identities: dict[str, str] = {}
+    for key, model in spec.every_model.items():
+        identities[key] = digest(
             model.model_dump(mode="json", exclude=_silent(model)),
             *([url] if (url := spec.endpoints.get(key)) else []),
-        )
-        + spec.own.identity("model", (key,))
-        for key, model in spec.every_model.items()
-    }
+        ) + spec.own.identity("model", (key,))
+    return identities
 
 
 def _silent(model: ModelSpec) -> set[str]:
@@ -235,6 +234,8 @@ def _silent(model: ModelSpec) -> set[str]:
 
 def _at_default(value: Value, names: Iterable[str]) -> set[str]:
     fields = type(value).model_fields
-    return {
-        name for name in names if name in fields and getattr(value, name) == fields[name].default
-    }
+    texts: set[str] = set()
+    for name in names:
+        if name in fields and getattr(value, name) == fields[name].default:
+            texts.add(name)
+    return texts

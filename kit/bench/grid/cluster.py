@@ -38,7 +38,9 @@ def play_on_cluster(
         size = BATCH
     else:
         size = spec.concurrency
-    batches = [cells[start : start + size] for start in range(0, len(cells), size)]
+    batches: list[Sequence[Cell]] = []
+    for start in range(0, len(cells), size):
+        batches.append(cells[start : start + size])
     with _client(address) as (client, as_completed):
         try:
             client.wait_for_workers(1, timeout=WAIT)
@@ -58,7 +60,10 @@ def play_on_cluster(
             """The next task that has a cell to play; None when there is none."""
             for batch in waiting:
                 now = halt()
-                allowed = [cell for cell in batch if not now.forbids(cell, begun)]
+                allowed: list[Cell] = []
+                for cell in batch:
+                    if not now.forbids(cell, begun):
+                        allowed.append(cell)
                 if allowed:
                     begun.update(map(sample_of, allowed))
                     return client.submit(_play, grid, allowed, opener, pure=False)

@@ -63,10 +63,10 @@ def cell_costs(
         raise DataError(
             f"grid {spec.grid.name} runs on the real clock: the cost of a cell is counted in virtual time only"
         )
-    return [
-        run_virtual(_Sample(spec, pattern, take).cost(opener, rounds))
-        for pattern in spec.grid.patterns
-    ]
+    costs: list[CellCost] = []
+    for pattern in spec.grid.patterns:
+        costs.append(run_virtual(_Sample(spec, pattern, take).cost(opener, rounds)))
+    return costs
 
 
 class _Sample:
@@ -76,9 +76,10 @@ class _Sample:
     def __init__(self, spec: GridSpec, pattern: str, take: int):
         self._spec = spec
         self._pattern = pattern
-        candidates = [
-            cell for cell in cells(spec) if cell.pattern == pattern and _plain(cell, spec)
-        ]
+        candidates: list[Cell] = []
+        for cell in cells(spec):
+            if cell.pattern == pattern and _plain(cell, spec):
+                candidates.append(cell)
         self._cells = list(islice(candidates, 0, None, max(1, len(candidates) // take)))[:take]
         if not self._cells:
             raise DataError(

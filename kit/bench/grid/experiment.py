@@ -53,7 +53,9 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
     store = SqliteStore(run.folder / TRACES)
     try:
         rows = read_results(run.folder)
-        items = {case.id: item(case) for case in spec.cases}
+        items: dict[str, dict[str, Any]] = {}
+        for case in spec.cases:
+            items[case.id] = item(case)
         count, page = send_experiments(
             sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store)
         )

@@ -67,7 +67,11 @@ class Streaks:
     @property
     def hopeless(self) -> dict[str, ErrorClass]:
         """Who is asked no further, and why."""
-        return {who: error_class for (who, error_class), n in self._counts.items() if n >= STREAK}
+        hopeless: dict[str, ErrorClass] = {}
+        for (who, error_class), n in self._counts.items():
+            if n >= STREAK:
+                hopeless[who] = error_class
+        return hopeless
 
 
 def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str] | None:
@@ -79,19 +83,17 @@ def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str
     this cell.
     """
     for reply in replies:
-        ends: list[tuple[ErrorClass | None, str]] = [
-            (e.body.error_class, e.body.error or "")
-            for e in reply.events
-            if e.body.kind == "model_ended"
-        ]
+        ends: list[tuple[ErrorClass | None, str]] = []
+        for e in reply.events:
+            if e.body.kind == "model_ended":
+                ends.append((e.body.error_class, e.body.error or ""))
         for name, line in ends:
             if name is not None and name != "budget":
                 return name, line
-        spent = [
-            o.detail
-            for o in reply.outcomes
-            if o.kind == "failure" and o.reason in ("timeout", "budget")
-        ]
+        spent: list[str] = []
+        for o in reply.outcomes:
+            if o.kind == "failure" and o.reason in ("timeout", "budget"):
+                spent.append(o.detail)
         if not faults and (spent or reply.status in ("failed", "deadline")):
             lines = [*(line for name, line in ends if name), *spent]
             if lines or reply.status == "deadline":
@@ -115,7 +117,10 @@ def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...],
         cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(
             row.get("lost")
         )
-    return {way: CellCount.of(one) for way, one in cells.items()}
+    mapping: dict[tuple[str, ...], CellCount] = {}
+    for way, one in cells.items():
+        mapping[way] = CellCount.of(one)
+    return mapping
 
 
 def obstacle(before: CellCount, after: CellCount) -> str:
@@ -142,7 +147,7 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
         groups[" / ".join(row[axis] for axis in axes), row["error_class"]].append(row)
-    return [
-        f"{way}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}"
-        for (way, name), rows in sorted(groups.items())
-    ]
+    lines: list[str] = []
+    for (way, name), rows in sorted(groups.items()):
+        lines.append(f"{way}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}")
+    return lines

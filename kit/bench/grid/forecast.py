@@ -45,9 +45,9 @@ class Forecast(Value):
 def pace(folder: Path) -> Pace:
     """What the turns of a finished run took. Raises DataError for a folder without results."""
     rows = read_results(folder)
-    milliseconds: Mapping[str, float] = {
-        line["cell"]: line.get("cpu_ms", 0.0) for line in read_rows(folder / TIMINGS, "cell")
-    }
+    milliseconds: dict[str, float] = {}
+    for line in read_rows(folder / TIMINGS, "cell"):
+        milliseconds[line["cell"]] = line.get("cpu_ms", 0.0)
     cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
     for row in rows:
         for name in ("", row["pattern"]):
@@ -63,12 +63,14 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.scored) for case in spec.cases)
-    ways = [(model, pattern) for model in spec.models.values() for pattern in grid.patterns]
-    dollars = [
-        turns * _price(model, pace_of_turns, pattern)
-        for model, pattern in ways
-        if model.price_in is not None
-    ]
+    ways: list[tuple[ModelSpec, str]] = []
+    for model in spec.models.values():
+        for pattern in grid.patterns:
+            ways.append((model, pattern))
+    dollars: list[float] = []
+    for model, pattern in ways:
+        if model.price_in is not None:
+            dollars.append(turns * _price(model, pace_of_turns, pattern))
     judges = [
         (spec.deck.models[judge.model], spec.rubrics[name]) for name, judge in grid.judges.items()
     ]
@@ -96,12 +98,11 @@ def announce(spec: GridSpec) -> str:
     if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
     turns = sum(len(case.scored) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
-    ways = [
-        (model, deck, pattern)
-        for model in spec.kinds
-        for deck in spec.decks.values()
-        for pattern in spec.grid.patterns
-    ]
+    ways: list[tuple[str, Deck, str]] = []
+    for model in spec.kinds:
+        for deck in spec.decks.values():
+            for pattern in spec.grid.patterns:
+                ways.append((model, deck, pattern))
     measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
     calls = turns * sum(most_calls(spec, deck) for deck in measured)
     dollars = spec.grid.limits.dollars
@@ -116,11 +117,10 @@ def announce(spec: GridSpec) -> str:
             f"more are played then"
         )
         unpaid = ("offline", "simulated")
-        free = [
-            key
-            for key, model in spec.every_model.items()
-            if model.price_in is None and model.provider not in unpaid
-        ]
+        free: list[str] = []
+        for key, model in spec.every_model.items():
+            if model.price_in is None and model.provider not in unpaid:
+                free.append(key)
         if free and spec.grid.limits.unpriced is None:
             money += (
                 f"; {', '.join(free)} has no price and counts as nothing there: set "

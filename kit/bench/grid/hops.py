@@ -17,7 +17,11 @@ Figures = dict[str, float | None]
 
 def hops_of(events: Iterable[Event]) -> list[Hop]:
     """The hops of a turn, in the order in which they ended."""
-    return [body for event in events if (body := event.body).kind == "hop"]
+    found: list[Hop] = []
+    for event in events:
+        if (body := event.body).kind == "hop":
+            found.append(body)
+    return found
 
 
 def hop_counts(hops: Sequence[Hop]) -> Figures:
@@ -69,7 +73,10 @@ def hop_times(hops: Sequence[Hop]) -> Figures:
 def hop_lines(spec: GridSpec, rows: Results, axes: Sequence[str]) -> list[str]:
     """What the hops of each way came to, a turn, and where their time is from; empty for a grid without any."""
     law = spec.link
-    names = [name for name in PEER_MEASURES if law is None or name != "hop_writing_ms"]
+    names: list[str] = []
+    for name in PEER_MEASURES:
+        if law is None or name != "hop_writing_ms":
+            names.append(name)
     crossing: Iterable[Row] = (row for row in rows if "hops" in row)
     summaries = [str(summary) for summary in summarise(tidy(crossing, names), axes)]
     if not summaries:

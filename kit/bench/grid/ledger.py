@@ -92,12 +92,14 @@ class Ledger:
     def keep(self, cells: Collection[FinishedCell]) -> None:
         """Commits cells together; one that is scored already stays as it is, and what was paid for
         a failed one stays paid."""
-        scored = [(cell.key, self.run, *cell[1:4]) for cell in cells if cell.error_class is None]
-        failed = [
-            (cell.key, self.run, cell.lines, cell.cost)
-            for cell in cells
-            if cell.error_class is not None
-        ]
+        scored: list[tuple[str, int, str, str, float | None]] = []
+        for cell in cells:
+            if cell.error_class is None:
+                scored.append((cell.key, self.run, *cell[1:4]))
+        failed: list[tuple[str, int, str, float | None]] = []
+        for cell in cells:
+            if cell.error_class is not None:
+                failed.append((cell.key, self.run, cell.lines, cell.cost))
         if scored:
             self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored)
         if failed:

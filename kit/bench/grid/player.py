@@ -336,10 +336,9 @@ class Player:
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)
-        contexts = {
-            name: self._open(models=one.model, deck=deck, faults=False)
-            for name, one in self._spec.grid.judges.items()
-        }
+        contexts: dict[str, AbstractAsyncContextManager[Kit, bool | None]] = {}
+        for name, one in self._spec.grid.judges.items():
+            contexts[name] = self._open(models=one.model, deck=deck, faults=False)
         self._judges = Judges(
             self._spec,
             {name: await self._stack.enter_async_context(one) for name, one in contexts.items()},
@@ -417,7 +416,10 @@ class Player:
 
 def _sum(dollars: Iterable[float | None]) -> float | None:
     """None where no price is known."""
-    costs = [cost for cost in dollars if cost is not None]
+    costs: list[float] = []
+    for cost in dollars:
+        if cost is not None:
+            costs.append(cost)
     if costs:
         return sum(costs)
     return None
@@ -431,9 +433,9 @@ def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
         "ttft": record.ttft,
         "routing_seconds": record.measures.routing,
     }
-    rounded = {
-        name: None if seconds is None else round(seconds, 6) for name, seconds in times.items()
-    }
+    rounded: dict[str, float | None] = {}
+    for name, seconds in times.items():
+        rounded[name] = None if seconds is None else round(seconds, 6)
     if hops:
         return rounded | hop_times(hops)
     return rounded

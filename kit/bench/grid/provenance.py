@@ -87,7 +87,12 @@ def _by_field(cases: Sequence[Case], field: str) -> dict[str, str]:
     groups: dict[str, list[str]] = defaultdict(list)
     for case in cases:
         groups[str(getattr(case, field)) or case.id].append(case.id)
-    return {case: name for name, members in groups.items() if len(members) > 1 for case in members}
+    mapping: dict[str, str] = {}
+    for name, members in groups.items():
+        if len(members) > 1:
+            for case in members:
+                mapping[case] = name
+    return mapping
 
 
 def equal_messages(cases: Sequence[Case]) -> dict[str, str]:
@@ -138,10 +143,10 @@ def provenance(spec: GridSpec) -> dict[str, object]:
 
 def _rules() -> list[str]:
     """The source of the kit's own scorers."""
-    return [
-        path.read_text(encoding="utf-8")
-        for path in sorted(Path(scoring.__file__).parent.glob("*.py"))
-    ]
+    rules: list[str] = []
+    for path in sorted(Path(scoring.__file__).parent.glob("*.py")):
+        rules.append(path.read_text(encoding="utf-8"))
+    return rules
 
 
 def revision() -> str:

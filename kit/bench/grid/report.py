@@ -71,9 +71,9 @@ def report(spec: GridSpec, run: Run) -> str:
             sentence,
             _list(failure_lines(failures, axes(chain(rows, failures)))),
         ]
-    lost_ways = [
-        f"{way}: no verdict, {count}" for way, count in unscored(ways, rows, failures).items()
-    ]
+    lost_ways: list[str] = []
+    for way, count in unscored(ways, rows, failures).items():
+        lost_ways.append(f"{way}: no verdict, {count}")
     if verdicts or (grid.baseline and (failures or missing)):
         parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways]), str(plan)]
     if plan.warning:
@@ -102,7 +102,10 @@ def compare_ways(
     names = spec.grid.verdicts
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
-    others = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
+    others: dict[str, str] = {}
+    for axis, name in spec.grid.baseline.items():
+        if axis in differing:
+            others[axis] = name
     played = any(
         all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures)
     )
@@ -129,28 +132,37 @@ def unscored(
     counts = count_cells(
         chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures))
     )
-    scored = {tuple(way.way.values()) for way in ways}
-    return {" / ".join(way): count for way, count in sorted(counts.items()) if way not in scored}
+    scored: set[tuple[str, ...]] = set()
+    for way in ways:
+        scored.add(tuple(way.way.values()))
+    cell_counts: dict[str, CellCount] = {}
+    for way, count in sorted(counts.items()):
+        if way not in scored:
+            cell_counts[" / ".join(way)] = count
+    return cell_counts
 
 
 def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
     ways = {tuple(row[axis] for axis in AXES) for row in rows}
-    return [
-        axis
-        for place, axis in enumerate(AXES)
-        if axis == "model" or len({way[place] for way in ways}) > 1
-    ]
+    texts: list[str] = []
+    for place, axis in enumerate(AXES):
+        if axis == "model" or len({way[place] for way in ways}) > 1:
+            texts.append(axis)
+    return texts
 
 
 def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:
     """Every vertical's quality against its card's threshold, way by way."""
-    thresholds = {card.id: card.eval.threshold for card in spec.deck.cards.values() if card.eval}
-    return [
-        f"{' / '.join(way.values())}, {standing}"
-        for way in (summary.way for summary in ways if summary.scorer == QUALITY)
-        for standing in standings(tidy(_rows_of(way, rows), [QUALITY]), thresholds)
-    ]
+    thresholds: dict[str, float] = {}
+    for card in spec.deck.cards.values():
+        if card.eval:
+            thresholds[card.id] = card.eval.threshold
+    texts: list[str] = []
+    for way in (summary.way for summary in ways if summary.scorer == QUALITY):
+        for standing in standings(tidy(_rows_of(way, rows), [QUALITY]), thresholds):
+            texts.append(f"{' / '.join(way.values())}, {standing}")
+    return texts
 
 
 def _rows_of(way: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
@@ -200,11 +212,12 @@ def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> lis
     for row in chain(rows, failures):
         sums.update({name: count for name, count in row.get("judges", {}).items() if count})
         sums["turns"] += row["cost"] or 0
-    lines = [
-        f"{name}: {judge.model} by {spec.rubrics[name].id} {spec.rubrics[name].version}"
-        + ("" if judge.threshold is None else f", passed from {judge.threshold:g}")
-        for name, judge in spec.grid.judges.items()
-    ]
+    lines: list[str] = []
+    for name, judge in spec.grid.judges.items():
+        lines.append(
+            f"{name}: {judge.model} by {spec.rubrics[name].id} {spec.rubrics[name].version}"
+            + ("" if judge.threshold is None else f", passed from {judge.threshold:g}")
+        )
     tokens = f"{sums['input_tokens']:,} tokens in and {sums['output_tokens']:,} out"
     dollars = f"${sums['cost']:,.4f} beside ${sums['turns']:,.4f} for the turns, as far as prices are known"
     return [

@@ -146,4 +146,7 @@ def tidy(
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
     case_of = {case.id: case for case in cases}
-    return [RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]) for row in rows]
+    turns: list[RoutedTurn] = []
+    for row in rows:
+        turns.append(RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]))
+    return turns

@@ -195,7 +195,10 @@ class _Tally:
         hopeless = self._streaks.hopeless
         models: set[str] = set()
         if hopeless:
-            models = {model for model in self._models.values() if _model_name(model) in hopeless}
+            models: set[str] = set()
+            for model in self._models.values():
+                if _model_name(model) in hopeless:
+                    models.add(model)
         return Halt(
             # a judge is asked about the cells of every way
             everything=not self._judges.isdisjoint(hopeless),
@@ -205,10 +208,9 @@ class _Tally:
 
     def reasons(self) -> str:
         """Why cells were not begun, in words; empty where nothing kept them from it."""
-        reasons = [
-            f"{who} failed {STREAK} times for the same reason ({error_class})"
-            for who, error_class in self._streaks.hopeless.items()
-        ]
+        reasons: list[str] = []
+        for who, error_class in self._streaks.hopeless.items():
+            reasons.append(f"{who} failed {STREAK} times for the same reason ({error_class})")
         if self._limit is not None and self.dollars >= self._limit:
             reasons.append(f"the limit of {self._limit:g} dollars is reached")
         return "; ".join(reasons)
@@ -228,7 +230,10 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         for name, column in files.items():
             _replace(folder / name, ledger.lines(column, order))
         failures = ledger.failures()
-        lost = [failures[key] for key in order if key in failures]
+        lost: list[str] = []
+        for key in order:
+            if key in failures:
+                lost.append(failures[key])
         _replace(folder / FAILURES, lost)
         if not lost:
             (folder / FAILURES).unlink()

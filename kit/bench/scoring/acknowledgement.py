@@ -36,16 +36,14 @@ def denies(sentence: str) -> bool:
 def agents_to_acknowledge(case: Case, observation: Observation) -> tuple[str, ...]:
     """Agents the reply owes words about: they ended in failure, were left out, or were made to fail
     and said nothing."""
-    broken = [
-        agent
-        for agent, _, kind in (fault.partition("=") for fault in case.faults)
-        if kind.partition(":")[0] in FAILING
-    ]
-    silent = [
-        agent
-        for agent in broken
-        if agent in observation.invoked and agent not in observation.answers
-    ]
+    broken: list[str] = []
+    for agent, _, kind in (fault.partition("=") for fault in case.faults):
+        if kind.partition(":")[0] in FAILING:
+            broken.append(agent)
+    silent: list[str] = []
+    for agent in broken:
+        if agent in observation.invoked and agent not in observation.answers:
+            silent.append(agent)
     return tuple(
         dict.fromkeys(
             [

@@ -113,7 +113,9 @@ def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:
         for name in ("mixed.yaml", "judged.yaml")
     )
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
-    topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
+    topics: dict[str, tuple[Any, ...]] = {}
+    for agent, parts in verticals.items():
+        topics[agent] = tuple(parts["topic"])
     result: list[tuple[Case, Observation, LabelledReply]] = []
     for number, line in enumerate(
         TypeAdapter(tuple[LabelledReply, ...]).validate_python(replies), 1

@@ -105,7 +105,10 @@ class RuleLabeller:
         return item.before or None
 
     def _of(self, clause: str) -> list[str]:
-        names = [name for name, expression in self.verticals.items() if expression.search(clause)]
+        names: list[str] = []
+        for name, expression in self.verticals.items():
+            if expression.search(clause):
+                names.append(name)
         if self.first in names:
             return [self.first]
         return names
@@ -113,10 +116,12 @@ class RuleLabeller:
 
 def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
     """The same sheet with every open turn labelled; what somebody labelled stays."""
-    return [
-        item.model_copy(update={"label": labeller.label(item)}) if item.open else item
-        for item in sheet
-    ]
+    results: list[Item] = []
+    for item in sheet:
+        results.append(
+            item.model_copy(update={"label": labeller.label(item)}) if item.open else item
+        )
+    return results
 
 
 def draw(
@@ -149,7 +154,10 @@ def label_store(
     """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since
     the epoch) or later."""
     ended = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
-    return [labeller.label(item_of(store, turn)) for turn in ended]
+    labels: list[Label] = []
+    for turn in ended:
+        labels.append(labeller.label(item_of(store, turn)))
+    return labels
 
 
 def scores(item: Item, agent: str) -> dict[str, float]:
@@ -175,4 +183,7 @@ def scores(item: Item, agent: str) -> dict[str, float]:
 def _resolved(item: Item, one: ShownComponent) -> bool:
     """Whether what was meant reached those who were called, or the reply."""
     text = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
-    return any(name and name.casefold() in text for name in (one.id, one.title))
+    for name in (one.id, one.title):
+        if name and name.casefold() in text:
+            return True
+    return False

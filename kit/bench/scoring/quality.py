@@ -87,7 +87,11 @@ def summary(case: Case, observation: Observation) -> float | None:
             for ask in case.turns[: max(0, observation.turn - observation.whole)]
         )
     )
-    due = [plain(name) for names in case.kept.values() for name in names if plain(name) in before]
+    due: list[str] = []
+    for names in case.kept.values():
+        for name in names:
+            if plain(name) in before:
+                due.append(plain(name))
     if due:
         return fmean(name in text for name in due)
     return None
@@ -100,7 +104,10 @@ def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
     values: dict[str, float] = {}
     for agent in ask.expected:
         if (text := observation.answers.get(agent)) is not None:
-            own = [fact.stated_in(text) for fact in ask.facts if fact.agent == agent]
+            own: list[bool] = []
+            for fact in ask.facts:
+                if fact.agent == agent:
+                    own.append(fact.stated_in(text))
             values[agent] = fmean(
                 [float(bool(text.strip())), float(not raw_in(text)), *map(float, own)]
             )
@@ -122,7 +129,10 @@ def response_quality(case: Case, observation: Observation) -> float | None:
     """
     if not observation.text.strip():
         return 0.0
-    due = [text for text in observation.answers.values() if not _NOTHING.match(text)]
+    due: list[str] = []
+    for text in observation.answers.values():
+        if not _NOTHING.match(text):
+            due.append(text)
     allowance = len(words(" ".join(observation.answers.values()))) + WORDY
     sentences = [
         sentence.strip()
@@ -191,8 +201,8 @@ def passed_on(answer: str, text: str) -> float:
 def figures(text: str) -> frozenset[str]:
     """Numbers above twelve and broken ones, in one spelling; small whole ones are counts and list marks."""
     numbers = (raw.replace(",", "").rstrip(".") for raw in _NUMBER.findall(text))
-    return frozenset(
-        raw.rstrip("0").rstrip(".") if "." in raw else raw
-        for raw in numbers
-        if "." in raw or float(raw) > 12
-    )
+    texts: set[str] = set()
+    for raw in numbers:
+        if "." in raw or float(raw) > 12:
+            texts.add(raw.rstrip("0").rstrip(".") if "." in raw else raw)
+    return frozenset(texts)

@@ -110,7 +110,7 @@ def plant_answers(kit: K, case: Case) -> K:
                 lines.setdefault(name, {})[ask.user] = text
     if not lines:
         return kit
-    stubs = {
-        agent: Stub(kit.team.agents[agent].card, lines=answers) for agent, answers in lines.items()
-    }
+    stubs: dict[str, Stub] = {}
+    for agent, answers in lines.items():
+        stubs[agent] = Stub(kit.team.agents[agent].card, lines=answers)
     return replace(cast(Any, kit), team=kit.team.with_agents(stubs))

@@ -45,10 +45,10 @@ def score(case: Case, observation: Observation, names: Iterable[str] | None = No
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId
     for one there is not."""
     scorers = {name: SCORERS[name] for name in (SCORERS if names is None else names)}
-    return [
-        Score(scorer=name, case=case.id, turn=observation.turn, value=value)
-        for name, value in scores_of(case, observation, scorers).items()
-    ]
+    scores: list[Score] = []
+    for name, value in scores_of(case, observation, scorers).items():
+        scores.append(Score(scorer=name, case=case.id, turn=observation.turn, value=value))
+    return scores
 
 
 def scores_of(
@@ -130,7 +130,10 @@ def intents_reported(case: Case, observation: Observation) -> float | None:
 
 def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
-    earlier = [ask.expected for ask in case.turns[: observation.turn] if ask.expected]
+    earlier: list[tuple[str, ...]] = []
+    for ask in case.turns[: observation.turn]:
+        if ask.expected:
+            earlier.append(ask.expected)
     expected = case.turns[observation.turn].expected
     if earlier and expected and set(earlier[-1]) != set(expected):
         return exact(case, observation)

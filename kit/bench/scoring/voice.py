@@ -25,7 +25,9 @@ def verbatim(source: str, text: str, run: int = RUN) -> float:
     """Share of the source's words that stand in the text in runs of at least so many."""
     source_words = words(source)
     reply_words = words(text)
-    runs = {tuple(reply_words[start : start + run]) for start in range(len(reply_words) - run + 1)}
+    runs: set[tuple[str, ...]] = set()
+    for start in range(len(reply_words) - run + 1):
+        runs.add(tuple(reply_words[start : start + run]))
     repeated: set[int] = set()
     for start in range(len(source_words) - run + 1):
         if tuple(source_words[start : start + run]) in runs:

@@ -20,7 +20,10 @@ the bound lies less than a tenth higher. It is fixed: one chosen from the data w
 
 def any_look_p(gains: Sequence[float]) -> float:
     """How odd so uneven a sum of differences is, at whichever of any number of looks it is seen."""
-    differing = [gain for gain in gains if gain != 0]
+    differing: list[float] = []
+    for gain in gains:
+        if gain != 0:
+            differing.append(gain)
     if not differing:
         return 1.0
     squares = float(np.square(differing).sum())

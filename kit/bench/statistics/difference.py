@@ -99,7 +99,9 @@ def difference_of(
     confidence interval for a difference of binomial proportions based on paired data"), which holds
     from five items on; else that of `mean_of`.
     """
-    groups = [item if clusters is None else clusters.get(item, item) for item in gains]
+    groups: list[str | Hashable] = []
+    for item in gains:
+        groups.append(item if clusters is None else clusters.get(item, item))
     n = len(gains)
     together = len(set(groups))
     basis = f"paired by {n} items" + (f" in {together} clusters" if together < n else "")
@@ -113,7 +115,10 @@ def difference_of(
 
 def all_or_nothing(gains: Mapping[str, float]) -> bool:
     """Whether each of two ways is right or wrong on every item, so that McNemar's test is theirs."""
-    return all(gain in (-1.0, 0.0, 1.0) for gain in gains.values())
+    for gain in gains.values():
+        if gain not in (-1.0, 0.0, 1.0):
+            return False
+    return True
 
 
 def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
@@ -135,7 +140,10 @@ def by_item(first: Scores, second: Scores) -> dict[str, float]:
         else:
             missing = "no item was scored"
         raise DataError(f"{missing}: a paired comparison needs the same items on both sides")
-    return {item: mean(second[item]) - mean(first[item]) for item in sorted(first)}
+    mapping: dict[str, float] = {}
+    for item in sorted(first):
+        mapping[item] = mean(second[item]) - mean(first[item])
+    return mapping
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
@@ -179,5 +187,10 @@ def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
     adjusted p-value. Equal p-values get one level: that of the first of them, the widest."""
     claims = sum(chance < 1 - LEVEL for chance in holm(chances).values())
     ascending = sorted(chances.values())
-    places = {name: min(ascending.index(chance), claims) for name, chance in chances.items()}
-    return {name: 1 - (1 - LEVEL) / (len(chances) - place) for name, place in places.items()}
+    places: dict[str, int] = {}
+    for name, chance in chances.items():
+        places[name] = min(ascending.index(chance), claims)
+    levels: dict[str, float] = {}
+    for name, place in places.items():
+        levels[name] = 1 - (1 - LEVEL) / (len(chances) - place)
+    return levels

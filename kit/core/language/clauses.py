@@ -91,7 +91,10 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     text = text[:LONGEST]
     cuts = [match.span() for match in JOINER.finditer(text)]
     inside = {place for start, end in cuts for place in range(start, end)}
-    soft = [match.span() for match in SOFT_JOINER.finditer(text) if match.start() not in inside]
+    soft: list[tuple[int, int]] = []
+    for match in SOFT_JOINER.finditer(text):
+        if match.start() not in inside:
+            soft.append(match.span())
     items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
     for place, (start, end) in enumerate(soft):
         if soft[place + 1 :]:
@@ -119,7 +122,10 @@ def tells(text: str) -> bool:
 
 def _speaks(piece: Sequence[str]) -> bool:
     """Whether words are more than a link ("and another thing") or the beginning of what follows ("I'd also")."""
-    links = [word for word in piece if word in LINKS]
+    links: list[str] = []
+    for word in piece:
+        if word in LINKS:
+            links.append(word)
     return any(word not in STOP and word not in LINKS for word in piece) or (
         len(piece) > 2 and not links
     )

@@ -35,7 +35,11 @@ def words(text: str) -> list[str]:
 
 def content_words(text: str) -> frozenset[str]:
     """The words that say what a text is about, singular and plural taken as one; empty when none does."""
-    return frozenset(_plain(word) for word in words(text) if word not in STOP)
+    texts: set[str] = set()
+    for word in words(text):
+        if word not in STOP:
+            texts.add(_plain(word))
+    return frozenset(texts)
 
 
 def _plain(word: str) -> str:

@@ -89,11 +89,10 @@ class _Output:
             spot = f"{place}.{name}"
             if not any(name in _list(schema.get("required")) for schema in schemas):
                 return spot
-            inner = [
-                cast("Schema", schema["properties"]).get(name)
-                for schema in schemas
-                if _is(schema.get("properties"))
-            ]
+            inner: list[Any | None] = []
+            for schema in schemas:
+                if _is(schema.get("properties")):
+                    inner.append(cast("Schema", schema["properties"]).get(name))
             if reason := self.lack(inner, field, spot, splits):
                 return reason
         if items := part.get("items"):
@@ -104,7 +103,9 @@ class _Output:
         """As `lack`, for each item of an array: those at the head have schemas of their own."""
         heads = max((len(_list(schema.get("prefixItems"))) for schema in schemas), default=0)
         for at in range(heads + 1):
-            rows = [(_list(schema.get("prefixItems")), schema.get("items")) for schema in schemas]
+            rows: list[tuple[list[Any], Any | None]] = []
+            for schema in schemas:
+                rows.append((_list(schema.get("prefixItems")), schema.get("items")))
             if reason := self.lack(
                 [head[at] if at < len(head) else rest for head, rest in rows], part, place, splits
             ):
@@ -115,11 +116,10 @@ class _Output:
         """Whether some schema has alternatives, each of which, with all else, promises the part."""
         for number, schema in enumerate(schemas if splits else ()):
             for word in ("anyOf", "oneOf"):
-                rest = {
-                    key: value
-                    for key, value in schema.items()
-                    if key not in (word, "allOf", "$ref")
-                }
+                rest: dict[str, Any] = {}
+                for key, value in schema.items():
+                    if key not in (word, "allOf", "$ref"):
+                        rest[key] = value
                 others = [*schemas[:number], rest, *schemas[number + 1 :]]
                 ways = _list(schema.get(word))
                 if ways and all(

@@ -166,17 +166,21 @@ def _type(value: Any, depth: int) -> Any:
             return "any"
         case None | bool() | int() | float() | str():
             words = {bool: "boolean", int: "integer", float: "number", str: "string"}
-            return next((word for kind, word in words.items() if isinstance(value, kind)), "null")
+            for kind, word in words.items():
+                if isinstance(value, kind):
+                    return word
+            return "null"
         case Mapping():
-            fields = {
-                str(key): _type(item, depth + 1)
-                for key, item in cast("Mapping[Any, Any]", value).items()
-            }
+            fields: dict[str, Any] = {}
+            for key, item in cast("Mapping[Any, Any]", value).items():
+                fields[str(key)] = _type(item, depth + 1)
             if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields):
                 return fields
             return "object"
         case list() | tuple():
-            kinds = [_type(item, depth + 1) for item in cast("Sequence[Any]", value)]
+            kinds: list[Any] = []
+            for item in cast("Sequence[Any]", value):
+                kinds.append(_type(item, depth + 1))
             return ("array", _common(kinds) if kinds else "any")
         case _:
             return "any"

@@ -136,10 +136,10 @@ def rank_options(options: Sequence[str], source: Source) -> list[float]:
     text = f" {' '.join(words(source.request))} "
     descriptions = [_describe_option(option, source.material) for option in options]
     ranks = closeness(source.request, descriptions)
-    return [
-        rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0)
-        for rank, option in zip(ranks, options, strict=True)
-    ]
+    numbers: list[float] = []
+    for rank, option in zip(ranks, options, strict=True):
+        numbers.append(rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0))
+    return numbers
 
 
 def _describe_option(option: str, material: str) -> str:
@@ -219,7 +219,10 @@ def _matching(pattern: str, text: str, source: Source) -> str:
 
 def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     allowed = NumberRange.of(spec)
-    values = [value for value in numbers(unquoted(source.request[:4000])) if allowed.holds(value)]
+    values: list[float] = []
+    for value in numbers(unquoted(source.request[:4000])):
+        if allowed.holds(value):
+            values.append(value)
     fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
     if values and (required or fits):
         return allowed.fit(values[0])
@@ -233,8 +236,14 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
 
 
 def _near(name: str, request: str) -> bool:
-    name_words = [word for word in spoken(name).split() if word not in STOP]
-    return any(word.rstrip("s") in {w.rstrip("s") for w in words(request)} for word in name_words)
+    name_words: list[str] = []
+    for word in spoken(name).split():
+        if word not in STOP:
+            name_words.append(word)
+    for word in name_words:
+        if word.rstrip("s") in {w.rstrip("s") for w in words(request)}:
+            return True
+    return False
 
 
 def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
@@ -271,7 +280,9 @@ def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any
     ]
     match kind_of(items):
         case "object" if source.lenient:
-            each = [Source(piece, source.material, True, source.root) for piece in pieces]
+            each: list[Source] = []
+            for piece in pieces:
+                each.append(Source(piece, source.material, True, source.root))
             return [fill(items, one) for one in each][:most]
         case "string":
             naming = bool({"id", "ids"} & set(spoken(name).split()))

@@ -58,7 +58,11 @@ class Result:
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of a text, verbatim."""
-    return [piece.strip() for piece in _SENTENCE.split(text) if piece and piece.strip()]
+    texts: list[str] = []
+    for piece in _SENTENCE.split(text):
+        if piece and piece.strip():
+            texts.append(piece.strip())
+    return texts
 
 
 def compose(request: str, results: Sequence[Result], phrases: Phrases = ENGLISH) -> str:
@@ -119,8 +123,14 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
 
 def answer(request: str, results: Sequence[Result]) -> str:
     """A worker's answer: the results closest to the request first; missing data said plainly."""
-    good = [result for result in results if not result.failed and result.text.strip()]
-    bad = [r for r in results if (r.failed or not r.text.strip()) and not _UNSPOKEN.search(r.text)]
+    good: list[Result] = []
+    for result in results:
+        if not result.failed and result.text.strip():
+            good.append(result)
+    bad: list[Result] = []
+    for r in results:
+        if (r.failed or not r.text.strip()) and not _UNSPOKEN.search(r.text):
+            bad.append(r)
     ranks = closeness(request, [result.text[:MOST] for result in good])
     by_closeness = [
         result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])
@@ -186,7 +196,10 @@ def _drop_repeats(text: str, earlier: set[str]) -> str:
     """The text without sentences said before, its line breaks kept."""
     lines: list[str] = []
     for line in text.splitlines():
-        fresh = [piece for piece in sentences(line) if _is_new(piece, earlier)]
+        fresh: list[str] = []
+        for piece in sentences(line):
+            if _is_new(piece, earlier):
+                fresh.append(piece)
         if fresh or not line.strip():
             lines.append(" ".join(fresh))
     return "\n".join(lines).strip()
@@ -276,7 +289,10 @@ def _closest(request: str, context: str) -> str:
     """The one or two sentences that answer a request, if any do."""
     pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
     ranks = closeness(request, pieces)
-    query_words = {word for word in content(request) if word not in STOP}
+    query_words: set[str] = set()
+    for word in content(request):
+        if word not in STOP:
+            query_words.add(word)
     best = [
         i
         for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2]

@@ -67,7 +67,9 @@ def text_of(message: BaseMessage) -> str:
         blocks = cast("list[Any]", content)
     else:
         blocks = [content]
-    texts = [block if isinstance(block, str) else str(block.get("text") or "") for block in blocks]
+    texts: list[str] = []
+    for block in blocks:
+        texts.append(block if isinstance(block, str) else str(block.get("text") or ""))
     return "\n".join(text for text in texts if text)[:READ].strip()
 
 
@@ -85,7 +87,10 @@ class Conversation:
     @cached_property
     def asked_at(self) -> int:
         """Position of the latest human message; -1 without one."""
-        places = [i for i, message in enumerate(self.messages) if isinstance(message, HumanMessage)]
+        places: list[int] = []
+        for i, message in enumerate(self.messages):
+            if isinstance(message, HumanMessage):
+                places.append(i)
         if places:
             return places[-1]
         return -1
@@ -133,20 +138,20 @@ class Conversation:
     @property
     def ids(self) -> list[str]:
         """Ids that the hand-off names: what the request is about."""
-        return [one for line in _IDS.findall(self.system) for one in _ID.findall(line)]
+        texts: list[str] = []
+        for line in _IDS.findall(self.system):
+            for one in _ID.findall(line):
+                texts.append(one)
+        return texts
 
     @property
     def picture_tool(self) -> str | None:
         """The tool the prompt names for such a picture."""
         shows = set(content(self.picture_text))
-        return next(
-            (
-                tool
-                for what, tool in _PICTURED.findall(self.system)
-                if shows.intersection(content(what))
-            ),
-            None,
-        )
+        for what, tool in _PICTURED.findall(self.system):
+            if shows.intersection(content(what)):
+                return tool
+        return None
 
     @cached_property
     def system(self) -> str:
@@ -157,21 +162,19 @@ class Conversation:
     @cached_property
     def before(self) -> tuple[BaseMessage, ...]:
         """Earlier turns, without the system prompt."""
-        return tuple(
-            m for m in self.messages[: max(0, self.asked_at)] if not isinstance(m, SystemMessage)
-        )
+        base_messages: list[BaseMessage] = []
+        for m in self.messages[: max(0, self.asked_at)]:
+            if not isinstance(m, SystemMessage):
+                base_messages.append(m)
+        return tuple(base_messages)
 
     @property
     def last_request(self) -> str:
         """The user's last words before the request; empty at the beginning."""
-        return next(
-            (
-                text_of(message)
-                for message in reversed(self.before)
-                if isinstance(message, HumanMessage)
-            ),
-            "",
-        )
+        for message in reversed(self.before):
+            if isinstance(message, HumanMessage):
+                return text_of(message)
+        return ""
 
     @cached_property
     def last_reply(self) -> str:
@@ -179,7 +182,10 @@ class Conversation:
         spoken_lines = (
             text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage)
         )
-        return next((line for line in spoken_lines if line), "")
+        for line in spoken_lines:
+            if line:
+                return line
+        return ""
 
     @cached_property
     def results(self) -> tuple[Result, ...]:
@@ -192,9 +198,9 @@ class Conversation:
         for i, message in enumerate(self.messages[: places[-1]]):
             if isinstance(message, AIMessage) and message.tool_calls:
                 last_call = i
-                calls = {
-                    str(call["id"]): (n, call["name"]) for n, call in enumerate(message.tool_calls)
-                }
+                calls: dict[str, tuple[int, str]] = {}
+                for n, call in enumerate(message.tool_calls):
+                    calls[str(call["id"])] = (n, call["name"])
         pairs: list[tuple[int, Result]] = []
         for at in places:
             message = cast(ToolMessage, self.messages[at])
@@ -212,11 +218,11 @@ class Conversation:
     @property
     def left_out(self) -> tuple[Result, ...]:
         """What the prompt says was not asked: it is owned up to as the results of calls are."""
-        return tuple(
-            Result("", line, failed=True)
-            for line in self.system.splitlines()
-            if line.startswith(NOT_ASKED)
-        )
+        found: list[Result] = []
+        for line in self.system.splitlines():
+            if line.startswith(NOT_ASKED):
+                found.append(Result("", line, failed=True))
+        return tuple(found)
 
     @cached_property
     def calls(self) -> dict[str, str]:
@@ -226,7 +232,11 @@ class Conversation:
             for message in self.messages[self.asked_at + 1 :]
             if isinstance(message, AIMessage)
         )
-        return {str(call["id"]): call["name"] for message in since for call in message.tool_calls}
+        calls: dict[str, str] = {}
+        for message in since:
+            for call in message.tool_calls:
+                calls[str(call["id"])] = call["name"]
+        return calls
 
     @cached_property
     def all_results(self) -> tuple[Result, ...]:
@@ -240,16 +250,18 @@ class Conversation:
             (message, self.calls.get(message.tool_call_id, message.name or "that"))
             for message in since
         )
-        return tuple(
-            Result(name, _without_references(text_of(m)), m.status == "error") for m, name in names
-        )
+        results: list[Result] = []
+        for m, name in names:
+            results.append(Result(name, _without_references(text_of(m)), m.status == "error"))
+        return tuple(results)
 
     @cached_property
     def has_results(self) -> bool:
         """True when results have arrived since the request."""
-        return any(
-            isinstance(message, ToolMessage) for message in self.messages[self.asked_at + 1 :]
-        )
+        for message in self.messages[self.asked_at + 1 :]:
+            if isinstance(message, ToolMessage):
+                return True
+        return False
 
     @cached_property
     def in_play(self) -> tuple[str, ...] | None:
@@ -274,9 +286,15 @@ class Conversation:
     @property
     def open_question(self) -> str | None:
         """What to answer now, where the request only says to try again; None where it says something itself."""
-        asked = [text_of(message) for message in self.before if isinstance(message, HumanMessage)]
+        asked: list[str] = []
+        for message in self.before:
+            if isinstance(message, HumanMessage):
+                asked.append(text_of(message))
         if retries(self.request):
-            return next((text for text in reversed(asked) if not retries(text)), None)
+            for text in reversed(asked):
+                if not retries(text):
+                    return text
+            return None
         return None
 
     @property

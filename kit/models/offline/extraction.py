@@ -160,24 +160,28 @@ def noun_phrase(request: str, about: frozenset[str] = frozenset()) -> str:
 
     `about`: what is sought anyway (the words of the tool's own name), which narrows nothing.
     """
-    meaning = [
-        word
-        for word in content(_DEGREE.sub(" ", request))
-        if word not in STOP and not word.endswith("n't")
-    ]
+    meaning: list[str] = []
+    for word in content(_DEGREE.sub(" ", request)):
+        if word not in STOP and not word.endswith("n't"):
+            meaning.append(word)
     dull = _GENERIC | english.VERBS | english.FAINT
-    narrow = [
-        word
-        for word in meaning
-        if word not in dull and not word.isdigit() and word.rstrip("s") not in about
-    ]
+    narrow: list[str] = []
+    for word in meaning:
+        if word not in dull and not word.isdigit() and word.rstrip("s") not in about:
+            narrow.append(word)
     return " ".join(narrow[:6])
 
 
 def numbers(text: str) -> list[float]:
     """The numbers of a text in order, digits and small number words."""
-    pairs = [(match.start(), float(match[0].replace(",", ""))) for match in _NUMBER.finditer(text)]
+    pairs: list[tuple[int, float]] = []
+    for match in _NUMBER.finditer(text):
+        pairs.append((match.start(), float(match[0].replace(",", ""))))
     for match in re.finditer(r"[a-z]+", text.lower()):
         if match[0] in english.NUMBERS and match[0] != "one":
             pairs.append((match.start(), float(english.NUMBERS[match[0]])))
-    return [value for _, value in sorted(pairs) if abs(value) < 1e15]
+    results: list[float] = []
+    for _, value in sorted(pairs):
+        if abs(value) < 1e15:
+            results.append(value)
+    return results

@@ -29,10 +29,13 @@ def _lines(value: object) -> Iterator[str]:
             if not _is_plain(item):
                 yield from _lines(item)
     elif isinstance(value, dict):
-        fields = {
-            spoken(str(key)): part for key, part in cast("dict[object, object]", value).items()
-        }
-        pairs = [f"{key} {_plain(part)}" for key, part in fields.items() if _is_plain(part)]
+        fields: dict[str, object] = {}
+        for key, part in cast("dict[object, object]", value).items():
+            fields[spoken(str(key))] = part
+        pairs: list[str] = []
+        for key, part in fields.items():
+            if _is_plain(part):
+                pairs.append(f"{key} {_plain(part)}")
         if pairs:
             line = ", ".join(pairs)
             yield f"{line[:1].upper()}{line[1:]}."

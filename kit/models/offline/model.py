@@ -109,12 +109,13 @@ class OfflineModel(BaseChatModel):
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
     ) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
-        every = [
-            tool_of(spec) for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ())
-        ]
-        tools = [
-            tool for tool in every if not tool.name.startswith("render_")
-        ]  # it looks things up, and chooses none to show
+        every: list[Tool] = []
+        for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ()):
+            every.append(tool_of(spec))
+        tools: list[Tool] = []
+        for tool in every:
+            if not tool.name.startswith("render_"):
+                tools.append(tool)
         answer = reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
         ending = {
             "model_name": self.name,

@@ -25,13 +25,19 @@ def describe_pictures(message: BaseMessage) -> str:
     content: Any = message.content
     if isinstance(content, str):
         return ""
-    blocks = [
-        cast("Mapping[str, Any]", block)
-        for block in cast("Sequence[Any]", content)
-        if isinstance(block, Mapping)
-    ]
-    pictures = [_bytes(block) for block in blocks if "image" in str(block.get("type"))]
-    descriptions = [text for picture in pictures if (text := png_description(picture))]
+    blocks: list[Mapping[str, Any]] = []
+    for block in cast("Sequence[Any]", content):
+        if isinstance(block, Mapping):
+            blocks.append(cast("Mapping[str, Any]", block))
+    pictures: list[bytes] = []
+    for block in blocks:
+        if "image" in str(block.get("type")):
+            pictures.append(_bytes(block))
+    descriptions: list[str] = []
+    for picture in pictures:
+        text = png_description(picture)
+        if text:
+            descriptions.append(text)
     return "; ".join(descriptions) or (
         "; ".join(_file_name_words(str(message.text))) if pictures else ""
     )

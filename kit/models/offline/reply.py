@@ -70,7 +70,10 @@ def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Repl
         choice_tool = tools[0]
     if choice_tool is not None and not choice_tool.routes:
         return _make_calls(talk, "", [(choice_tool, _job(talk, choice_tool))])
-    routers = [tool for tool in tools if tool.routes]
+    routers: list[Tool] = []
+    for tool in tools:
+        if tool.routes:
+            routers.append(tool)
     if routers and talk.role is not None:
         return _answer_in_swarm(
             talk, [tool for tool in tools if not tool.routes], routers, talk.role
@@ -180,9 +183,18 @@ def _unaided(talk: Conversation) -> str:
             text_of(message) for message in talk.before
         )
         return composition.extract("", text, 600) or "There is nothing to condense."
-    facts = [line for line in composition.sentences(talk.system) if not _ORDER.search(line)]
-    own = [text_of(message) for message in talk.before if isinstance(message, HumanMessage)]
-    others = [text_of(message) for message in talk.before if not isinstance(message, HumanMessage)]
+    facts: list[str] = []
+    for line in composition.sentences(talk.system):
+        if not _ORDER.search(line):
+            facts.append(line)
+    own: list[str] = []
+    for message in talk.before:
+        if isinstance(message, HumanMessage):
+            own.append(text_of(message))
+    others: list[str] = []
+    for message in talk.before:
+        if not isinstance(message, HumanMessage):
+            others.append(text_of(message))
     return composition.from_context(talk.request, "\n".join([*facts, *others]), "\n".join(own))
 
 
@@ -205,10 +217,14 @@ def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
                 composition.outside([tool.label for tool in tools], phrases_of(talk.system))
             )
         decision = Routes((Part(default, talk.request, 0.0),), 1)
-    calls = [
-        (tools[part.tool], _routing_args(talk, tools[part.tool], part, decision.intents, in_play))
-        for part in decision.parts
-    ]
+    calls: list[tuple[Tool, dict[str, Any]]] = []
+    for part in decision.parts:
+        calls.append(
+            (
+                tools[part.tool],
+                _routing_args(talk, tools[part.tool], part, decision.intents, in_play),
+            )
+        )
     if phrases_of(talk.system) is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
     preamble = composition.preamble([tools[part.tool].label for part in decision.parts])
@@ -245,7 +261,10 @@ def _puzzled(talk: Conversation) -> str:
 def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
     """The first tool not called yet, one at a time; the answer when none is left."""
     whole = _route(talk, tools, must=False)
-    open_calls = [call for call in whole.calls if call["name"] not in talk.calls.values()]
+    open_calls: list[ToolCall] = []
+    for call in whole.calls:
+        if call["name"] not in talk.calls.values():
+            open_calls.append(call)
     if open_calls:
         return Reply("" if talk.calls else whole.text, (open_calls[0],))
     if talk.calls:
@@ -293,7 +312,11 @@ def _in_play(
 ) -> frozenset[int]:
     """Positions of the tools in play: as told, else as the last few requests would have been routed."""
     if talk.in_play is not None:
-        return frozenset(i for i, tool in enumerate(tools) if tool.name in talk.in_play)
+        numbers: set[int] = set()
+        for i, tool in enumerate(tools):
+            if tool.name in talk.in_play:
+                numbers.add(i)
+        return frozenset(numbers)
     in_play: frozenset[int] = frozenset()
     last_reply = ""
     for message in talk.before[-8:]:
@@ -331,11 +354,10 @@ def _routing_args(
         if name not in ("query", "intent_count", "prior_context")
     }
     if extra:
-        always = {
-            name
-            for name, spec in extra.items()
-            if resolve(spec, tool.schema).get("enum") or "summary" in name
-        }
+        always: set[str] = set()
+        for name, spec in extra.items():
+            if resolve(spec, tool.schema).get("enum") or "summary" in name:
+                always.add(name)
         required = [
             name for name in extra if name in always or name in (tool.schema.get("required") or ())
         ]
@@ -348,8 +370,13 @@ def _routing_args(
 
 def _name_entities(talk: Conversation, last: int = 4) -> str | None:
     """One sentence of what the last messages named; None when they named nothing."""
-    lines = [text_of(message)[:1000] for message in reversed(talk.before[-last:])]
-    entities = [match.strip(" \"“”'") for line in lines for match in _ENTITY.findall(line)]
+    lines: list[str] = []
+    for message in reversed(talk.before[-last:]):
+        lines.append(text_of(message)[:1000])
+    entities: list[Any] = []
+    for line in lines:
+        for match in _ENTITY.findall(line):
+            entities.append(match.strip(" \"“”'"))
     unique = [name for name in dict.fromkeys(entities) if len(name) > 2][:8]
     if unique:
         return f"Earlier turns named {', '.join(unique)}."
@@ -377,7 +404,9 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
     decision = decide(Situation(request, documents), 2)
     if isinstance(decision, SmallTalk | Unfit):
         decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
-    selection = [(able[part.tool], part.text) for part in decision.parts]
+    selection: list[tuple[Tool, str]] = []
+    for part in decision.parts:
+        selection.append((able[part.tool], part.text))
     return _make_calls(
         talk, "", [(tool, fill(tool.schema, _source(tool, text, talk))) for tool, text in selection]
     )

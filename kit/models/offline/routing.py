@@ -88,7 +88,10 @@ def points_back(request: str, last_reply: str = "") -> bool:
 
     What is carried over from earlier turns is carried for such requests alone; every other one stands on its own.
     """
-    meaning = [word for word in words(request) if word not in STOP]
+    meaning: list[str] = []
+    for word in words(request):
+        if word not in STOP:
+            meaning.append(word)
     if len(meaning) > 6:
         return False
     if len(meaning) <= 4 and asks(last_reply):
@@ -111,7 +114,10 @@ def is_stray(request: str) -> bool:
 
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
-    meaning = [word for word in words(request) if word not in STOP and word not in english.FAINT]
+    meaning: list[str] = []
+    for word in words(request):
+        if word not in STOP and word not in english.FAINT:
+            meaning.append(word)
     return len(meaning) <= 1
 
 
@@ -123,14 +129,20 @@ def is_general(request: str) -> bool:
 
 def is_sentence(request: str) -> bool:
     """Whether a request begins as a question, a wish or a statement does."""
-    request_words = [word for word in words(request) if word != "please"]
+    request_words: list[str] = []
+    for word in words(request):
+        if word != "please":
+            request_words.append(word)
     return bool(request_words) and request_words[0] in OPENERS
 
 
 def is_fragment(request: str) -> bool:
     """Whether a request is no sentence but a few words, such as "decaf", "in Leeds" or "which days?"."""
     request_words = words(request)
-    meaning = [word for word in request_words if word not in STOP]
+    meaning: list[str] = []
+    for word in request_words:
+        if word not in STOP:
+            meaning.append(word)
     if not request_words or len(meaning) > 2:
         return False
     if not is_sentence(request):
@@ -152,11 +164,10 @@ def decide(situation: Situation, most: int) -> Decision:
     lift = _head_start(situation)
     whole = table.score(_with_its_matter(situation.request))
     first = int((whole + lift).argmax())
-    pieces = [
-        clause
-        for clause in clauses(situation.request, opening=not situation.in_play)
-        if clause.content
-    ]
+    pieces: list[Clause] = []
+    for clause in clauses(situation.request, opening=not situation.in_play):
+        if clause.content:
+            pieces.append(clause)
     if pieces[1:]:
         parts = _split(
             situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first

@@ -110,7 +110,10 @@ def units(text: str) -> list[str]:
         if not sentence or NEGATED.search(sentence):
             continue
         result.append(sentence)
-        items = [item.strip() for item in sentence.split(",") if item.strip()]
+        items: list[str | Any] = []
+        for item in sentence.split(","):
+            if item.strip():
+                items.append(item.strip())
         result.extend(items if len(items) > 2 else ())
     return result
 
@@ -119,17 +122,24 @@ class Index:
     """Documents (name, description) ready to be compared with texts; building costs about 1 ms a document."""
 
     def __init__(self, documents: Sequence[tuple[str, str]]):
-        parts = [[name, *units(text)] for name, text in documents]
-        texts = [" . ".join(dict.fromkeys(part)) for part in parts]
-        rows = [list(dict.fromkeys(content(text))) or ["?"] for text in texts]
+        parts: list[list[str]] = []
+        for name, text in documents:
+            parts.append([name, *units(text)])
+        texts: list[str] = []
+        for part in parts:
+            texts.append(" . ".join(dict.fromkeys(part)))
+        rows: list[list[str]] = []
+        for text in texts:
+            rows.append(list(dict.fromkeys(content(text))) or ["?"])
         spread = Counter(word for row in rows for word in row)
         self._weight = {
             word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()
         }
-        whole = [
-            " . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))])
-            for name, text in documents
-        ]
+        whole: list[str] = []
+        for name, text in documents:
+            whole.append(
+                " . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))])
+            )
         self._whole = _unit(
             np.stack([_pooled(words(text[:LONGEST]), self._weight) for text in whole])
         )
@@ -137,7 +147,10 @@ class Index:
             np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part])
         )
         self._unit_starts = _starts([len(part) for part in parts])
-        flat = [word for row in rows for word in row]
+        flat: list[str] = []
+        for row in rows:
+            for word in row:
+                flat.append(word)
         scale = np.array([self._weight[word] for word in flat], np.float32)
         self._words = _unit(np.stack([_vector(word) for word in flat])) * scale[:, None]
         self._word_starts = _starts([len(row) for row in rows])
@@ -187,7 +200,10 @@ class Index:
         return scores
 
     def _by_character(self, tokens: Sequence[str]) -> Floats:
-        grams = [(self._gram[gram], n) for gram, n in _grams(tokens).items() if gram in self._gram]
+        grams: list[tuple[int, int]] = []
+        for gram, n in _grams(tokens).items():
+            if gram in self._gram:
+                grams.append((self._gram[gram], n))
         if not grams:
             return np.zeros(len(self._characters), np.float32)
         where = np.array([i for i, _ in grams])
@@ -210,4 +226,7 @@ def closeness(text: str, candidates: Sequence[str]) -> list[float]:
     if not candidates:
         return []
     query = _unit(_pooled(content(text)[:400], {}))
-    return [float(_unit(_pooled(content(candidate)[:400], {})) @ query) for candidate in candidates]
+    numbers: list[float] = []
+    for candidate in candidates:
+        numbers.append(float(_unit(_pooled(content(candidate)[:400], {})) @ query))
+    return numbers

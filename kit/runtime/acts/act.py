@@ -99,11 +99,11 @@ def question_of(
 
 def _defaults(tool: BaseTool) -> dict[str, Any]:
     """Returns what the arguments are that a call leaves out: a yes counts for them too."""
-    return {
-        name: field["default"]
-        for name, field in parameters(tool).items()
-        if field.get("default") is not None
-    }
+    defaults: dict[str, Any] = {}
+    for name, field in parameters(tool).items():
+        if field.get("default") is not None:
+            defaults[name] = field["default"]
+    return defaults
 
 
 def _result_of(act: Act) -> ToolResult:

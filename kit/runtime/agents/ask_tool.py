@@ -24,7 +24,10 @@ _PRIOR = (
 def ask_tool(card: AgentCard) -> dict[str, Any]:
     """Returns the function schema of `ask_<id>`; its description is the card's, unchanged."""
     handoff = card.handoff
-    from_model = {name: field for name, field in handoff.fields.items() if field.source == "model"}
+    from_model: dict[str, HandoffField] = {}
+    for name, field in handoff.fields.items():
+        if field.source == "model":
+            from_model[name] = field
     query: dict[str, Any] = {"type": "string", "description": _QUERY}
     if handoff.max_query_tokens:
         query["maxLength"] = handoff.max_query_tokens * CHARACTERS
@@ -90,9 +93,10 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
         declared = card.handoff.fields.items()
     else:
         declared = ()
-    fields = {
-        name: args[name] for name, field in declared if name in args and field.source == "model"
-    }
+    fields: dict[str, Any] = {}
+    for name, field in declared:
+        if name in args and field.source == "model":
+            fields[name] = args[name]
     return AgentCall(
         call_id=call_id,
         agent=card.id if card is not None else call["name"].removeprefix("ask_"),
@@ -130,4 +134,8 @@ def field_schema(field: HandoffField) -> dict[str, Any]:
         "items": {"type": "string"} if is_array else None,
         "maxItems": (field.max_items or None) if is_array else None,
     }
-    return {name: value for name, value in schema.items() if value is not None}
+    mapping: dict[str, Any] = {}
+    for name, value in schema.items():
+        if value is not None:
+            mapping[name] = value
+    return mapping

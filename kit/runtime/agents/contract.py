@@ -125,14 +125,27 @@ def refusal_words(message: AIMessage) -> str | None:
 def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
     if isinstance(message.content, str):
         return []
-    blocks = [cast("dict[str, Any]", block) for block in message.content if isinstance(block, dict)]
-    return [block for block in blocks if block.get("type") == "refusal"]
+    blocks: list[dict[str, Any]] = []
+    for block in message.content:
+        if isinstance(block, dict):
+            blocks.append(cast("dict[str, Any]", block))
+    rows: list[dict[str, Any]] = []
+    for block in blocks:
+        if block.get("type") == "refusal":
+            rows.append(block)
+    return rows
 
 
 def only_asks(text: str) -> bool:
     """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
-    sentences = [s.strip() for s in _SENTENCE.findall(text) if s.strip()]
-    statements = [s for s in sentences if not _REQUEST.search(s)]
+    sentences: list[Any] = []
+    for s in _SENTENCE.findall(text):
+        if s.strip():
+            sentences.append(s.strip())
+    statements: list[Any] = []
+    for s in sentences:
+        if not _REQUEST.search(s):
+            statements.append(s)
     return len(statements) < len(sentences) and all(
         s.endswith("!") and len(s.split()) <= 2 for s in statements
     )
@@ -148,7 +161,9 @@ def _confidence(value: Any) -> tuple[float | None, str | None]:
         levels = [own]
     else:
         levels = list(_nested(value))
-    ratings = [(_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None) for c in levels]
+    ratings: list[tuple[float, str] | tuple[float, None]] = []
+    for c in levels:
+        ratings.append((_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None))
     return min(ratings, key=lambda pair: pair[0], default=(None, None))
 
 

@@ -25,7 +25,11 @@ _NUMBERS = {"two": 2, "three": 3, "four": 4, "five": 5}
 
 def fields_from(card: AgentCard, source: str) -> list[str]:
     """Names of the fields that a card has filled from one source."""
-    return [name for name, field in card.handoff.fields.items() if field.source == source]
+    texts: list[str] = []
+    for name, field in card.handoff.fields.items():
+        if field.source == source:
+            texts.append(name)
+    return texts
 
 
 def distilling(card: AgentCard) -> Job | None:
@@ -89,14 +93,22 @@ def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[Sh
     """Which of the items shown, oldest turn first, a text means: those it names, else those whose
     places it gives, else all of the newest turn where it only points."""
     low = text.lower()
-    newest = [item for item in shown if item.turn_id == shown[-1].turn_id]
-    names = [item for item in shown if item.title and item.title.lower() in low]
+    newest: list[ShownComponent] = []
+    for item in shown:
+        if item.turn_id == shown[-1].turn_id:
+            newest.append(item)
+    names: list[ShownComponent] = []
+    for item in shown:
+        if item.title and item.title.lower() in low:
+            names.append(item)
     if not names and (match := _COUNTED.search(text)):
         number = _NUMBERS.get(match[2].lower()) or int(match[2])
         if match[1].lower() == "last":
             return newest[-number:]
         return newest[:number]
-    places = {
-        one.id: one for part in _PART.split(text) if (one := resolve(part, shown)) is not None
-    }
+    places: dict[str, ShownComponent] = {}
+    for part in _PART.split(text):
+        one = resolve(part, shown)
+        if one is not None:
+            places[one.id] = one
     return names or list(places.values()) or (newest if pointing else [])

@@ -29,6 +29,8 @@ def faulty_team(team: Team) -> Team:
 
 
 def _faulty(agent: LLMAgent) -> FaultyAgent:
-    same: dict[str, Any] = {field.name: getattr(agent, field.name) for field in fields(agent)}
+    same: dict[str, Any] = {}
+    for field in fields(agent):
+        same[field.name] = getattr(agent, field.name)
     same["model"] = replace(agent.model, runnable=FaultyModel(agent.card.id, agent.model.runnable))
     return FaultyAgent(**same)

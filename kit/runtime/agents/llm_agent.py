@@ -82,7 +82,9 @@ class Decision:
         else:
             own = own
         by_id = {call["id"]: call for call in self.reply.calls}
-        calls = [_call_of(ask, by_id.get(ask.call_id)) for ask in (*asks, *self.set_aside)]
+        calls: list[ToolCall] = []
+        for ask in (*asks, *self.set_aside):
+            calls.append(_call_of(ask, by_id.get(ask.call_id)))
         reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
         return Decision(reply, asks, own, self.set_aside)
 
@@ -265,18 +267,17 @@ class LLMAgent:
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
-        texts = {
-            outcome.call_id: (
+        texts: dict[str, tuple[str, bool]] = {}
+        for outcome in fan.outcomes:
+            texts[outcome.call_id] = (
                 tell(outcome, with_components=True, reword=ctx.turn.locale.reservation),
                 isinstance(outcome, Failure),
             )
-            for outcome in fan.outcomes
-        }
         texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
         texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
-        messages = [
-            tool_text(text, call_id, failed=failed) for call_id, (text, failed) in texts.items()
-        ]
+        messages: list[ToolMessage] = []
+        for call_id, (text, failed) in texts.items():
+            messages.append(tool_text(text, call_id, failed=failed))
         if decision.own:
             messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
         return [decision.reply.message, *messages]
@@ -284,11 +285,10 @@ class LLMAgent:
     def _is_void(self, reply: ModelReply) -> bool:
         """Whether a reply makes calls and none of them can be made: tools that do not exist,
         arguments nobody can read."""
-        good = [
-            c
-            for c in reply.calls
-            if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]
-        ]
+        good: list[ToolCall] = []
+        for c in reply.calls:
+            if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]:
+                good.append(c)
         return bool(reply.calls) and not good
 
     async def _ask_again(
@@ -393,7 +393,9 @@ class LLMAgent:
     ) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time, in the name of their `owners`; a message
         and a result for each."""
-        names = [(owners or {}).get(call["name"], self.card.id) for call in calls]
+        names: list[str] = []
+        for call in calls:
+            names.append((owners or {}).get(call["name"], self.card.id))
         pairs = zip(
             calls, names, strict=True
         )  # one that waits for the user does not cut off the others

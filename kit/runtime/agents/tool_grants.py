@@ -12,11 +12,11 @@ WATCHED_DAYS = 30
 
 def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
     """Returns tool name -> the day the tool was put on the card, for tools granted later; `tools` by id, as bound."""
-    return {
-        tool.name: card.tool_grants[name].since
-        for name, tool in tools.items()
-        if name in card.tool_grants
-    }
+    mapping: dict[str, datetime.date] = {}
+    for name, tool in tools.items():
+        if name in card.tool_grants:
+            mapping[tool.name] = card.tool_grants[name].since
+    return mapping
 
 
 def watched_since(since: datetime.date | None, today: str) -> str | None:

@@ -132,18 +132,19 @@ def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
 def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     """True when a clause says of this part that it was not answered; `alone`: it is the only one
     asked, and needs no name."""
-    return any(
-        c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)) for c in read
-    )
+    for c in read:
+        if c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)):
+            return True
+    return False
 
 
 def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
     """True when a clause says that something was left out and means none of these parts by it."""
     owning = (clause for clause in read if clause.owns and _REST.search(clause.text))
-    return any(
-        not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts)
-        for clause in owning
-    )
+    for clause in owning:
+        if not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts):
+            return True
+    return False
 
 
 def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]) -> bool:
@@ -206,8 +207,13 @@ def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -
 
 def only_owns_up(text: str) -> bool:
     """True when a text says that something did not work, and beside that nothing: it apologises, asks, offers."""
-    read = [clause for clause in clauses(text) if not clause.heads]
-    owning = [clause.owns or _DENIAL.search(clause.text) is not None for clause in read]
+    read: list[Clause] = []
+    for clause in clauses(text):
+        if not clause.heads:
+            read.append(clause)
+    owning: list[bool] = []
+    for clause in read:
+        owning.append(clause.owns or _DENIAL.search(clause.text) is not None)
     return any(owning) and all(
         owns or _COURTESY.search(clause.text) for owns, clause in zip(owning, read, strict=True)
     )
@@ -263,7 +269,11 @@ def is_general_advice(text: str, figures: frozenset[str]) -> bool:
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text that say something, without their plural."""
-    return frozenset(word.rstrip("s") for word in _WORDS.findall(text.lower()) if word not in _FILL)
+    texts: set[str] = set()
+    for word in _WORDS.findall(text.lower()):
+        if word not in _FILL:
+            texts.add(word.rstrip("s"))
+    return frozenset(texts)
 
 
 def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] = ()) -> bool:
@@ -294,7 +304,11 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
 
 def roots(text: str) -> frozenset[str]:
     """The words of a text that say something, without their endings: sign, signs, signed and signing are one."""
-    return frozenset(_root(word) for word in _WORDS.findall(text.lower()) if word not in _FILL)
+    texts: set[str] = set()
+    for word in _WORDS.findall(text.lower()):
+        if word not in _FILL:
+            texts.add(_root(word))
+    return frozenset(texts)
 
 
 def _root(word: str) -> str:

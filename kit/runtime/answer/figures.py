@@ -27,8 +27,14 @@ def numbers(text: str) -> frozenset[str]:
     """The numbers of a text in one spelling, those in words too; those up to twelve, and list markers, say too little
     to count.
     """
-    plain = [_plain(raw) for raw in _NUMBER.findall(text) if len(raw) > 1]
-    amounts = {number for number in plain if number and (len(number) > 2 or float(number) > 12)}
+    plain: list[str] = []
+    for raw in _NUMBER.findall(text):
+        if len(raw) > 1:
+            plain.append(_plain(raw))
+    amounts: set[str] = set()
+    for number in plain:
+        if number and (len(number) > 2 or float(number) > 12):
+            amounts.add(number)
     return frozenset(amounts | _in_words(text))
 
 
@@ -63,7 +69,11 @@ def _in_words(text: str) -> set[str]:
             run = []
         run.append(value)
     amounts.append(_value(run))
-    return {str(number) for number in amounts if number > 12}
+    texts: set[str] = set()
+    for number in amounts:
+        if number > 12:
+            texts.add(str(number))
+    return texts
 
 
 def _goes_on(last: int, value: int) -> bool:
@@ -102,9 +112,10 @@ def unsourced(text: str, sources: str, answers: str) -> list[str]:
     made_up = numbers(_NAME.sub("", text)) - numbers(sources)
     if not made_up:
         return []
-    figures = [
-        float(raw.replace(",", "")) for raw in _NUMBER.findall(answers) if raw.count(".") < 2
-    ]
+    figures: list[float] = []
+    for raw in _NUMBER.findall(answers):
+        if raw.count(".") < 2:
+            figures.append(float(raw.replace(",", "")))
     results = _worked_out(figures[:MOST])
     spellings = {_plain(raw): raw for raw in _NUMBER.findall(text)}
     return sorted(

@@ -53,8 +53,13 @@ class Debt:
 
 def debt(turn: TurnState) -> Debt:
     """Returns what a turn owes. A later answer to the same words makes good a failure, and a call that was left out."""
-    words = {call.call_id: call.query.casefold().strip() for call in turn.calls}
-    answer_keys = {(o.agent, words.get(o.call_id)) for o in turn.outcomes if isinstance(o, Answer)}
+    words: dict[str, str] = {}
+    for call in turn.calls:
+        words[call.call_id] = call.query.casefold().strip()
+    answer_keys: set[tuple[str, str | None]] = set()
+    for o in turn.outcomes:
+        if isinstance(o, Answer):
+            answer_keys.add((o.agent, words.get(o.call_id)))
     failed: dict[str, list[str | None]] = {}
     answers: list[Answer] = []
     for outcome in turn.outcomes:
@@ -89,14 +94,23 @@ def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> s
     words = locale.sentences
     unnamed = owing.left_out.unnamed
     failed = [agent for agent in owing.failed if only is None or agent in only]
-    whole = [plain(agent) for agent in failed if agent not in owing.partly]
-    part = [plain(agent) for agent in failed if agent in owing.partly]
+    whole: list[str] = []
+    for agent in failed:
+        if agent not in owing.partly:
+            whole.append(plain(agent))
+    part: list[str] = []
+    for agent in failed:
+        if agent in owing.partly:
+            part.append(plain(agent))
     names = {name: name for name in owing.left_out.names}
     if unnamed:
         names[owing.left_out.names[-1]] = (
             words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
         )
-    left_out = [plain(agent) for agent in owing.over_cap if only is None or agent in only]
+    left_out: list[str] = []
+    for agent in owing.over_cap:
+        if only is None or agent in only:
+            left_out.append(plain(agent))
     left_out += [
         words_of_answers for name, words_of_answers in names.items() if only is None or name in only
     ]
@@ -132,15 +146,24 @@ def rescue(ctx: RunContext) -> str:
     if is_unanswerable(ctx.turn):
         return nobody_can(ctx)
     owing = debt(ctx.turn)
-    answers = [outcome for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)]
-    texts = {answer.call_id: scrub(prose(answer.text), ctx) for answer in answers}
+    answers: list[Answer] = []
+    for outcome in ctx.turn.outcomes:
+        if isinstance(outcome, Answer):
+            answers.append(outcome)
+    texts: dict[str, str] = {}
+    for answer in answers:
+        texts[answer.call_id] = scrub(prose(answer.text), ctx)
     parts = list(dict.fromkeys(text for text in texts.values() if text))
-    unsaid = [answer.agent for answer in answers if not texts[answer.call_id]]
+    unsaid: list[str] = []
+    for answer in answers:
+        if not texts[answer.call_id]:
+            unsaid.append(answer.agent)
     if unsaid:
         owing = replace(owing, failed=(*owing.failed, *unsaid))
-    cautious = [
-        a for a in owing.with_reservation if texts[a.call_id] and not reserves(texts[a.call_id], a)
-    ]
+    cautious: list[Answer] = []
+    for a in owing.with_reservation:
+        if texts[a.call_id] and not reserves(texts[a.call_id], a):
+            cautious.append(a)
     locale = ctx.turn.locale
     return (
         "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)]))
@@ -155,18 +178,22 @@ def stopped(ctx: RunContext, text: str) -> str:
     """
     turn = ctx.turn
     sentences = turn.locale.sentences
-    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    answers: list[Answer] = []
+    for outcome in turn.outcomes:
+        if isinstance(outcome, Answer):
+            answers.append(outcome)
     if text and all(_is_told(answer, text, answers, turn) for answer in answers):
         return f"{text}\n\n{sentences.stopped}"
-    texts = [scrub(prose(answer.text), ctx) for answer in answers]
+    texts: list[str] = []
+    for answer in answers:
+        texts.append(scrub(prose(answer.text), ctx))
     words_of_answers = "\n\n".join(dict.fromkeys(filter(None, texts)))
     if not words_of_answers:
         return sentences.stopped_early
-    cautious = [
-        answer
-        for answer in answers
-        if answer.reservation and not reserves(words_of_answers, answer)
-    ]
+    cautious: list[Answer] = []
+    for answer in answers:
+        if answer.reservation and not reserves(words_of_answers, answer):
+            cautious.append(answer)
     pieces = [words_of_answers, reservations(cautious, turn.locale), sentences.stopped]
     return "\n\n".join(filter(None, pieces))
 
@@ -182,7 +209,10 @@ def _is_told(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnSta
     if roots(words).isdisjoint(roots(text)):
         return False
     requests = [call.query for call in turn.calls]
-    siblings = [other.text for other in answers if other is not answer]
+    siblings: list[str] = []
+    for other in answers:
+        if other is not answer:
+            siblings.append(other.text)
     return not loses(words, text, [plain(answer.agent), *requests], siblings)
 
 
@@ -210,7 +240,10 @@ def _sentence(text: str) -> str:
 def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
     """Returns an answer that says so where none of the models that were called could look at the message's pictures."""
     turn = ctx.turn
-    called = {event.body.model for event in turn.log.events if isinstance(event.body, ModelStarted)}
+    called: set[str] = set()
+    for event in turn.log.events:
+        if isinstance(event.body, ModelStarted):
+            called.add(event.body.model)
     if any(key not in models or models[key].sees_pictures for key in called):
         return text
     ctx.emit(

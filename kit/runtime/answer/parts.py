@@ -78,7 +78,10 @@ class Part:
 
 def say_enough(cards: Cards) -> bool:
     """Whether cards can be compared with a message."""
-    return all(len(content_words(description)) >= FEWEST_WORDS for _, description in cards)
+    for _, description in cards:
+        if not (len(content_words(description)) >= FEWEST_WORDS):
+            return False
+    return True
 
 
 def parts_of(message: str, cards: Cards) -> tuple[Part, ...]:
@@ -211,7 +214,9 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
     closeness = [_closeness(stretch.text, cards) for stretch in stretches]
     # where no card knows the words, as in another language, closeness says nothing about what is a request
     cards_tell = any(max(scores.values(), default=0.0) >= FITS for scores in closeness)
-    nearest = [max(scores, key=scores.__getitem__, default=None) for scores in closeness]
+    nearest: list[str | None] = []
+    for scores in closeness:
+        nearest.append(max(scores, key=scores.__getitem__, default=None))
     whole_parts: list[str] = []
     waiting = ""
     waiting_is_listed = False

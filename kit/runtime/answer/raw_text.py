@@ -81,16 +81,20 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     first.
     """
     turn = ctx.turn
-    pieces = [call.call_id for call in turn.calls if call.call_id in text and len(call.call_id) > 5]
+    pieces: list[str] = []
+    for call in turn.calls:
+        if call.call_id in text and len(call.call_id) > 5:
+            pieces.append(call.call_id)
     if turn.log.turn_id in text:
         pieces.append(turn.log.turn_id)
     if is_written_call(text):
         pieces.append(text)
     looks = looks_raw(text)
     pairs = _SLASH_OR_DOT.search(text) and _PAIR.search(text)
-    failed = [
-        outcome for outcome in turn.outcomes if outcome.kind == "failure" or outcome.data_faults
-    ]
+    failed: list[Failure | Answer] = []
+    for outcome in turn.outcomes:
+        if outcome.kind == "failure" or outcome.data_faults:
+            failed.append(outcome)
     if looks or pairs or failed:
         if looks or failed:
             allowed = words_in_use(turn)
@@ -142,14 +146,24 @@ def raw_reasons(turn: TurnState) -> list[str]:
 
     The words in which an agent declined are none of them: the composing model is told that it may pass them on.
     """
-    failures = [outcome for outcome in turn.outcomes if isinstance(outcome, Failure)]
-    may_be_said = {failure.suggestion for failure in failures if failure.reason == "refusal"}
+    failures: list[Failure] = []
+    for outcome in turn.outcomes:
+        if isinstance(outcome, Failure):
+            failures.append(outcome)
+    may_be_said: set[str | None] = set()
+    for failure in failures:
+        if failure.reason == "refusal":
+            may_be_said.add(failure.suggestion)
     reasons = [failure.detail for failure in failures]
     for event in turn.log.events:
         if isinstance(event.body, ToolEnded | ModelEnded) and event.body.error:
             reasons.append(event.body.error)
     distinct = dict.fromkeys(reasons)
-    return [reason for reason in distinct if reason and reason not in may_be_said]
+    texts: list[str] = []
+    for reason in distinct:
+        if reason and reason not in may_be_said:
+            texts.append(reason)
+    return texts
 
 
 def _refusals(turn: TurnState) -> Iterator[str]:
@@ -168,11 +182,10 @@ def _own_words(lower: str, turn: TurnState) -> Iterator[str]:
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
-    tools = {
-        e.body.tool
-        for e in turn.log.events
-        if isinstance(e.body, ToolStarted) and "_" in e.body.tool
-    }
+    tools: set[str] = set()
+    for e in turn.log.events:
+        if isinstance(e.body, ToolStarted) and "_" in e.body.tool:
+            tools.add(e.body.tool)
     asks = {f"ask_{call.agent}" for call in turn.calls}
     yield from (
         name
@@ -180,7 +193,10 @@ def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
         if name.lower() in lower
     )
     envelopes = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
-    pairs = {f"{e.domain_type}{mark}{e.enricher_id}" for e in envelopes for mark in "/."}
+    pairs: set[str] = set()
+    for e in envelopes:
+        for mark in "/.":
+            pairs.add(f"{e.domain_type}{mark}{e.enricher_id}")
     yield from (pair for pair in pairs if pair.lower() in lower)
 
 
@@ -209,4 +225,8 @@ def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    return [word for word in (raw.strip(".:!?*") for raw in _WORD.findall(text)) if word]
+    words: list[str] = []
+    for word in (raw.strip(".:!?*") for raw in _WORD.findall(text)):
+        if word:
+            words.append(word)
+    return words

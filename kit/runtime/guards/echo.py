@@ -47,11 +47,7 @@ def echoes(reply: str, question: str) -> bool:
 
 def said_last(ctx: RunContext, agent: str = "") -> str:
     """The assistant's last words to the user, or those of one agent in its own part."""
-    return next(
-        (
-            message.text
-            for message in reversed(ctx.turn.memory.history(agent))
-            if message.role == "assistant"
-        ),
-        "",
-    )
+    for message in reversed(ctx.turn.memory.history(agent)):
+        if message.role == "assistant":
+            return message.text
+    return ""

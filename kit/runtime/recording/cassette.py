@@ -144,10 +144,9 @@ class Cassette:
         """Remembers how a call ended: fields of a Take."""
         request = self._clean(request)
         again = max(1, self._counts[place, digest(request)])
-        fields = {
-            name: value.model_dump(mode="json") if isinstance(value, ToolResult) else value
-            for name, value in outcome.items()
-        }
+        fields: dict[str, dict[str, Any] | Any] = {}
+        for name, value in outcome.items():
+            fields[name] = value.model_dump(mode="json") if isinstance(value, ToolResult) else value
         fields["told"] = [
             (at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())
         ]

@@ -55,7 +55,11 @@ def _alike(one: Request, other: Request) -> float:
 
 
 def _lines(text: str) -> list[str]:
-    return [piece for line in text.splitlines() for piece in wrap(line, WIDTH) or [""]]
+    lines: list[str] = []
+    for line in text.splitlines():
+        for piece in wrap(line, WIDTH) or [""]:
+            lines.append(piece)
+    return lines
 
 
 def _excerpt(text: str) -> str:

@@ -169,19 +169,17 @@ def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
     """The lines of a file: header, shared texts, takes by track, place and request."""
     yield header.model_dump_json() + "\n"
     uses = Counter(text for take in takes.values() for _, text in take.request if len(text) > _LONG)
-    names = {
-        text: hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-        for text, n in uses.items()
-        if n > 1
-    }
+    names: dict[str, str] = {}
+    for text, n in uses.items():
+        if n > 1:
+            names[text] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     for text, name in sorted(names.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
     for _, take in sorted(takes.items()):
-        line = {
-            name: value
-            for name, value in take.model_dump(mode="json").items()
-            if value != _PLAIN[name]
-        }
+        line: dict[str, Any] = {}
+        for name, value in take.model_dump(mode="json").items():
+            if value != _PLAIN[name]:
+                line[name] = value
         line["request"] = [
             [label, {"text": names[text]} if text in names else text]
             for label, text in take.request
@@ -211,10 +209,9 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
             elif "is" in row:
                 texts[row["text"]] = row["is"]
             else:
-                parts = [
-                    (label, part if isinstance(part, str) else texts[part["text"]])
-                    for label, part in row["request"]
-                ]
+                parts: list[tuple[Any, str]] = []
+                for label, part in row["request"]:
+                    parts.append((label, part if isinstance(part, str) else texts[part["text"]]))
                 take = Take.model_validate({**row, "request": parts})
                 takes[key_of(take)] = take
         except (ValueError, KeyError, TypeError) as error:

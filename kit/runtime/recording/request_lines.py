@@ -90,7 +90,11 @@ def call_line(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
     args = call["args"]
     if private and call["name"] in private:
         names = private[call["name"]]
-        secrets = {text for name in names if name in args for text in texts_of(args[name])}
+        secrets: set[str] = set()
+        for name in names:
+            if name in args:
+                for text in texts_of(args[name]):
+                    secrets.add(text)
         args = {
             name: PLACEHOLDER if name in names else hide(value, secrets)
             for name, value in args.items()

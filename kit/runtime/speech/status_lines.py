@@ -96,14 +96,20 @@ class Narrator:
     @property
     def due(self) -> float | None:
         """When the next line will be said if nothing else happens; None when nothing would be."""
-        times = [waiting.due for waiting in self._waiting if self._may_speak(waiting.agent)]
+        times: list[float] = []
+        for waiting in self._waiting:
+            if self._may_speak(waiting.agent):
+                times.append(waiting.due)
         if times:
             return max(min(times), self._room())
         return None
 
     def _batch_end(self, agent: str, at: float) -> float:
         apart = self._policy.batch_by == "agent"
-        gathering = [w.due for w in self._waiting if w.due > at and (w.agent == agent or not apart)]
+        gathering: list[float] = []
+        for w in self._waiting:
+            if w.due > at and (w.agent == agent or not apart):
+                gathering.append(w.due)
         return min(gathering, default=at + self._policy.window_ms / 1000)
 
     def _room(self) -> float:
@@ -117,15 +123,18 @@ class Narrator:
         return all(other == agent for other in self._working)
 
     def _next(self, at: float) -> list[_Waiting]:
-        ready = [
-            waiting
-            for waiting in self._waiting
-            if waiting.due <= at and self._may_speak(waiting.agent)
-        ]
+        ready: list[_Waiting] = []
+        for waiting in self._waiting:
+            if waiting.due <= at and self._may_speak(waiting.agent):
+                ready.append(waiting)
         if not self._policy.collapse:
             return ready[:1]
         if self._policy.batch_by == "agent":
-            return [waiting for waiting in ready if waiting.agent == ready[0].agent]
+            waitings: list[_Waiting] = []
+            for waiting in ready:
+                if waiting.agent == ready[0].agent:
+                    waitings.append(waiting)
+            return waitings
         return ready
 
 

@@ -223,10 +223,16 @@ def check(document: Value, dimension: int | None = None) -> str:
             raise ValueError(
                 f"embedding has {len(vector)} numbers, the embedder gives {dimension}, all finite"
             )
-        nobody = [name for name in ("tenant_id", "user_id", "session_id") if fields.get(name) == ""]
+        nobody: list[str] = []
+        for name in ("tenant_id", "user_id", "session_id"):
+            if fields.get(name) == "":
+                nobody.append(name)
         if nobody:
             raise ValueError(f"its {', '.join(nobody)} is empty: an id that is left out is None")
-        lacking = [name for name in OWNER.get(fields.get("scope", ""), ()) if not fields[name]]
+        lacking: list[str] = []
+        for name in OWNER.get(fields.get("scope", ""), ()):
+            if not fields[name]:
+                lacking.append(name)
         if lacking:
             raise ValueError(f"of scope {fields['scope']} it has to name its {', '.join(lacking)}")
         text = json.dumps(fields, ensure_ascii=False, allow_nan=False)

@@ -102,7 +102,11 @@ class SqliteMemory:
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
         sql = f"SELECT seq, {_COLUMNS} FROM agent_memory WHERE seq IN (SELECT value FROM json_each(?))"
         rows = {seq: row for seq, *row in self.tables.database.read(sql, json.dumps(seqs))}
-        return [_memory(rows[seq]) for seq in seqs if seq in rows]
+        results: list[Memory] = []
+        for seq in seqs:
+            if seq in rows:
+                results.append(_memory(rows[seq]))
+        return results
 
     async def search(
         self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""

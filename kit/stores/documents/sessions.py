@@ -55,18 +55,22 @@ class SqliteSessions:
         }
         rows = self.tables.database.read(WINDOW, **values, since=since, limit=limit)
         last = {turn_id: position for turn_id, position, *_ in rows}
-        return tuple(
-            SessionMessage(
-                msg_id=f"{turn_id}:{position}",
-                role=role,
-                content=text,
-                ts=started_at + (seconds if role == "assistant" else 0.0),
-                turn_id=turn_id,
-                sub_agent_id=agent or None,
-                components=_components(turn_id, agent, log) if position == last[turn_id] else None,
+        messages: list[SessionMessage] = []
+        for turn_id, position, role, text, started_at, seconds, log in rows:
+            messages.append(
+                SessionMessage(
+                    msg_id=f"{turn_id}:{position}",
+                    role=role,
+                    content=text,
+                    ts=started_at + (seconds if role == "assistant" else 0.0),
+                    turn_id=turn_id,
+                    sub_agent_id=agent or None,
+                    components=_components(turn_id, agent, log)
+                    if position == last[turn_id]
+                    else None,
+                )
             )
-            for turn_id, position, role, text, started_at, seconds, log in rows
-        )
+        return tuple(messages)
 
 
 def _components(turn_id: str, agent: str, log: str) -> list[dict[str, Any]] | None:

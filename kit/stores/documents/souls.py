@@ -23,11 +23,10 @@ def with_souls(session: Session, database: Database) -> Session:
     Their language, the user's first, is its locale.
     """
     tenant, user = read_souls(database, session.principal)
-    languages = [
-        soul.persona.language
-        for soul in (user, tenant)
-        if soul is not None and soul.persona.language
-    ]
+    languages: list[str] = []
+    for soul in (user, tenant):
+        if soul is not None and soul.persona.language:
+            languages.append(soul.persona.language)
     return session.replace(
         tenant_persona=session.tenant_persona or words_of(tenant),
         persona=session.persona or words_of(user),

@@ -102,10 +102,10 @@ class SqlitePlans:
 
     async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
-        return [
-            document_of(Plan, text)
-            for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit)
-        ]
+        plans: list[Plan] = []
+        for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit):
+            plans.append(document_of(Plan, text))
+        return plans
 
     async def replace(self, plan: Plan) -> Plan:
         return await self.tables.write(lambda db: self._replace(db, plan))
@@ -188,10 +188,10 @@ class SqliteEvents:
         sql = (
             f"SELECT seq, document FROM agent_events WHERE {where} AND ts >= ? ORDER BY seq LIMIT ?"
         )
-        return [
-            _event(*row)
-            for row in self.tables.database.read(sql, *values.values(), by.since, limit)
-        ]
+        events: list[AgentEvent] = []
+        for row in self.tables.database.read(sql, *values.values(), by.since, limit):
+            events.append(_event(*row))
+        return events
 
     async def sweep(self, before: float) -> int:
         return await self.tables.write(

@@ -69,9 +69,12 @@ class McpServer(Value):
 
     def told(self, environment: Mapping[str, str]) -> tuple[str, ...]:
         """The values of these variables that are set, which are secret."""
-        return tuple(
-            value for name in self.variables if (value := environment.get(name, "").strip())
-        )
+        texts: list[str] = []
+        for name in self.variables:
+            value = environment.get(name, "").strip()
+            if value:
+                texts.append(value)
+        return tuple(texts)
 
     @property
     def identity(self) -> dict[str, Any]:

@@ -314,10 +314,11 @@ def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
 def text_of(result: CallToolResult) -> str:
     """The words of a result; of what is no text, such as a picture, its type alone. Structured
     content says the same again."""
-    parts = [
-        part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)"
-        for part in result.content
-    ]
+    parts: list[str] = []
+    for part in result.content:
+        parts.append(
+            part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)"
+        )
     if not parts and result.structured_content is not None:
         parts = [canonical_text(result.structured_content)]
     return "\n".join(parts)

@@ -54,11 +54,11 @@ def accepted_tools(
     except CodeError as error:
         report(next(iter(servers)), str(error))
         return {}
-    faults = [
-        (name, fault)
-        for name, server in servers.items()
-        if (fault := lock_fault(name, server, lock, folder))
-    ]
+    faults: list[tuple[str, str]] = []
+    for name, server in servers.items():
+        fault = lock_fault(name, server, lock, folder)
+        if fault:
+            faults.append((name, fault))
     for name, fault in faults:
         report(name, fault)
     if faults:
@@ -81,17 +81,16 @@ def _factory(
             calls: Mapping[str, Call] = dict.fromkeys(servers, _call_nobody)
             if setup.live:
                 variables = setup.server_environment
-                sessions = {
-                    name: session_with(name, server, folder, variables, lock[name])
-                    for name, server in servers.items()
-                }
+                sessions: dict[str, McpSession] = {}
+                for name, server in servers.items():
+                    sessions[name] = session_with(name, server, folder, variables, lock[name])
                 for session in sessions.values():
                     stack.push_async_callback(session.aclose)
                 await asyncio.gather(*(session.open() for session in sessions.values()))
                 calls = {name: session.call for name, session in sessions.items()}
-            limits = {
-                name: ToolLimits(timeout_ms=server.timeout_ms) for name, server in servers.items()
-            }
+            limits: dict[str, ToolLimits] = {}
+            for name, server in servers.items():
+                limits[name] = ToolLimits(timeout_ms=server.timeout_ms)
             yield {
                 key: LimitedTool(mcp_tool(key, tool, calls[name]), limits[name])
                 for key, (name, tool) in tools.items()
@@ -155,11 +154,10 @@ def session_with(
     if url:
         connect = partial(http_transport, url, headers)
     else:
-        variables = {
-            key: value
-            for key, value in environment.items()
-            if key in (*ALWAYS, *server.environment)
-        }
+        variables: dict[str, str] = {}
+        for key, value in environment.items():
+            if key in (*ALWAYS, *server.environment):
+                variables[key] = value
         if server.command[0] == "python":
             command = (sys.executable, *server.command[1:])
         else:
@@ -204,9 +202,9 @@ async def accept(
 
     Raises BindError for a server that cannot be used; nothing is written then.
     """
-    sessions = {
-        name: session_with(name, server, folder, environment) for name, server in servers.items()
-    }
+    sessions: dict[str, McpSession] = {}
+    for name, server in servers.items():
+        sessions[name] = session_with(name, server, folder, environment)
     old = read_lock(folder)
     new = dict[str, Acceptance]()
     for name, session in sessions.items():
@@ -215,14 +213,17 @@ async def accept(
         finally:
             await session.aclose()
     write_lock(folder, new)
-    return {
-        name: tools_difference(old[name].tools if name in old else (), new[name].tools)
-        for name in new
-    }
+    mapping: dict[str, str] = {}
+    for name in new:
+        mapping[name] = tools_difference(old[name].tools if name in old else (), new[name].tools)
+    return mapping
 
 
 def variables_of(servers: Mapping[str, McpServer]) -> tuple[str, ...]:
     """The environment variables that are looked at for servers: what they are told, and where a key
     among that belongs."""
-    names = [name for server in servers.values() for name in server.variables]
+    names: list[str] = []
+    for server in servers.values():
+        for name in server.variables:
+            names.append(name)
     return (*ALWAYS, *names, *(f"{name.removesuffix('_API_KEY')}_BASE_URL" for name in names))

@@ -70,20 +70,22 @@ def _value(row: Row, measure: str) -> Any:
 
 
 def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "Case": row["case"],
-            "Turn": row["turn"] + 1,
-            words(measure).capitalize(): _value(row, measure),
-            "For": label(row["domain"]),
-            "Asked": [
-                label(agent) + (" ✗" if agent in row.get("failed", ()) else "")
-                for agent in row["called"]
-            ],
-            "Tokens": row["input_tokens"] + row["output_tokens"],
-        }
-        for row in rows
-    ]
+    found: list[dict[str, Any]] = []
+    for row in rows:
+        found.append(
+            {
+                "Case": row["case"],
+                "Turn": row["turn"] + 1,
+                words(measure).capitalize(): _value(row, measure),
+                "For": label(row["domain"]),
+                "Asked": [
+                    label(agent) + (" ✗" if agent in row.get("failed", ()) else "")
+                    for agent in row["called"]
+                ],
+                "Tokens": row["input_tokens"] + row["output_tokens"],
+            }
+        )
+    return found
 
 
 def _open(key: str, rows: Sequence[Row]) -> None:

@@ -137,7 +137,11 @@ class Order(Value):
 def count_cases(cases: str) -> int:
     """Returns how many cases a set has."""
     text = _case_file(cases).read_text(encoding="utf-8")
-    return sum(1 for line in text.splitlines() if line.strip())
+    total = 0
+    for line in text.splitlines():
+        if line.strip():
+            total += 1
+    return total
 
 
 def order(text: str) -> Order:

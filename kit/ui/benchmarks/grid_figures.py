@@ -49,20 +49,32 @@ def draw_figures(
     ways: Sequence[Summary], rows: Sequence[Mapping[str, Any]], axes: Sequence[str], kinds: str
 ) -> list[GridFigure]:
     """Draws accuracy with its intervals, latency, and cost against accuracy, as far as the rows hold them."""
-    turns = [{**row, "way": way_name(row, axes)} for row in rows]
-    shares = [way for way in ways if way.estimate.is_share]
+    turns: list[dict[str, Any | str]] = []
+    for row in rows:
+        turns.append({**row, "way": way_name(row, axes)})
+    shares: list[Summary] = []
+    for way in ways:
+        if way.estimate.is_share:
+            shares.append(way)
     with _DRAWING:
         figures = [
             _accuracy(shares, axes, kinds),
             _latency(turns, kinds),
             _tradeoff(shares, turns, axes, kinds),
         ]
-    return [figure for figure in figures if figure is not None]
+    grid_figures: list[GridFigure] = []
+    for figure in figures:
+        if figure is not None:
+            grid_figures.append(figure)
+    return grid_figures
 
 
 def _accuracy(shares: Sequence[Summary], axes: Sequence[str], kinds: str) -> GridFigure | None:
-    measures = list(dict.fromkeys(words(way.scorer) for way in shares))[:2]
-    rows = [dot for dot in (_dot(way, axes) for way in shares) if dot["line"] in measures]
+    measures = list(dict.fromkeys(words(share.scorer) for share in shares))[:2]
+    rows: list[dict[str, Any]] = []
+    for dot in (_dot(share, axes) for share in shares):
+        if dot["line"] in measures:
+            rows.append(dot)
     if not rows:
         return None
     title = f"Shares with 95 % intervals, {kinds}"
@@ -133,12 +145,22 @@ def _join_alike(turns: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     alike: dict[tuple[float | None, ...], list[str]] = {}
     for way, figures in times.items():
         alike.setdefault(tuple(figures), []).append(way)
-    names = {way: ",\n".join(ways) for ways in alike.values() for way in ways}
-    return [{**row, "way": names[row["way"]]} for row in turns]
+    names: dict[str, str] = {}
+    for ways in alike.values():
+        for way in ways:
+            names[way] = ",\n".join(ways)
+    mappings: list[Mapping[str, Any]] = []
+    for row in turns:
+        mappings.append({**row, "way": names[row["way"]]})
+    return mappings
 
 
 def _has(turns: Sequence[Mapping[str, Any]], way: str, name: str) -> list[bool]:
-    return [row[name] is not None for row in turns if row["way"] == way]
+    rows: list[bool] = []
+    for row in turns:
+        if row["way"] == way:
+            rows.append(row[name] is not None)
+    return rows
 
 
 def _tradeoff(
@@ -155,10 +177,11 @@ def _tradeoff(
         else:
             each = (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
         costs.setdefault(row["way"], []).append(each)
-    dotted = [
-        {"way": dot["row"], **dot, "x": sum(costs[dot["row"]]) / len(costs[dot["row"]])}
-        for dot in (_dot(way, axes) for way in shares if way.scorer == measure)
-    ]
+    dotted: list[dict[str, Any | float]] = []
+    for dot in (_dot(share, axes) for share in shares if share.scorer == measure):
+        dotted.append(
+            {"way": dot["row"], **dot, "x": sum(costs[dot["row"]]) / len(costs[dot["row"]])}
+        )
     if has_prices:
         axis = "dollars for 1,000 turns"
     else:

@@ -135,7 +135,10 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
     from kit.ui.benchmarks.verdict import headline, lines, words
 
     kinds = " and ".join(run.kinds)
-    beside = [one for one in result.verdicts if one.scorer == measure]
+    beside: list[Comparison] = []
+    for one in result.verdicts:
+        if one.scorer == measure:
+            beside.append(one)
     ways = [way for way in result.ways if way.scorer == measure]
     with st.container(border=True, key="verdict"):
         st.markdown(
@@ -209,13 +212,18 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
     rows = _rows(folder, stamp)
     if not rows:
         return []
-    differing = [axis for axis in axes(rows) if len({row[axis] for row in rows}) > 1]
-    every = [{axis: name} for axis in differing for name in sorted({row[axis] for row in rows})]
-    own_base = {
-        axis: name
-        for axis, name in own.items()
-        if axis in differing and any(row[axis] == name for row in rows)
-    }
+    differing: list[str] = []
+    for axis in axes(rows):
+        if len({row[axis] for row in rows}) > 1:
+            differing.append(axis)
+    every: list[dict[str, Any]] = []
+    for axis in differing:
+        for name in sorted({row[axis] for row in rows}):
+            every.append({axis: name})
+    own_base: dict[str, str] = {}
+    for axis, name in own.items():
+        if axis in differing and any(row[axis] == name for row in rows):
+            own_base[axis] = name
     return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [
         {"model": rows[0]["model"]}
     ]

@@ -62,11 +62,10 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
         difference = " (files differed from it)"
     else:
         difference = ""
-    laws = {
-        key: spec.get("law")
-        for key, spec in provenance.get("models", {}).items()
-        if spec.get("law")
-    }
+    laws: dict[Any, Any] = {}
+    for key, spec in provenance.get("models", {}).items():
+        if spec.get("law"):
+            laws[key] = spec.get("law")
     facts = {
         "Run": f"{number} of {count}" if count > 1 else "",
         "Revision": revision.rstrip("+") + difference,

@@ -76,7 +76,7 @@ def headline(
         line = lines(ways, (), axes)[0]
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
-    if refused := [one for one in comparisons if one.verdict == "no verdict"]:
+    if refused := [comparison for comparison in comparisons if comparison.verdict == "no verdict"]:
         ways_refused = ", ".join(
             f"**{way_name(one.way, axes)}** ({one.words.removeprefix('no verdict, ')})"
             for one in refused
@@ -89,10 +89,13 @@ def headline(
         )
     by = f"By {words(comparisons[0].scorer)}"
     of = many(len(comparisons), "way")
-    better = [one for one in comparisons if one.verdict == "better"]
-    worse = [one for one in comparisons if one.verdict == "worse"]
-    equivalent = [one for one in comparisons if one.verdict == "equivalent"]
-    unsettled = [one for one in comparisons if one.verdict == "cannot tell"]
+    better = [comparison for comparison in comparisons if comparison.verdict == "better"]
+    worse = [comparison for comparison in comparisons if comparison.verdict == "worse"]
+    equivalent = [comparison for comparison in comparisons if comparison.verdict == "equivalent"]
+    unsettled: list[Comparison] = []
+    for comparison in comparisons:
+        if comparison.verdict == "cannot tell":
+            unsettled.append(comparison)
     if better:
         lead = max(better, key=_gain)
         sentence = f"{by}, **{way_name(lead.way, axes)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
@@ -127,8 +130,12 @@ def lines(
     """Returns every way by one measure with its interval, and its difference from the baseline where it is compared.
 
     Of the `lost` ways there is nothing but their names."""
-    beside = {tuple(sorted(one.way.items())): one for one in comparisons}
-    scored = [_line(way, beside.get(tuple(sorted(way.way.items()))), axes) for way in ways]
+    beside: dict[tuple[tuple[str, str], ...], Comparison] = {}
+    for comparison in comparisons:
+        beside[tuple(sorted(comparison.way.items()))] = comparison
+    scored: list[Line] = []
+    for way in ways:
+        scored.append(_line(way, beside.get(tuple(sorted(way.way.items()))), axes))
     return scored + [Line(way, "–", "–", "", "no verdict", "") for way in lost]
 
 

@@ -79,9 +79,10 @@ def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[s
 
 
 def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
-    tuned = [
-        f"{name.replace('_', ' ')} {value}" for name, value in card.tuning if value is not None
-    ]
+    tuned: list[str] = []
+    for name, value in card.tuning:
+        if value is not None:
+            tuned.append(f"{name.replace('_', ' ')} {value}")
     html = tag_html(card.model) + escape(", ".join(tuned))
     if fallback := fallback_of(card, deck.models):
         html += f" then {tag_html(fallback)}"
@@ -116,11 +117,10 @@ def _blocks(card: AgentCard, deck: Deck) -> str:
 
 
 def _limits(policy: Policy, own: Policy) -> str:
-    limits = [
-        (name, _amount(name, value), getattr(own, name) is None)
-        for name, value in policy
-        if value is not None
-    ]
+    limits: list[tuple[str, str, bool]] = []
+    for name, value in policy:
+        if value is not None:
+            limits.append((name, _amount(name, value), getattr(own, name) is None))
     own_limits = ", ".join(
         f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited
     )

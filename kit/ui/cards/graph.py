@@ -59,7 +59,10 @@ def graph_of(deck: Deck) -> Graph:
     tools = set[str]()
     row = 0
     for card in order:
-        new = [tool for tool in card.tools if tool not in tools]
+        new: list[str] = []
+        for tool in card.tools:
+            if tool not in tools:
+                new.append(tool)
         tools |= set(new)
         on = deck.tools_on(card)
         for at, tool in enumerate(new, row):

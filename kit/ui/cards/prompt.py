@@ -36,10 +36,9 @@ def assembled(
 
 
 def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
-    pieces = [
-        Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip())
-        for b in plan.blocks
-    ]
+    pieces: list[Piece] = []
+    for b in plan.blocks:
+        pieces.append(Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()))
     rest = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
     name, source = (
         ("routing lines", "the deck's settings")

@@ -25,22 +25,27 @@ def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
     Where one chose what to show by render_* calls, only that is returned.
     """
     steps = {step.span_id for step in view.steps if step.state in ("ok", "partial")}
-    rendering = {
-        e.span_id
-        for e in view.events
-        if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_")
-    }
+    rendering: set[str] = set()
+    for e in view.events:
+        if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_"):
+            rendering.add(e.span_id)
     components = [
         (e, e.body)
         for e in view.events
         if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}
     ]
-    choosy = {body.agent for event, body in components if event.span_id in rendering}
+    choosy: set[str] = set()
+    for event, body in components:
+        if event.span_id in rendering:
+            choosy.add(body.agent)
     types: dict[str, dict[str, Payload]] = {}
     for number, (event, body) in enumerate(components):
         if event.span_id in rendering or body.agent not in choosy:
             types.setdefault(body.type, {})[str(body.payload.get("id", number))] = body.payload
-    return [(kind, list(payloads.values())) for kind, payloads in types.items()]
+    pairs: list[tuple[str, list[Payload]]] = []
+    for kind, payloads in types.items():
+        pairs.append((kind, list(payloads.values())))
+    return pairs
 
 
 def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
@@ -48,15 +53,20 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
 
     It is folded away where the answer names all of it: nobody reads the same list twice.
     """
-    items = [
-        (item.heading or kind.replace("_", " ").capitalize(), item)
-        for kind, payloads in components_of(view)
-        for item in _items(renderers.get(kind, plain_cards), payloads)
-    ]
+    items: list[tuple[str, ComponentCard | ComponentTable]] = []
+    for kind, payloads in components_of(view):
+        for item in _items(renderers.get(kind, plain_cards), payloads):
+            items.append((item.heading or kind.replace("_", " ").capitalize(), item))
     if not items:
         return ""
-    cards = [_card(heading, item) for heading, item in items if isinstance(item, ComponentCard)]
-    tables = [_table(heading, item) for heading, item in items if isinstance(item, ComponentTable)]
+    cards: list[str] = []
+    for heading, item in items:
+        if isinstance(item, ComponentCard):
+            cards.append(_card(heading, item))
+    tables: list[str] = []
+    for heading, item in items:
+        if isinstance(item, ComponentTable):
+            tables.append(_table(heading, item))
     text = f"{view.lead}\n{view.answer}"
     if cards:
         list_html = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>'
@@ -77,7 +87,12 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
 def _names(item: ComponentCard | ComponentTable) -> list[str]:
     if isinstance(item, ComponentCard):
         return [item.title]
-    return [row[column] for row in item.rows for column in item.figures if row[column]]
+    names: list[str] = []
+    for row in item.rows:
+        for column in item.figures:
+            if row[column]:
+                names.append(row[column])
+    return names
 
 
 def _items(
@@ -95,9 +110,10 @@ def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
 
 
 def _plain_card(payload: Payload) -> ComponentCard:
-    fields = {
-        name: value for name, value in payload.items() if isinstance(value, str | int | float)
-    }
+    fields: dict[str, str | int | float] = {}
+    for name, value in payload.items():
+        if isinstance(value, str | int | float):
+            fields[name] = value
     title = next((str(fields[name]) for name in ("title", "name", "id") if name in fields), "")
     lines = tuple(
         f"{name.replace('_', ' ').capitalize()}: {value}"

@@ -52,8 +52,9 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     slots = _slots(views)
     if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
         st.rerun()  # another tab has asked as well: the question stands in that turn's place
-    canvases = {
-        view.turn_id: Canvas(
+    canvases: dict[str, Canvas] = {}
+    for view, number in zip(views, slots.values(), strict=True):
+        canvases[view.turn_id] = Canvas(
             view,
             host,
             place.slot(number),
@@ -61,8 +62,6 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
             drawn=bool(question) and not waits and number == slot_of_question,
             full=choices.detail == "full",
         )
-        for view, number in zip(views, slots.values(), strict=True)
-    }
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
     place.draw_waiting(earlier)

@@ -37,11 +37,10 @@ class Scenario(Value):
     @classmethod
     def read(cls, host: Host) -> "Scenario":
         """Returns the scenario of the page's address without what cannot be used; `faults` says why."""
-        usable = {
-            spec.key
-            for spec in host.kit.deck.models.values()
-            if not missing_variable(spec, host.kit.settings)
-        }
+        usable: set[str] = set()
+        for spec in host.kit.deck.models.values():
+            if not missing_variable(spec, host.kit.settings):
+                usable.add(spec.key)
         cap = address.read("cap")
         pattern = address.read("pattern")
         model = address.read("model")
@@ -95,13 +94,15 @@ def _failures(host: Host) -> None:
     for error in read:
         if isinstance(error, KitError):
             st.warning(literal(str(error)))
-    on = [fault for fault in read if isinstance(fault, Fault)]
+    on: list[Fault] = []
+    for fault in read:
+        if isinstance(fault, Fault):
+            on.append(fault)
     team, parts = host.kit.team, {*host.kit.team.agents, "orchestrator"}
-    usual = [
-        text
-        for text in host.kit.deck.settings.page.faults
-        if text.partition("=")[0].strip() in parts
-    ]
+    usual: list[str] = []
+    for text in host.kit.deck.settings.page.faults:
+        if text.partition("=")[0].strip() in parts:
+            usual.append(text)
     common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
     if part in team.agents:
@@ -139,7 +140,10 @@ def _toggles(choices: Sequence[Fault], on: Sequence[Fault]) -> None:
 
 
 def _flip(fault: str, key: str) -> None:
-    others = [text for text in address.read_all("fault") if text != fault]
+    others: list[str] = []
+    for text in address.read_all("fault"):
+        if text != fault:
+            others.append(text)
     address.put("fault", *others, *([fault] if st.session_state[key] else []))
 
 
@@ -166,16 +170,19 @@ def _choices(host: Host) -> None:
 
 def _modes(host: Host) -> list[str]:
     """The names of what turns of this deck can be run as: plans for one that has a planner."""
-    return [name for name in MODES if name != PLAN_EXECUTE.name or host.kit.deck.settings.planning]
+    modes: list[str] = []
+    for name in MODES:
+        if name != PLAN_EXECUTE.name or host.kit.deck.settings.planning:
+            modes.append(name)
+    return modes
 
 
 def _models(host: Host) -> None:
     own = host.kit.team.orchestrator.model.spec.key
-    missing = {
-        key: missing_variable(spec, host.kit.settings)
-        for key, spec in host.kit.deck.models.items()
-        if key != own
-    }
+    missing: dict[str, str] = {}
+    for key, spec in host.kit.deck.models.items():
+        if key != own:
+            missing[key] = missing_variable(spec, host.kit.settings)
     _choice(
         "Model",
         "model",
@@ -197,11 +204,10 @@ def _person(host: Host) -> None:
             "Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id
         )
     with user_column:
-        names = {
-            p.user_id: person.name or p.user_id
-            for p, person in host.people.items()
-            if p.tenant_id == who.tenant_id
-        }
+        names: dict[str, str] = {}
+        for p, person in host.people.items():
+            if p.tenant_id == who.tenant_id:
+                names[p.user_id] = person.name or p.user_id
         _choice("User", "user", list(names), own.user_id, names.__getitem__)
 
 

@@ -149,7 +149,10 @@ class Canvas:
 
 def _trace(view: TurnView) -> None:
     spans = view.trace.spans
-    failed = [span.name for span in spans if span.status == "error"]
+    failed: list[str] = []
+    for span in spans:
+        if span.status == "error":
+            failed.append(span.name)
     description = f"Waterfall of {many(len(spans), 'span')}" + (
         f"; with errors: {', '.join(failed)}" if failed else ""
     )

@@ -38,11 +38,11 @@ def draw_question(host: Host, who: Principal) -> list[str]:
             return []
     host.prepare(PATTERNS)
     sessions = {pattern: host.session(uuid.uuid4().hex, who) for pattern in PATTERNS}
-    return [
-        host.start(text, session, pattern=pattern)
-        for pattern, session in sessions.items()
-        if session is not None
-    ]
+    texts: list[str] = []
+    for pattern, session in sessions.items():
+        if session is not None:
+            texts.append(host.start(text, session, pattern=pattern))
+    return texts
 
 
 def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -> list[str]:
@@ -89,10 +89,12 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     start = partial(host.start, message, cap=int(cap), model=key, images=pictures)
     pasts = {each: host.kit.recall_before(turn) for each in (PATTERNS if everywhere else [pattern])}
     host.prepare(pasts, key)
-    return [
-        start(past.session, [every[words] for words in failing], pattern=each, past=past)
-        for each, past in pasts.items()
-    ]
+    texts: list[str] = []
+    for each, past in pasts.items():
+        texts.append(
+            start(past.session, [every[words] for words in failing], pattern=each, past=past)
+        )
+    return texts
 
 
 def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:

@@ -45,16 +45,17 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
         return ""
     rows = {name: _figures(view) for name, view in turns.items()}
     first = next(iter(rows.values()))
-    differing = [head for head in first if len({figures[head] for figures in rows.values()}) > 1]
-    same = [
-        f"{head.lower()} {text}"
-        for head, text in first.items()
-        if head not in differing and text not in (UNKNOWN, *NONE)
-    ]
-    lines = [
-        row_html(name, *(escape(figures[head]) for head in differing))
-        for name, figures in rows.items()
-    ]
+    differing: list[str] = []
+    for head in first:
+        if len({figures[head] for figures in rows.values()}) > 1:
+            differing.append(head)
+    same: list[str] = []
+    for head, text in first.items():
+        if head not in differing and text not in (UNKNOWN, *NONE):
+            same.append(f"{head.lower()} {text}")
+    lines: list[str] = []
+    for name, figures in rows.items():
+        lines.append(row_html(name, *(escape(figures[head]) for head in differing)))
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
     if differing:
         differ = f"They differ in {_list(map(str.lower, differing))}. "
@@ -92,7 +93,10 @@ def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
     }
     results: dict[str, tuple[LostPart, ...]] = {}
     for name, (view, routing) in ended.items():
-        same = [other for other in ended.values() if other[0].question == view.question]
+        same: list[tuple[TurnView, RoutingDecision]] = []
+        for other in ended.values():
+            if other[0].question == view.question:
+                same.append(other)
         results[name] = tuple(_lost_parts(view, routing, _parts_of_message(same)))
     return results
 
@@ -161,9 +165,11 @@ def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict
 def _words(agent: str, views: Sequence[TurnView]) -> str:
     """Returns the shortest part of the message that a turn sent to an agent; empty where every turn
     sent it the whole."""
-    queries = [
-        (step.query, view.question) for view in views for step in view.steps if step.agent == agent
-    ]
+    queries: list[tuple[str, str]] = []
+    for view in views:
+        for step in view.steps:
+            if step.agent == agent:
+                queries.append((step.query, view.question))
     return min(
         (query for query, question in queries if query != question and query in question),
         key=len,
@@ -174,11 +180,10 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
 def losses_html(lost: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
     """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
     it; `running`: so far."""
-    clauses = [
-        f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}"
-        for name, parts in lost.items()
-        if parts
-    ]
+    clauses: list[str] = []
+    for name, parts in lost.items():
+        if parts:
+            clauses.append(f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}")
     if complete := [f"<b>{escape(name)}</b>" for name, parts in lost.items() if not parts]:
         clauses.append(f"{_list(complete)} lost nothing")
     text = "; ".join(clauses) or "no turn has ended"

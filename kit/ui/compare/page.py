@@ -41,7 +41,11 @@ def page(host: Host, top: DeltaGenerator) -> None:
     st.html(LOOK)
     who = visitor(host)
     ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:MOST]
-    views = [_begun(host, view) for turn_id in ids if (view := host.view(turn_id, who)) is not None]
+    views: list[TurnView] = []
+    for turn_id in ids:
+        view = host.view(turn_id, who)
+        if view is not None:
+            views.append(_begun(host, view))
     if len(views) < len(ids):
         top.warning(
             "Some of these turns are not there, or not yours.", icon=":material/search_off:"
@@ -100,9 +104,9 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
     if same:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
-    labels = [
-        f"{letter} {label(view.pattern)}" for letter, view in zip("ABCDEFGH", views, strict=False)
-    ]
+    labels: list[str] = []
+    for letter, view in zip("ABCDEFGH", views, strict=False):
+        labels.append(f"{letter} {label(view.pattern)}")
     names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
     above = st.container()
     columns = _columns(views, labels, [_note(view, names, same=same) for view in views])

@@ -25,10 +25,11 @@ def bars_spec(
         most = 1.0
     else:
         most = max((*values.values(), 1))
-    rows = [
-        {"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"}
-        for name, value in values.items()
-    ]
+    rows: list[dict[str, str | float]] = []
+    for name, value in values.items():
+        rows.append(
+            {"name": name, "value": value, "said": f"{value:.0%}" if share else f"{value:,}"}
+        )
     x: Spec = {
         "field": "value",
         "type": "quantitative",
@@ -50,9 +51,9 @@ def latency_spec(
         ink = _DARK
     else:
         ink = _LIGHT
-    rows = [
-        {"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"} for name, p50, p95 in values
-    ]
+    rows: list[dict[str, str | float]] = []
+    for name, p50, p95 in values:
+        rows.append({"name": name, "p50": p50, "p95": p95, "said": f"{p95:.2f} s"})
     most = max((p95 for _, _, p95 in values), default=1.0)
     scale: Spec = {"domain": [0, most * 1.15], "nice": False}
 
@@ -73,13 +74,22 @@ def latency_spec(
         "scale": {"domain": ["p50", "p95"], "range": [ink["bar"], ink["late"]]},
         "legend": {"orient": "top", "title": None},
     }
-    dots = [
-        {
-            "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
-            "encoding": {"x": x(name), "color": {"datum": name, "type": "nominal", **colour}},
-        }
-        for name in ("p50", "p95")
-    ]
+    dots: list[
+        dict[
+            str,
+            dict[str, str | bool | int]
+            | dict[
+                str, dict[str, Any] | dict[str, str | dict[str, list[str]] | dict[str, str | None]]
+            ],
+        ]
+    ] = []
+    for name in ("p50", "p95"):
+        dots.append(
+            {
+                "mark": {"type": "point", "filled": True, "size": 90, "opacity": 1},
+                "encoding": {"x": x(name), "color": {"datum": name, "type": "nominal", **colour}},
+            }
+        )
     return _chart(rows, [line, *dots, _said(x("p95"), 9, ink)], title)
 
 

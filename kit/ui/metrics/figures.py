@@ -56,22 +56,27 @@ def lines(summary: Metrics) -> tuple[Line, ...]:
     values: dict[str, list[tuple[str, Any]]] = {}
     for row in summary.rows():
         values.setdefault(row["metric"], []).append((row["of"], row["value"]))
-    return tuple(
-        Line(
-            figure=f,
-            values=tuple(
-                (of, read(value, f.unit))
-                for of, value in _once(values.get(f.metric, ()))
-                if value is not None
-            ),
+    results: list[Line] = []
+    for f in FIGURES:
+        results.append(
+            Line(
+                figure=f,
+                values=tuple(
+                    (of, read(value, f.unit))
+                    for of, value in _once(values.get(f.metric, ()))
+                    if value is not None
+                ),
+            )
         )
-        for f in FIGURES
-    )
+    return tuple(results)
 
 
 def _once(values: Sequence[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
-    alone = {of.removesuffix(", nobody asked") for of, _ in values if of.endswith(", nobody asked")}
+    alone: set[str] = set()
+    for of, _ in values:
+        if of.endswith(", nobody asked"):
+            alone.add(of.removesuffix(", nobody asked"))
     return (
         (of, value) for of, value in values if of.removesuffix(", sub-agents asked") in (of, *alone)
     )
@@ -99,7 +104,9 @@ def read(value: Any, unit: Unit) -> str:
 def agents_table(summary: Metrics) -> tuple[list[str], list[list[str]]]:
     """Returns head and rows of the metrics that each sub-agent has, the slowest first."""
     figures = [figure for figure in FIGURES if figure.group == "Sub-agents"]
-    values = {(row["metric"], row["of"]): row["value"] for row in summary.rows()}
+    values: dict[tuple[Any, Any], Any] = {}
+    for row in summary.rows():
+        values[(row["metric"], row["of"])] = row["value"]
 
     def cell(agent: str, figure: Figure) -> str:
         value = values.get((figure.metric, agent))

@@ -93,7 +93,10 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
     else:
         st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
-        own = {mismatch.turn_id for mismatch in mismatches if mismatch.user_id == who.user_id}
+        own: set[str] = set()
+        for mismatch in mismatches:
+            if mismatch.user_id == who.user_id:
+                own.add(mismatch.turn_id)
         if len(every) > ALERTS:
             st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
         for alert in every[: -ALERTS - 1 : -1]:
@@ -148,9 +151,9 @@ def _labels() -> Sequence[Label]:
 
 
 def _groups(summary: Metrics) -> None:
-    groups: dict[Group, list[Line]] = {
-        group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS
-    }
+    groups: dict[Group, list[Line]] = {}
+    for group in GROUPS:
+        groups[group] = [line for line in lines(summary) if line.figure.group == group]
     with _draw_group("Routing", groups):
         _bars(
             {f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()},
@@ -168,7 +171,9 @@ def _groups(summary: Metrics) -> None:
     with _draw_group("Failures", groups):
         _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
         if summary.acknowledgements:
-            paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
+            paths: dict[str, float] = {}
+            for path, rate in summary.acknowledgements.items():
+                paths[path] = rate.value or 0.0
             _bars(paths, "How failures were owned up to", share=True)
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
         place.markdown(f"### {group}")
@@ -230,7 +235,9 @@ def _agents(summary: Metrics) -> None:
         st.markdown("No sub-agent was asked in this window.")
     else:
         slowest = sorted(summary.agents, key=lambda one: -one.latency.p95)
-        spans = [(label(agent.agent), agent.latency.p50, agent.latency.p95) for agent in slowest]
+        spans: list[tuple[str, float, float]] = []
+        for agent in slowest:
+            spans.append((label(agent.agent), agent.latency.p50, agent.latency.p95))
         title = "One invocation, p50 to p95"
         spec = latency_spec(spans, title, dark=st.context.theme.type == "dark")
         description = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)

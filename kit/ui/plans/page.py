@@ -193,16 +193,19 @@ def _resume(host: Host, who: Principal, plan_id: str) -> None:
 
 def _values(host: Host, who: Principal, plan: Plan) -> dict[int, Any]:
     """Returns step -> its output, of the steps that are done."""
-    keys = {
-        step.step_index: step.memory_key
-        for step in plan.steps
-        if step.status == "complete" and step.memory_key
-    }
+    keys: dict[int, str] = {}
+    for step in plan.steps:
+        if step.status == "complete" and step.memory_key:
+            keys[step.step_index] = step.memory_key
     memories = {
         index: host.documents(lambda stores, key=key: stores.memory.read(who, key))
         for index, key in keys.items()
     }
-    return {index: memory.value for index, memory in memories.items() if memory is not None}
+    values: dict[int, Any] = {}
+    for index, memory in memories.items():
+        if memory is not None:
+            values[index] = memory.value
+    return values
 
 
 def _back() -> None:

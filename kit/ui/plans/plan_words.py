@@ -132,15 +132,16 @@ def _acts_of(events: Sequence[AgentEvent]) -> list[tuple[str, str]]:
 
 def history_html(plan: Plan) -> str:
     """Returns what was planned anew, and why; empty where nothing was."""
-    rows = [
-        row_html(
-            f"{one.attempt}",
-            f"step {one.failed_step}",
-            escape(one.trigger.replace("_", " ")),
-            escape(one.reason[:LONGEST]),
+    rows: list[str] = []
+    for one in plan.replan_history:
+        rows.append(
+            row_html(
+                f"{one.attempt}",
+                f"step {one.failed_step}",
+                escape(one.trigger.replace("_", " ")),
+                escape(one.reason[:LONGEST]),
+            )
         )
-        for one in plan.replan_history
-    ]
     if rows:
         return _table(
             "What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why")
@@ -154,10 +155,11 @@ def timeline_html(events: Sequence[AgentEvent]) -> str:
         first = events[0].ts
     else:
         first = 0.0
-    rows = [
-        row_html(f"{event.ts - first:.2f} s", escape(event.event_type), escape(_words(event)))
-        for event in events
-    ]
+    rows: list[str] = []
+    for event in events:
+        rows.append(
+            row_html(f"{event.ts - first:.2f} s", escape(event.event_type), escape(_words(event)))
+        )
     return _table("Timeline", rows, ("After", "Event", "What it says"))
 
 
@@ -170,7 +172,10 @@ def _words(event: AgentEvent) -> str:
         "exit_code",
         "lock_wait_ms",
     )
-    fields = {name: getattr(event, name) for name in columns if getattr(event, name) is not None}
+    fields: dict[str, Any] = {}
+    for name in columns:
+        if getattr(event, name) is not None:
+            fields[name] = getattr(event, name)
     fields |= cast("dict[str, Any]", event.payload or {})
     return ", ".join(f"{name} {_json(value)}" for name, value in fields.items())[:LONGEST]
 
@@ -183,10 +188,13 @@ def health_html(health: PlanHealth) -> str:
         ("Outputs that their contract refused", health.violations),
         ("Failed after the last replan", health.exhausted),
     )
-    rows = [
-        row_html(name, f"{share:.1%}" if share.n else "–", escape(share.basis) if share.n else "")
-        for name, share in shares
-    ]
+    rows: list[str] = []
+    for name, share in shares:
+        rows.append(
+            row_html(
+                name, f"{share:.1%}" if share.n else "–", escape(share.basis) if share.n else ""
+            )
+        )
     rows += [
         row_html("Replans of a plan, mean", f"{mean:.2f}", escape(kind))
         for kind, mean in health.replans.items()

@@ -60,4 +60,8 @@ def new_session() -> None:
 
 def of_visitor() -> dict[str, str]:
     """Returns the parts that name the visitor, for links that open in a tab of their own."""
-    return {name: read(name) for name in ("tenant", "user") if read(name)}
+    mapping: dict[str, str] = {}
+    for name in ("tenant", "user"):
+        if read(name):
+            mapping[name] = read(name)
+    return mapping

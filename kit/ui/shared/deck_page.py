@@ -25,9 +25,10 @@ def load_people(deck: Deck, settings: Settings) -> Mapping[Principal, Person]:
             "Iterable[Person]",
             listing(settings.data, settings.environment_of(deck.settings.environment)),
         )
-    return {
-        Principal(tenant_id=person.tenant_id, user_id=person.user_id): person for person in people
-    }
+    persons: dict[Principal, Person] = {}
+    for person in people:
+        persons[Principal(tenant_id=person.tenant_id, user_id=person.user_id)] = person
+    return persons
 
 
 def load_renderers(deck: Deck) -> Mapping[str, Renderer]:

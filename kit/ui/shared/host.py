@@ -236,11 +236,11 @@ class Host:
     def _own_turns(self, session: Session) -> dict[str, LiveTurn]:
         """Returns the turns of a session that this process has run or runs, by id."""
         with self._lock:
-            return {
-                key: turn
-                for key, turn in self._live.items()
-                if (turn.session.id, turn.session.principal) == (session.id, session.principal)
-            }
+            live_turns: dict[str, LiveTurn] = {}
+            for key, turn in self._live.items():
+                if (turn.session.id, turn.session.principal) == (session.id, session.principal):
+                    live_turns[key] = turn
+            return live_turns
 
     def _restored(self, turn: TurnRecord, most: int = MOST_FINISHED) -> TurnView:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
@@ -330,7 +330,10 @@ class Host:
         live = LiveTurn(turn, session, message, asked_at)
         with self._lock:
             self._live[turn.id] = live
-            finished = [turn_id for turn_id, other in self._live.items() if other.done.is_set()]
+            finished: list[str] = []
+            for turn_id, other in self._live.items():
+                if other.done.is_set():
+                    finished.append(turn_id)
             for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]
         pump = self._loop.create_task(live.pump())

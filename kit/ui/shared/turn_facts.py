@@ -116,16 +116,15 @@ def fault_words(fault: str) -> str:
 
 def fault_lines(view: TurnView) -> tuple[str, ...]:
     """Returns a turn's faults in plain words, and says of one that could not happen that it did not."""
-    agents = {
-        event.body.agent
-        for event in view.events
-        if isinstance(event.body, AgentStarted | ModelStarted)
-    }
+    agents: set[str] = set()
+    for event in view.events:
+        if isinstance(event.body, AgentStarted | ModelStarted):
+            agents.add(event.body.agent)
     known = bool(agents) and not view.running
-    return tuple(
-        fault_words(text) + (UNMET if known and _absent(text, agents) else "")
-        for text in view.faults
-    )
+    lines: list[str] = []
+    for text in view.faults:
+        lines.append(fault_words(text) + (UNMET if known and _absent(text, agents) else ""))
+    return tuple(lines)
 
 
 def _absent(fault: str, agents: set[str]) -> bool:

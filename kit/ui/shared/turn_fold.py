@@ -161,7 +161,10 @@ def _with_act(
 
 def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[Step, ...]:
     longer = target.model_copy(update={"entries": (*target.entries, entry)})
-    return tuple(longer if step is target else step for step in steps)
+    results: list[Step] = []
+    for step in steps:
+        results.append(longer if step is target else step)
+    return tuple(results)
 
 
 def _end_step(step: Step, outcome: Outcome, at: float) -> Step:

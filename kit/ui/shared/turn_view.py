@@ -110,11 +110,18 @@ class Step(Value):
     @property
     def lines(self) -> tuple[str, ...]:
         """Progress in the assistant's words."""
-        return tuple(entry.text for entry in self.entries if entry.is_status)
+        texts: list[str] = []
+        for entry in self.entries:
+            if entry.is_status:
+                texts.append(entry.text)
+        return tuple(texts)
 
     def pace(self, now: float, quiet: float, stalled: float) -> Pace:
         """Returns how a running step goes; `quiet` and `stalled` in seconds since it last did something."""
-        acts = [entry.at for entry in self.entries if not entry.is_status]
+        acts: list[float] = []
+        for entry in self.entries:
+            if not entry.is_status:
+                acts.append(entry.at)
         silence = now - max(acts, default=self.start)
         if silence >= stalled:
             return "stalled"
@@ -188,7 +195,11 @@ class TurnView(Value):
 
     def bodies(self, *kinds: type[_Body]) -> list[_Body]:
         """Returns the bodies of these kinds among the events, in order."""
-        return [event.body for event in self.events if isinstance(event.body, kinds)]
+        rows: list[_Body] = []
+        for event in self.events:
+            if isinstance(event.body, kinds):
+                rows.append(event.body)
+        return rows
 
     @property
     def lead(self) -> str:
@@ -205,7 +216,10 @@ class TurnView(Value):
     @property
     def ttft(self) -> float | None:
         """Seconds to the first text."""
-        return next((event.at for event in self.events if isinstance(event.body, Text)), None)
+        for event in self.events:
+            if isinstance(event.body, Text):
+                return event.at
+        return None
 
     @property
     def trace(self) -> Trace:

@@ -182,11 +182,10 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
     _jumps(spans, span, late, failed)
-    path = [
-        f"{span_name(one)} {took(one.seconds)}"
-        for one in critical_path(trace)
-        if one.kind != "turn"
-    ]
+    path: list[str] = []
+    for one in critical_path(trace):
+        if one.kind != "turn":
+            path.append(f"{span_name(one)} {took(one.seconds)}")
     st.caption("What the turn waited for: " + literal(" → ".join(path)))
     chart, detail = st.columns([3, 2], gap="medium")
     with chart:
@@ -205,7 +204,10 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
 def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
     """Says that a card, a block or a flag has changed since a model was sent a prompt; nothing where none has."""
     teams = [team for (stage, *_), team in kit.stages.bound.items() if stage in ("", turn.pattern)]
-    cohorts = {prompt.cohort for team in teams for prompt in team.prompts}
+    cohorts: set[str] = set()
+    for team in teams:
+        for prompt in team.prompts:
+            cohorts.add(prompt.cohort)
     if request is None or not request.cohort or request.cohort in cohorts:
         return ""
     return "Its card has changed since: today the prompt is another."

@@ -68,24 +68,26 @@ def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
 
 def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     """Returns a row for each turn, for a table; times in seconds, cost in US dollars."""
-    return [
-        {
-            "Question": " ".join(turn.message.split())
-            + (" (asked again)" if repeated_turn(turn.session_id) else ""),
-            "How it ended": ending_words(turn.status, turn.measures.parts),
-            "Pattern": label(turn.pattern),
-            "Model": model_name(turn.model),
-            "Sub-agents": [
-                label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked
-            ],
-            "Seconds": turn.seconds,
-            "First words": turn.ttft,
-            "Tokens": turn.input_tokens + turn.output_tokens,
-            "Cost": turn.cost,
-            "When": datetime.fromtimestamp(turn.started_at),
-        }
-        for turn in turns
-    ]
+    rows: list[dict[str, Any]] = []
+    for turn in turns:
+        rows.append(
+            {
+                "Question": " ".join(turn.message.split())
+                + (" (asked again)" if repeated_turn(turn.session_id) else ""),
+                "How it ended": ending_words(turn.status, turn.measures.parts),
+                "Pattern": label(turn.pattern),
+                "Model": model_name(turn.model),
+                "Sub-agents": [
+                    label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked
+                ],
+                "Seconds": turn.seconds,
+                "First words": turn.ttft,
+                "Tokens": turn.input_tokens + turn.output_tokens,
+                "Cost": turn.cost,
+                "When": datetime.fromtimestamp(turn.started_at),
+            }
+        )
+    return rows
 
 
 def model_name(key: str) -> str:

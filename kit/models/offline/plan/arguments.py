@@ -30,7 +30,10 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     if own is not None:
         return own
     properties = properties_of(schema)
-    words = {name: spec for name, spec in properties.items() if kind_of(spec) != "integer"}
+    words: dict[str, Mapping[str, Any]] = {}
+    for name, spec in properties.items():
+        if kind_of(spec) != "integer":
+            words[name] = spec
     required = [name for name in schema.get("required", ()) if name in words]
     filled = fill({"properties": words, "required": required}, Source(task, root=schema))
     arguments = {
@@ -53,7 +56,10 @@ def _written(task: str, schema: Schema) -> dict[str, Any] | None:
     """Returns the arguments that the words of a step give, aside from those that stand in a file."""
     lead, _, rest = task.strip().removesuffix(".").rpartition(": ")
     pieces = rest.split(", ")
-    values = [piece for piece in pieces if not _SOURCE.search(piece)]
+    values: list[str] = []
+    for piece in pieces:
+        if not _SOURCE.search(piece):
+            values.append(piece)
     if lead and not values:
         return {}
     return arguments_in(f"{lead}: {', '.join(values)}.", schema)

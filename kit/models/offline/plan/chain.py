@@ -89,7 +89,10 @@ class StepChain:
         shape = projection(skill, text)
         if skill.limit and (count := count_in(text)):
             values[skill.limit] = count
-        lacking = [name for name in skill.required if name not in values]
+        lacking: list[str] = []
+        for name in skill.required:
+            if name not in values:
+                lacking.append(name)
         if not lacking:
             self.drafts.append(self.filtered(_Step(skill, text, values, shape)))
             return None
@@ -126,12 +129,15 @@ class StepChain:
         spec = properties_of(skill.input)[name]
         table = index(tuple((spoken(one.name), one.words) for one in self.skills))
         fit = dict(zip([one.name for one in self.skills], table.score(self.task), strict=True))
-        others = [
-            one
-            for one in self.skills
-            if one is not skill and self.free(one) and (self.values(one) or not skill.acts)
-        ]
-        able = [(one, place) for one in others if (place := supplies(one, name, spec))]
+        others: list[Skill] = []
+        for one in self.skills:
+            if one is not skill and self.free(one) and (self.values(one) or not skill.acts):
+                others.append(one)
+        able: list[tuple[Skill, str]] = []
+        for one in others:
+            place = supplies(one, name, spec)
+            if place:
+                able.append((one, place))
         return max(
             able,
             key=lambda pair: (len(self.reach(pair[0], self.task)), fit[pair[0].name]),
@@ -145,8 +151,14 @@ class StepChain:
     def reach(self, skill: Skill, text: str) -> set[str]:
         """The arguments that a text names for a skill, and the task for those that it may stand on."""
         own = set(self.values(skill, text))
-        suppliers = [self.supplier(skill, name) for name in skill.required if name not in own]
-        others = [self.reach(one[0], self.task) for one in suppliers if one]
+        suppliers: list[tuple[Skill, str] | None] = []
+        for name in skill.required:
+            if name not in own:
+                suppliers.append(self.supplier(skill, name))
+        others: list[set[str]] = []
+        for supplier in suppliers:
+            if supplier:
+                others.append(self.reach(supplier[0], self.task))
         return own.union(*others, *(extra for _, _, _, extra in self.filters(skill)))
 
     def filters(self, skill: Skill) -> Iterator[tuple[str, Skill, str, set[str]]]:
@@ -200,8 +212,13 @@ class StepChain:
         return step
 
     def document(self, step: _Step, first: int) -> dict[str, Any]:
-        number = {id(one): first + at for at, one in enumerate(self.drafts)}
-        users = [number[id(one)] for one in self.drafts if one.source is step]
+        number: dict[int, int] = {}
+        for at, one in enumerate(self.drafts):
+            number[id(one)] = first + at
+        users: list[int] = []
+        for draft in self.drafts:
+            if draft.source is step:
+                users.append(number[id(draft)])
         if step.source:
             source = number[id(step.source)]
         else:

@@ -93,9 +93,10 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
 
 def _calls(messages: Sequence[BaseMessage]) -> Iterator[Call]:
     """Returns the tool calls since the request, each with its result, which is read whole."""
-    results = {
-        message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)
-    }
+    results: dict[str, ToolMessage] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results[message.tool_call_id] = message
     for message in messages:
         for call in message.tool_calls if isinstance(message, AIMessage) else ():
             if (result := results.get(call["id"] or "")) is not None:
@@ -138,13 +139,16 @@ class _Step:
     @property
     def content(self) -> dict[str, Any]:
         """All that the skills have returned and can be read."""
-        parts = [call.data for call in self.calls if call.tool == CALL and not call.failed]
-        return {
-            name: value
-            for part in parts
-            if isinstance(part, dict)
-            for name, value in cast("dict[str, Any]", part).items()
-        }
+        parts: list[Any] = []
+        for call in self.calls:
+            if call.tool == CALL and not call.failed:
+                parts.append(call.data)
+        mapping: dict[str, Any] = {}
+        for part in parts:
+            if isinstance(part, dict):
+                for name, value in cast("dict[str, Any]", part).items():
+                    mapping[name] = value
+        return mapping
 
     def next_move(self) -> Move | str:
         if not self.calls:
@@ -173,12 +177,13 @@ class _Step:
         if not isinstance(value, dict) or not {"file_id", "begins"} <= value.keys():
             return self._call(skill, value)
         properties = properties_of(skill["input_schema"]).items()
-        lists = [
-            (name, str(spec.get("items", {}).get("pattern", "")))
-            for name, spec in properties
-            if kind_of(spec) == "array"
-        ]
-        parts = [f"{name!r}: collect(data, {name!r}, {pattern!r})" for name, pattern in lists]
+        lists: list[tuple[str, str]] = []
+        for name, spec in properties:
+            if kind_of(spec) == "array":
+                lists.append((name, str(spec.get("items", {}).get("pattern", ""))))
+        parts: list[str] = []
+        for name, pattern in lists:
+            parts.append(f"{name!r}: collect(data, {name!r}, {pattern!r})")
         return self._script(
             "{" + ", ".join(parts) + "}", str(cast("Mapping[str, Any]", value)["file_id"])
         )
@@ -233,11 +238,10 @@ class _Step:
                 for skill in self.skills
                 if skill["id"] == last.arguments["skill"]
             )
-            least = {
-                name: value
-                for name, value in last.arguments["arguments"].items()
-                if name in schema.get("required", ())
-            }
+            least: dict[Any, Any] = {}
+            for name, value in last.arguments["arguments"].items():
+                if name in schema.get("required", ()):
+                    least[name] = value
             return CALL, {**last.arguments, "arguments": least}
         return self._give_up(f"{last.tool}: {last.text[:200]}")
 
@@ -246,8 +250,14 @@ class _Step:
         return GIVE_UP, {"reason": reason, "suggestion": suggestion}
 
     def _untried(self) -> Mapping[str, Any] | None:
-        names = [call.arguments["skill"] for call in self.calls if call.tool == CALL]
-        return next((skill for skill in self.skills if skill["id"] not in names), None)
+        names: list[Any] = []
+        for call in self.calls:
+            if call.tool == CALL:
+                names.append(call.arguments["skill"])
+        for skill in self.skills:
+            if skill["id"] not in names:
+                return skill
+        return None
 
     @property
     def _label(self) -> str:

@@ -44,11 +44,10 @@ def planner_turn(talk: Conversation) -> str | list[Call]:
         return "No plan of mine holds."
     if all(result.failed for result in results[LOAD] or results[FIND]):
         return [(SUBMIT, {"infeasible": "the skills cannot be read right now"})]
-    skills = [
-        skill_of(manifest)
-        for result in results[LOAD]
-        if not result.failed and (manifest := _json(result.text))
-    ]
+    skills: list[Skill] = []
+    for result in results[LOAD]:
+        if not result.failed and (manifest := _json(result.text)):
+            skills.append(skill_of(manifest))
     return [(SUBMIT, _proposal(brief, skills, len(attempts)))]
 
 
@@ -69,7 +68,10 @@ def _proposal(brief: Mapping[str, Any], skills: Sequence[Skill], refusals: int) 
 
 def _whole(step: Mapping[str, Any], skills: Sequence[Skill]) -> dict[str, Any]:
     """The step with the whole of each field, whatever is in it."""
-    outputs = [skill.output for skill in skills if skill.name == step["skills"][0]]
+    outputs: list[Mapping[str, Any]] = []
+    for skill in skills:
+        if skill.name == step["skills"][0]:
+            outputs.append(skill.output)
     shape = dict.fromkeys(
         (name for output in outputs for name in output.get("required") or ()), "any"
     )
@@ -78,13 +80,15 @@ def _whole(step: Mapping[str, Any], skills: Sequence[Skill]) -> dict[str, Any]:
 
 def _names(brief: Mapping[str, Any], answers: Sequence[Any]) -> list[str]:
     """The skills to load: those of the remaining steps, then the best that were found."""
-    own = [str(name) for step in brief.get("remaining_steps") or () for name in step["skills"]]
-    rows = [
-        row
-        for answer in answers
-        if isinstance(answer, Mapping)
-        for row in cast("Mapping[str, Any]", answer).get("skills", ())
-    ]
+    own: list[str] = []
+    for step in brief.get("remaining_steps") or ():
+        for name in step["skills"]:
+            own.append(str(name))
+    rows: list[Any] = []
+    for answer in answers:
+        if isinstance(answer, Mapping):
+            for row in cast("Mapping[str, Any]", answer).get("skills", ()):
+                rows.append(row)
     return list(dict.fromkeys((*own, *(str(row["skill_name"]) for row in rows[:MOST_LOADED]))))
 
 

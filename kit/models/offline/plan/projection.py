@@ -23,9 +23,10 @@ def project(value: Any, schema: Fields, keep: dict[str, list[Any]]) -> Any:
         }
     if isinstance(value, list) and "items" in schema:
         items: Fields = schema["items"]
-        parts: list[Any] = [
-            project(row, items, keep) for row in cast(list[Any], value) if fits(row, keep)
-        ]
+        parts: list[Any] = []
+        for row in cast(list[Any], value):
+            if fits(row, keep):
+                parts.append(project(row, items, keep))
         if len(items.get("properties", {})) == 1:
             return list({repr(part): part for part in parts}.values())
         return parts

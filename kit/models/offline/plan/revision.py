@@ -106,7 +106,10 @@ def _narrower(shape: Any, later: Sequence[Mapping[str, Any]], number: int) -> di
             fields = match[1].split(", ")
         else:
             fields = []
-        spare = [one for one in fields if one.split(":")[0] not in uses]
+        spare: list[str | Any] = []
+        for one in fields:
+            if one.split(":")[0] not in uses:
+                spare.append(one)
         if len(fields) > 1 and spare:
             return {
                 **parts,

@@ -42,14 +42,19 @@ class Skill:
     @property
     def required(self) -> tuple[str, ...]:
         """The arguments that it cannot do without."""
-        return tuple(
-            name for name in self.input.get("required") or () if name in properties_of(self.input)
-        )
+        names: list[str] = []
+        for name in self.input.get("required") or ():
+            if name in properties_of(self.input):
+                names.append(name)
+        return tuple(names)
 
     @property
     def limit(self) -> str | None:
         """The argument that says how many rows it gives."""
-        return next((name for name in properties_of(self.input) if name in _COUNTS), None)
+        for name in properties_of(self.input):
+            if name in _COUNTS:
+                return name
+        return None
 
 
 def skill_of(manifest: Mapping[str, Any]) -> Skill:
@@ -69,22 +74,30 @@ def skill_of(manifest: Mapping[str, Any]) -> Skill:
 def calls_for(text: str, skill: Skill, others: Iterable[Skill]) -> bool:
     """Whether a skill may be thought of: one that acts only where the text has a word of its name
     that no other name has."""
-    shared = {word for one in others if one is not skill for word in spoken(one.name).split()}
+    shared: set[str] = set()
+    for one in others:
+        if one is not skill:
+            for word in spoken(one.name).split():
+                shared.add(word)
     own = {*spoken(skill.name).split()} - shared
     return not skill.acts or not own.isdisjoint(map(_singular, words(text)))
 
 
 def vocabulary(skills: Iterable[Skill]) -> frozenset[str]:
     """The words with which skills describe themselves: nobody searches by them."""
-    return frozenset(
-        _singular(word) for one in skills for word in words(f"{spoken(one.name)} {one.words}")
-    )
+    texts: set[str] = set()
+    for skill in skills:
+        for word in words(f"{spoken(skill.name)} {skill.words}"):
+            texts.add(_singular(word))
+    return frozenset(texts)
 
 
 def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, Any]:
     """The arguments of a skill that a text names; how many rows it asks for is not among them.
     `own`: words of the skills."""
-    numbers = {_singular(unit): _number(figure) for figure, unit in _NUMBER.findall(text)}
+    numbers: dict[str, int] = {}
+    for figure, unit in _NUMBER.findall(text):
+        numbers[_singular(unit)] = _number(figure)
     values: dict[str, Any] = {}
     for name, spec in properties_of(skill.input).items():
         value = _value(name, spec, text, numbers, own)
@@ -96,11 +109,10 @@ def values_in(text: str, skill: Skill, own: Collection[str] = ()) -> dict[str, A
 def count_in(text: str, noun: str = "") -> int | None:
     """How many things a text asks for: the first number that counts no unit of time, or that counts
     the noun; 2 for both."""
-    figures = [
-        (figure, unit)
-        for figure, unit in _NUMBER.findall(text)
-        if unit.lower() not in english.FAINT
-    ]
+    figures: list[tuple[Any, Any]] = []
+    for figure, unit in _NUMBER.findall(text):
+        if unit.lower() not in english.FAINT:
+            figures.append((figure, unit))
     if noun:
         figures = re.findall(
             rf"{_NUMBER.pattern}(?:\s+\w+){{0,2}}?\s+{re.escape(noun)}s?\b", text, re.I
@@ -132,9 +144,9 @@ def projection(skill: Skill, text: str) -> dict[str, str]:
         if not _promises(skill.output, field):
             continue
         if (rows := _rows(part)) is not None:
-            fields = {
-                name: properties_of(rows).get(name) or {} for name in rows.get("required") or ()
-            }
+            fields: dict[Any, Mapping[str, Any] | dict[str, Any]] = {}
+            for name in rows.get("required") or ():
+                fields[name] = properties_of(rows).get(name) or {}
             shape[field] = rows_shape(
                 {name: fields[name] for name in _mentioned(fields, text, skill)}
             )
@@ -162,14 +174,10 @@ def _value(
 ) -> Any:
     if options := spec.get("enum"):
         spoken_words = {_singular(word) for word in words(text)}
-        return next(
-            (
-                option
-                for option in options
-                if isinstance(option, str) and _singular(option.lower()) in spoken_words
-            ),
-            None,
-        )
+        for option in options:
+            if isinstance(option, str) and _singular(option.lower()) in spoken_words:
+                return option
+        return None
     if kind_of(spec) == "array" or _pattern(spec):
         if _pattern(spec):
             ids = re.findall(_pattern(spec).removeprefix("^").removesuffix("$"), text)
@@ -196,11 +204,10 @@ def _phrase(name: str, text: str, own: Collection[str]) -> str | None:
     if SEARCHING.isdisjoint(spoken(name).split()):
         return None
     names = {word.lower() for word in re.findall(r"(?<!^)\b[A-Z]\w+", text)}
-    rest = [
-        word
-        for word in phrase.split()
-        if _singular(word) not in own and word not in names | _POINTERS
-    ]
+    rest: list[str] = []
+    for word in phrase.split():
+        if _singular(word) not in own and word not in names | _POINTERS:
+            rest.append(word)
     rest = [word for word in rest if not re.search(rf"\b{re.escape(word)}-\d", text)]
     return " ".join(rest) or None
 
@@ -224,14 +231,18 @@ def _mentioned(fields: Mapping[str, Schema], text: str, skill: Skill) -> Iterato
     """The fields that a text asks for. Ids are nothing to say, and a word that tells the skill what
     to do mentions no field."""
     spoken_words = set(words(text))
-    verbs = {words(line)[0] for line in skill.capabilities if words(line)}
+    verbs: set[str] = set()
+    for line in skill.capabilities:
+        if words(line):
+            verbs.add(words(line)[0])
     whole = {_singular(word) for word in spoken_words}
-    labels = {name: set(spoken(name).split()) for name in fields}
-    hits = {
-        name
-        for name, label in labels.items()
-        if label & whole and "id" not in label and not label & verbs
-    }
+    labels: dict[str, set[str]] = {}
+    for name in fields:
+        labels[name] = set(spoken(name).split())
+    hits: set[str] = set()
+    for name, label in labels.items():
+        if label & whole and "id" not in label and not label & verbs:
+            hits.add(name)
     kinds = bool(hits) and all(
         fields[name].get("enum") and not labels[name] & spoken_words for name in hits
     )

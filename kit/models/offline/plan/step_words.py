@@ -21,7 +21,9 @@ def step_words(
     lead: str, values: Mapping[str, Any], sources: Mapping[str, str], step: int | None
 ) -> str:
     """A lead, the values of arguments, and the places in the output of a step that others are taken from."""
-    pieces = [f"{spoken(name)} {_text(value)}" for name, value in values.items()]
+    pieces: list[str] = []
+    for name, value in values.items():
+        pieces.append(f"{spoken(name)} {_text(value)}")
     pieces += [f"{spoken(name)} from {place} of step {step}" for name, place in sources.items()]
     lead = lead.strip().rstrip(".?!:;, ")
     lead = f"{lead[:1].upper()}{lead[1:]}"
@@ -67,8 +69,14 @@ def at(value: Any, place: str) -> Any:
             many = True
         elif part[0] == "[":
             number = int(part[1:-1])
-            lists = [cast("list[Any]", one) for one in values if isinstance(one, list)]
-            values = [items[number] for items in lists if number < len(items)]
+            lists: list[list[Any]] = []
+            for one in values:
+                if isinstance(one, list):
+                    lists.append(cast("list[Any]", one))
+            values: list[Any] = []
+            for items in lists:
+                if number < len(items):
+                    values.append(items[number])
         else:
             values = [
                 cast("Mapping[str, Any]", one)[part]
