@@ -19,7 +19,7 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.charts.tradeoff import front, tradeoff
 from kit.bench.grid.cell import cells
 from kit.bench.grid.comparison import compare, summarise
-from kit.bench.grid.forecast import forecast, pace
+from kit.bench.grid.forecast import EXAMPLE, forecast, pace
 from kit.bench.grid.grid_file import read_grid
 from kit.bench.grid.results import read_results
 from kit.bench.grid.stored_runs import list_runs, read_run
@@ -30,7 +30,7 @@ from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
-from kit.ui.benchmarks.draft import CASE_SETS, EXAMPLE, MOST, Draft, grid_files, order
+from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, grid_files, order
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines

@@ -270,7 +270,7 @@ def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Pat
     calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
     sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
     assert result.stderr.startswith(
-        f"{sentence}; no case is begun past $5.00, and at most 2 cells more are played then.\n"
+        f"{sentence}; about $0.17 for all of it; no case is begun past $5.00, and at most 2 cells more are played then.\n"
     )
     assert result.returncode == 1 and result.stdout.startswith(
         "# small: measured and offline stand-in; 5 of 24 cells failed"

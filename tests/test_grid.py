@@ -2,9 +2,13 @@
 
 import json
 import math
+import os
+import re
 import resource
+import signal
 import subprocess
 import sys
+import time
 import tracemalloc
 from collections import Counter
 from collections.abc import Generator
@@ -89,6 +93,46 @@ def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path:
         for names, deck in spec.decks.items()
     }
     assert not keys(spec) & keys(replace(spec, decks=other_settings))
+
+
+def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    keys = {cell.key for cell in cells(spec)}
+    deck = spec.deck
+    danger = deck.dangers["en-US"]
+    assert "en-US" in deck.settings.danger and deck.on("play") and not deck.on("wide_search")
+    changes: dict[str, dict[str, Any]] = {
+        "words of danger": {
+            "dangers": {
+                **deck.dangers,
+                "en-US": danger.model_copy(update={"harmless": ("kill it",)}),
+            }
+        },
+        "settings of a flag that is on": {"flag_settings": {"play": {"lookup": {"limit": 3}}}},
+        "the flag of a tool": {"tool_flags": {"search_offers": "wide_search"}},
+        "the surface": {"environment_surface": "batch"},
+    }
+    for change, fields in changes.items():
+        decks = {names: replace(variant, **fields) for names, variant in spec.decks.items()}
+        changed = {cell.key for cell in cells(replace(spec, decks=decks))}
+        assert not keys & changed, change
+    idle = {"flag_settings": {"wide_search": {"lookup": {"limit": 3}}}}
+    decks = {names: replace(variant, **idle) for names, variant in spec.decks.items()}
+    assert {cell.key for cell in cells(replace(spec, decks=decks))} == keys, "a flag that is off"
+
+
+def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Path) -> None:
+    case = {"id": "two", "user": "compare A with B", "expected_sub_agents": ["comparator"]}
+    (tmp_path / "manga.jsonl").write_text(json.dumps(case))
+    spec = spec_of(tmp_path, deck="cards/manga", cases=[{"file": "manga.jsonl"}])
+    assert spec.deck.settings.topologies["chat"]["comparator"].judge == "judge"
+    rubrics = {
+        name: rubric.model_copy(update={"criteria": ("It rhymes.",)})
+        for name, rubric in spec.deck.rubrics.items()
+    }
+    decks = {names: replace(deck, rubrics=rubrics) for names, deck in spec.decks.items()}
+    changed = replace(spec, decks=decks)
+    assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(changed)}
 
 
 # every cell once, the same bytes
@@ -192,6 +236,37 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
     assert (tmp_path / "whole" / RESULTS).read_bytes() == (tmp_path / "out" / RESULTS).read_bytes()
     runs = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"]
     assert sorted(runs) == ["1", "2"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
+    tmp_path: Path, workers: str
+) -> None:
+    path = write(tmp_path, patterns=["monolith", "mediated"], cases=[MIXED])
+    command = [sys.executable, "-m", "kit", "grid", str(path), "--workers", workers]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        cwd=HOME,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    with process:
+        while process.poll() is None and not (tmp_path / "out" / LEDGER).exists():
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # to every process of it, as a terminal does
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    head, _, tail = err.rpartition("kit: stopped: ")
+    assert "Traceback" not in head
+    words = re.fullmatch(
+        r"(\d+) of 16 cells are played and kept in .*; the same command goes on from there\n", tail
+    )
+    assert words is not None, err
+    run, _ = play(read_grid(path), tmp_path / "out")
+    assert run.before == int(words[1]) and run.complete
 
 
 def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ import yaml
 
 from kit.bench.grid.cell import cells
 from kit.bench.grid.failures import STREAK, read_failures
-from kit.bench.grid.forecast import announce, forecast, pace
+from kit.bench.grid.forecast import EXAMPLE, announce, forecast, pace
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run_pair import compare_runs
@@ -19,7 +19,7 @@ from kit.cli import main
 from kit.core.errors import DataError
 from kit.home import HOME
 from kit.patterns import PATTERNS
-from kit.ui.benchmarks.draft import EXAMPLE, order
+from kit.ui.benchmarks.draft import order
 from tests.loopback_openai import JSON, Raw, Refuse, Reply, Say, loopback
 from tests.test_failed_cells import CASES, HELLO, KEY, grid_of, played
 
@@ -191,7 +191,11 @@ def test_what_judges_cost_counts_against_the_limit(tmp_path: Path) -> None:
         run, text = played(spec, tmp_path / "out")
     assert run.done == 3 and "the limit of" in text and "dollars is reached" in text
     asks = forecast(spec, pace(EXAMPLE))
-    assert asks.dollars is not None and asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
+    assert asks.dollars is not None
+    assert f"each sent twice where it fails; about ${asks.dollars:.2f} for all of it" in announce(
+        spec
+    )
+    assert asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
     dear = judged(
         tmp_path,
         "http://127.0.0.1:9/v1",
@@ -199,6 +203,7 @@ def test_what_judges_cost_counts_against_the_limit(tmp_path: Path) -> None:
         limits={"dollars": 1},
     )
     assert "critic has no price and counts as nothing there" in announce(dear)
+    assert "nobody can say the dollars, for a model of it has no price" in announce(dear)
 
 
 @pytest.mark.req("SAT-24")

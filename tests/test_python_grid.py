@@ -1,13 +1,15 @@
 """A grid in Python: model objects, a pattern, cases and judges of one's own, kept, resumed and
 shown like one of a file."""
 
+import linecache
 import os
 import signal
 import time
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -19,6 +21,7 @@ from kit.bench.grid.failures import STREAK
 from kit.bench.grid.results import Results
 from kit.bench.grid.run import TRACES
 from kit.bench.identity import code_identity, model_identity
+from kit.bench.own_parts import own_judges
 from kit.bench.scoring.judge import Rubric, Verdict
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import turn_of
@@ -176,6 +179,42 @@ def test_code_is_known_by_what_it_uses_too() -> None:
 
     assert code_identity(scaled(0.5)) == code_identity(scaled(0.5)) != code_identity(scaled(0.25))
     assert "of the helper" in str(code_identity(scaled(0.5))), "the source of a function beside it"
+
+
+def test_code_of_eval_is_not_known_by_the_text_of_the_command_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Python 3.13 keeps the text of `python -c` as the source of "<string>", the file that every
+    eval() says its code is of."""
+    line = "judge = lambda case, observation: 0.5\n"
+    monkeypatch.setitem(linecache.cache, "<string>", (len(line), None, [line], "<string>"))
+    with pytest.raises(DataError, match="the code of '<lambda>' cannot be read"):
+        code_identity(eval("lambda case, observation: 1.0"))
+
+
+@dataclass(frozen=True)
+class Strict:
+    """A judge of one's own with a state."""
+
+    rubric: Rubric
+    least: object
+
+    async def judge(self, case: Case, observation: Observation) -> Verdict | None:
+        return Verdict(score=float(len(observation.text) >= cast("int", self.least)))
+
+
+def test_a_judge_is_known_by_what_it_holds_too() -> None:
+    rubric = Rubric(id="long", text="Is it long?")
+
+    def identity(least: object) -> Mapping[str, str]:
+        return own_judges([Strict(rubric, least)])[1]
+
+    assert identity(10) == identity(10) != identity(80)
+    with pytest.raises(DataError, match=r"judge 'long' holds a value of type .* in 'least'"):
+        identity(object())
+    assert own_judges({"mine": Strict(rubric, object())})[1], (
+        "its caller keeps names and changes apart"
+    )
 
 
 def helper(observation: Observation) -> str:

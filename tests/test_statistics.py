@@ -286,9 +286,12 @@ def test_the_sample_for_no_difference_at_all_is_unknown() -> None:
         lambda: mean_of([]),
         lambda: paired_difference({}, {}),
         lambda: items_for_target(0.5, 1.0),
+        lambda: mean_of([0.5, 1.5], within=SCORES),
+        lambda: paired_difference({"a": [1.0]}, {"a": [7.5]}),
+        lambda: difference_of({"a": -3.0, "b": 0.2}),
     ],
 )
-def test_nothing_is_estimated_from_nothing(ask: Any) -> None:
+def test_nothing_is_estimated_from_nothing_or_from_what_lies_outside_of_its_range(ask: Any) -> None:
     with pytest.raises(DataError, match=r"\w+ \w+"):
         ask()
 

@@ -107,7 +107,12 @@ def plain(value: object) -> Any:
 def _code(function: Callable[..., Any], seen: set[object]) -> Iterator[Any]:
     function = inspect.unwrap(function)
     seen.add(function)
+    code = getattr(function, "__code__", None)
     try:
+        # From Python 3.13 on, `python -c` keeps its own text as the source of the file "<string>",
+        # and every eval() and exec() says it is of that file: any of them would have that text.
+        if code is not None and code.co_filename == "<string>":
+            raise OSError
         yield inspect.getsource(function)
     except (OSError, TypeError):
         name = getattr(function, "__name__", repr(function))

@@ -8,7 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
-from kit.bench.identity import code_identity, model_identity, plain_or_name, tool_identity
+from kit.bench.identity import (
+    UnstableError,
+    code_identity,
+    model_identity,
+    plain,
+    plain_or_name,
+    tool_identity,
+)
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
 from kit.compose.models import spec_of_model
@@ -113,6 +120,7 @@ def own_patterns(
 def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
     """Scorers and judges by name, and their identities. Raises DataError for a name that is taken."""
     own: dict[str, Scorer | Judge] = {}
+    identities: dict[str, str] = {}
     for given, judge in _pairs(judges):
         name = given or _name_of(judge)
         if name in {*SCORERS, *own}:
@@ -120,9 +128,9 @@ def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
                 f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}"
             )
         own[name] = judge
-    return own, {
-        f"scorer {name}": _digest(_judge_identity(name, judge)) for name, judge in own.items()
-    }
+        identity = _judge_identity(name, judge, named=given is not None)
+        identities[f"scorer {name}"] = _digest(identity)
+    return own, identities
 
 
 def tools_identity(tools: DeckTools) -> Names:
@@ -149,14 +157,37 @@ def _name_of(judge: Scorer | Judge) -> str:
     return cast("Judge", judge).rubric.id
 
 
-def _judge_identity(name: str, judge: Scorer | Judge) -> Any:
+def _judge_identity(name: str, judge: Scorer | Judge, *, named: bool) -> Any:
     if callable(judge):
         return code_identity(judge)
     rubric = judge.rubric.model_dump()
     if isinstance(judge, LLMJudge):
         return [rubric, model_identity(name, cast("Any", judge.model), named=False)]
     code = cast("Callable[..., Any]", getattr(judge, "scorer", type(judge)))
-    return [rubric, code_identity(code)]
+    identity = [rubric, code_identity(code)]
+    state = _judge_state(name, judge, named=named)
+    if state:
+        identity.append(state)
+    return identity
+
+
+def _judge_state(name: str, judge: Judge, *, named: bool) -> dict[str, Any]:
+    """What a judge holds beside its rubric and its rule. Raises DataError where it is not `named`
+    and holds something that no other run could know again, such as a client."""
+    state: dict[str, Any] = {}
+    for field_name, value in getattr(judge, "__dict__", {}).items():
+        if field_name in ("rubric", "scorer"):
+            continue
+        try:
+            state[field_name] = plain(value)
+        except UnstableError as error:
+            if not named:
+                raise DataError(
+                    f"judge {name!r} holds a value of type {error} in {field_name!r}, so that no "
+                    f"other run can know it again: give it a name, judges={{'my-judge': ...}}, and "
+                    f"another name whenever it changes"
+                ) from None
+    return state
 
 
 def _digest(parts: Any) -> str:

@@ -162,7 +162,7 @@ def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
     from kit.bench.grid.report import report
-    from kit.bench.grid.run import Bar, run_grid
+    from kit.bench.grid.run import Bar, run_grid, what_is_kept
     from kit.experiment_kits import ExperimentKits, WorkerKits
     from kit.settings import Settings, own_project
 
@@ -190,8 +190,14 @@ def _grid(arguments: Namespace) -> int:
     traces = arguments.traces or (kits.has_opik and not arguments.on)
     if sentence := announce(spec):
         print(sentence, file=sys.stderr)
-    with Bar() as bar:
-        run = run_grid(spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on)
+    try:
+        with Bar() as bar:
+            run = run_grid(
+                spec, folder, opener, arguments.workers, bar, traces=traces, on=arguments.on
+            )
+    except KeyboardInterrupt:
+        print(f"kit: stopped: {what_is_kept(spec, folder)}", file=sys.stderr)
+        return 2
     if run.complete:
         drop_stale_tracks(spec, cassette)
     print(
@@ -249,9 +255,10 @@ def _bench(arguments: Namespace) -> int:
             f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again"
         )
     file = HOME / "data" / "grids" / "paid.yaml"
-    usual = {
+    usual: dict[str, Any] = {
         "out": None,
         "traces": False,
+        "margin": [],
         "workers": None,
         "cost": False,
         "cassette": None,

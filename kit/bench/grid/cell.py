@@ -5,8 +5,10 @@ import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from itertools import chain, product
+from typing import Any
 
 from kit.bench.grid.grid_file import GridSpec, digest
+from kit.compose.deck import Deck
 from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.patterns.a2a import A2A
@@ -108,21 +110,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     models = _model_identities(spec)
     if grid.others is not None:
         base = digest(base, models[grid.others])
-    decks = {
-        names: digest(
-            deck.settings.model_dump(
-                mode="json", exclude=NO_OUTCOME | _at_default(deck.settings, LATER)
-            ),
-            *(
-                card.model_dump(mode="json", exclude=_at_default(card, LATER))
-                for card in deck.cards.values()
-            ),
-            *deck.blocks.values(),
-            sorted(deck.flags.items()),
-            deck.tool_settings,
-        )
-        for names, deck in spec.decks.items()
-    }
+    decks = {names: _deck_identity(deck) for names, deck in spec.decks.items()}
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
     ways = product(
@@ -214,6 +202,39 @@ def _identity(spec: GridSpec, pattern: str) -> str:
     if pattern == A2A.name and not own:
         return digest(spec.link or "loopback")
     return own
+
+
+def _deck_identity(deck: Deck) -> str:
+    """A digest of everything in a deck that an outcome may depend on."""
+    settings = deck.settings
+    parts: list[Any] = [
+        settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(settings, LATER))
+    ]
+    for card in deck.cards.values():
+        parts.append(card.model_dump(mode="json", exclude=_at_default(card, LATER)))
+    parts += deck.blocks.values()
+    parts += [sorted(deck.flags.items()), deck.tool_settings]
+    parts += _later_parts(deck)
+    return digest(*parts)
+
+
+def _later_parts(deck: Deck) -> Iterator[Any]:
+    """The parts of a deck that the first kept cells were not keyed by: each counts only where it is
+    at work, so that a cell it has no part in keeps its key."""
+    for locale in deck.settings.danger:
+        yield deck.dangers[locale]
+    for flag, tools in deck.flag_settings.items():
+        if deck.on(flag):
+            yield ["flag_settings", flag, tools]
+    if deck.tool_flags:
+        yield ["tool_flags", sorted(deck.tool_flags.items())]
+    if deck.environment_surface is not None:
+        yield ["surface", deck.environment_surface]
+    topologies = deck.settings.topologies.get(deck.surface, {})
+    for agent, topology in topologies.items():
+        test = deck.cards[agent].eval
+        if topology.judge is not None and test is not None and test.rubric in deck.rubrics:
+            yield deck.rubrics[test.rubric]
 
 
 def _model_identities(spec: GridSpec) -> dict[str, str]:

@@ -8,18 +8,24 @@ from statistics import fmean
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.results import read_results, read_rows
 from kit.bench.grid.run import TIMINGS
-from kit.bench.scoring.judge import Rubric
 from kit.compose.deck import Deck
 from kit.core.display.count import many
 from kit.core.model import ModelSpec
 from kit.core.value import Value
+from kit.home import HOME
 from kit.models.usage import CHARACTERS
 from kit.patterns.agents_as_tools import MAX_ROUNDS
 
+EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
+"""The run from whose turns a forecast is made where nobody names another."""
 START = 3.0
 """Seconds until the first cell: a process, its imports, a kit."""
 VERDICT = 40
 """Tokens of one, about."""
+UNPAID = ("offline", "simulated")
+"""Providers that ask for no money."""
+Price = tuple[float, float]
+"""Dollars of a million tokens in, and out."""
 
 
 class Pace(Value):
@@ -63,33 +69,28 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.scored) for case in spec.cases)
-    ways: list[tuple[ModelSpec, str]] = []
-    for model in spec.models.values():
+    prices: dict[str, Price | None] = {}
+    for key, model in spec.every_model.items():
+        prices[key] = _price_of(model, grid.limits.unpriced)
+    known_prices = {key: price for key, price in prices.items() if price is not None}
+    seconds = START
+    dollars = 0.0
+    for model in grid.models:
         for pattern in grid.patterns:
-            ways.append((model, pattern))
-    dollars: list[float] = []
-    for model, pattern in ways:
-        if model.price_in is not None:
-            dollars.append(turns * _price(model, pace_of_turns, pattern))
-    judges = [
-        (spec.deck.models[judge.model], spec.rubrics[name]) for name, judge in grid.judges.items()
-    ]
-    dollars += [
-        turns * _judge_price(*judge, pace_of_turns, pattern)
-        for judge in judges
-        for _, pattern in ways
-    ]
-    every = spec.every_model.values()
-    prices_known = all(
-        model.price_in is not None or model.provider in ("offline", "simulated") for model in every
-    )
+            reads = _of(pace_of_turns.tokens_in, pattern)
+            writes = _of(pace_of_turns.tokens_out, pattern)
+            seconds += turns * _of(pace_of_turns.cpu, pattern)
+            dollars += turns * _dollars(known_prices.get(model), reads, writes)
+            for name, judge in grid.judges.items():
+                # it reads the rubric, and what a turn wrote as findings and again as the reply
+                material = len(spec.rubrics[name].text) / CHARACTERS + 2 * writes
+                dollars += turns * _dollars(known_prices.get(judge.model), material, VERDICT)
+    ways = len(grid.models) * len(grid.patterns)
     return Forecast(
-        cells=often * len(spec.cases) * len(ways),
-        turns=turns * len(ways),
-        seconds=START + sum(turns * _of(pace_of_turns.cpu, pattern) for _, pattern in ways)
-        if spec.virtual
-        else None,
-        dollars=sum(dollars) if prices_known else None,
+        cells=often * len(spec.cases) * ways,
+        turns=turns * ways,
+        seconds=seconds if spec.virtual else None,
+        dollars=dollars if len(known_prices) == len(prices) else None,
     )
 
 
@@ -105,23 +106,22 @@ def announce(spec: GridSpec) -> str:
                 ways.append((model, deck, pattern))
     measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
     calls = turns * sum(most_calls(spec, deck) for deck in measured)
-    dollars = spec.grid.limits.dollars
+    limit = spec.grid.limits.dollars
     judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
-    if dollars is None:
+    if limit is None:
         money = "no limit of dollars is set (limits.dollars)"
     else:
         # those at work, and what is left of the last case: it is finished on every way
         most_after = spec.concurrency + len(ways) * len(spec.faults) - 1
         money = (
-            f"no case is begun past ${dollars:,.2f}, and at most {many(most_after, 'cell')} "
+            f"no case is begun past ${limit:,.2f}, and at most {many(most_after, 'cell')} "
             f"more are played then"
         )
-        unpaid = ("offline", "simulated")
-        free: list[str] = []
-        for key, model in spec.every_model.items():
-            if model.price_in is None and model.provider not in unpaid:
-                free.append(key)
-        if free and spec.grid.limits.unpriced is None:
+        unpriced = spec.grid.limits.unpriced
+        free = [
+            key for key, model in spec.every_model.items() if _price_of(model, unpriced) is None
+        ]
+        if free:
             money += (
                 f"; {', '.join(free)} has no price and counts as nothing there: set "
                 f"price_in and price_out, or limits.unpriced"
@@ -135,7 +135,19 @@ def announce(spec: GridSpec) -> str:
         most.append(
             f"{many(turns * len(ways) * len(spec.grid.judges), 'call')} of judges ({', '.join(judges)})"
         )
-    return f"At most {', and '.join(most)}, each sent twice where it fails; {money}."
+    return (
+        f"At most {', and '.join(most)}, each sent twice where it fails; {_about(spec)}; {money}."
+    )
+
+
+def _about(spec: GridSpec) -> str:
+    """Says in words what a grid costs about, by the turns of EXAMPLE."""
+    dollars = forecast(spec, pace(EXAMPLE)).dollars
+    if dollars is None:
+        return "nobody can say the dollars, for a model of it has no price"
+    if dollars < 0.01:
+        return "about less than $0.01 for all of it"
+    return f"about ${dollars:,.2f} for all of it"
 
 
 def most_calls(spec: GridSpec, deck: Deck) -> int:
@@ -151,17 +163,19 @@ def most_calls(spec: GridSpec, deck: Deck) -> int:
     return own + helpers + (0 if stubs else settings.cap * steps)
 
 
-def _price(model: ModelSpec, pace_of_turns: Pace, pattern: str) -> float:
-    """Dollars of one turn."""
-    reads = _of(pace_of_turns.tokens_in, pattern)
-    writes = _of(pace_of_turns.tokens_out, pattern)
-    return (reads * (model.price_in or 0) + writes * (model.price_out or 0)) / 1e6
+def _price_of(model: ModelSpec, unpriced: Price | None) -> Price | None:
+    """What a million tokens in, and out, of a model cost; None where nobody knows."""
+    if model.price_in is not None:
+        return model.price_in, model.price_out or 0.0
+    if model.provider in UNPAID:
+        return 0.0, 0.0
+    return unpriced
 
 
-def _judge_price(model: ModelSpec, rubric: Rubric, pace_of_turns: Pace, pattern: str) -> float:
-    """Dollars of one verdict: it reads the rubric, and what a turn wrote as findings and again as the reply."""
-    reads = len(rubric.text) / CHARACTERS + 2 * _of(pace_of_turns.tokens_out, pattern)
-    return (reads * (model.price_in or 0) + VERDICT * (model.price_out or 0)) / 1e6
+def _dollars(price: Price | None, reads: float, writes: float) -> float:
+    if price is None:
+        return 0.0
+    return (reads * price[0] + writes * price[1]) / 1e6
 
 
 def _of(means: Mapping[str, float], pattern: str) -> float:

@@ -73,6 +73,9 @@ class Ledger:
         except sqlite3.Error as error:
             self._db.close()
             raise self._sentence(error) from error
+        except KeyboardInterrupt:
+            self._db.close()  # it holds the lock, and this process still wants to say what is kept
+            raise
         self.run = int(last) + 1
         """Number of the run that this ledger was opened for."""
 

@@ -19,6 +19,7 @@ from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import plan_of, provenance
 from kit.bench.grid.workers import play
 from kit.bench.scoring.own_judges import judge_in_words
+from kit.core.display.count import many
 from kit.core.errors import DataError
 
 RESULTS = "results.jsonl"
@@ -81,10 +82,8 @@ def run_grid(
     with closing(Ledger(folder / LEDGER)) as ledger:
         all_cells = list(cells(spec))
         cassette = spec.grid.cassette
-        if cassette is not None and (
-            cassette.mode != "record" or spec.virtual or not Path(cassette.file).exists()
-        ):
-            ledger.forget()  # what was played counts only with the recording of it
+        if not _goes_on(spec):
+            ledger.forget()
         finished = ledger.keys()
         todo = in_play_order(spec, (cell for cell in all_cells if cell.key not in finished))
         if keeps_turns(spec):
@@ -124,6 +123,27 @@ def run_grid(
             tally.scored_again,
             tally.reasons() if missing else "",
         )
+
+
+def _goes_on(spec: GridSpec) -> bool:
+    """Whether a run begins with the cells that are in its ledger already."""
+    cassette = spec.grid.cassette
+    if cassette is None:
+        return True
+    # What was played counts only with the recording of it.
+    return cassette.mode == "record" and not spec.virtual and Path(cassette.file).exists()
+
+
+def what_is_kept(spec: GridSpec, folder: Path) -> str:
+    """Says how many cells of a run that was interrupted are played, and how it goes on. Raises
+    DataError for a ledger that cannot be read."""
+    keys = {cell.key for cell in cells(spec)}
+    with closing(Ledger(folder / LEDGER)) as ledger:
+        played = len(keys & ledger.keys())
+    progress = f"{played:,} of {many(len(keys), 'cell')} are played"
+    if _goes_on(spec):
+        return f"{progress} and kept in {folder}; the same command goes on from there"
+    return f"{progress}; the recording answers again when the same command begins anew"
 
 
 def keeps_turns(spec: GridSpec) -> bool:

@@ -3,8 +3,10 @@
 import asyncio
 import multiprocessing
 import os
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+import signal
+import threading
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import chain
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -103,7 +105,8 @@ def _with_workers(
             # whole samples, so that each process can finish on every way what it has begun
             share = list(chain.from_iterable(samples[worker::workers]))
             process = context.Process(target=_work, args=(spec, share, opener, theirs), daemon=True)
-            process.start()
+            with _no_interrupt():
+                process.start()
             theirs.close()
             ends[mine] = process
         _gather(ends, keep, halt)
@@ -113,6 +116,23 @@ def _with_workers(
                 end.send(Halt(everything=True))
             end.close()  # a worker that still has something to say hears that nobody listens, and ends
             process.join()
+
+
+@contextmanager
+def _no_interrupt() -> Generator[None]:
+    """Processes that are started in here are left alone by Ctrl-C.
+
+    A terminal sends it to every process of the command. One that is still importing its modules
+    would end with a traceback; this process tells all of them to stop.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what a signal does, and only it is interrupted
+        return
+    earlier = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, earlier)
 
 
 def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:

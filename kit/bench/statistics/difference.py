@@ -7,7 +7,7 @@ from statistics import fmean as mean
 
 from kit.bench.statistics.clusters import sum_clusters
 from kit.bench.statistics.distributions import student_reach
-from kit.bench.statistics.means import DIFFERENCES_OF_SCORES, Range, mean_of_sums
+from kit.bench.statistics.means import DIFFERENCES_OF_SCORES, Range, check_range, mean_of_sums
 from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
@@ -82,7 +82,8 @@ def paired_difference(
 ) -> Difference:
     """The mean difference over the same items. Repeats of an item are averaged first: they are no
     items of their own. `clusters` says which items belong together; `within` between which figures
-    the difference of an item lies. Raises DataError where the items are not the same.
+    the difference of an item lies. Raises DataError where the items are not the same, and for a
+    difference outside of `within`.
     """
     return difference_of(by_item(first, second), clusters=clusters, within=within)
 
@@ -97,11 +98,15 @@ def difference_of(
 
     Where every item is right or wrong it is that of Bonett and Price (2012, "Adjusted Wald
     confidence interval for a difference of binomial proportions based on paired data"), which holds
-    from five items on; else that of `mean_of`.
+    from five items on; else that of `mean_of`. Raises DataError for a difference outside of `within`.
     """
-    groups: list[str | Hashable] = []
+    check_range(gains.values(), within)
+    groups: list[Hashable] = []
     for item in gains:
-        groups.append(item if clusters is None else clusters.get(item, item))
+        if clusters is None:
+            groups.append(item)
+        else:
+            groups.append(clusters.get(item, item))
     n = len(gains)
     together = len(set(groups))
     basis = f"paired by {n} items" + (f" in {together} clusters" if together < n else "")

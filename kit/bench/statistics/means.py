@@ -1,6 +1,6 @@
 """The mean of scores, costs or seconds with its interval: skewed ones too, and whole clusters."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from math import cbrt, inf, sqrt
 from typing import NamedTuple
 
@@ -28,6 +28,8 @@ class Range(NamedTuple):
 
 SCORES = Range(0.0, 1.0)
 DIFFERENCES_OF_SCORES = Range(-1.0, 1.0)
+_ROUNDING = 1e-9
+"""How far a sum of fractions may end up outside of its range."""
 ANYTHING = Range(-inf, inf)
 
 
@@ -43,15 +45,26 @@ def mean_of(
     Student's interval with its skewness removed by Hall's transformation (Hall 1992, "On the
     removal of skewness by transformation"), on the cluster-robust variance CR2 (Bell and McCaffrey
     2002). Scores that are all alike prove no certainty where `within` says how far another could
-    lie. Fewer than four items have no interval: its ends are infinite. Raises DataError for no value.
+    lie. Fewer than four items have no interval: its ends are infinite. Raises DataError for no
+    value, and for one outside of `within`.
     """
     if not values:
         raise DataError("there is no value to take the mean of: score at least one item first")
-    return mean_of_sums(
-        *sum_clusters(values, clusters if clusters is not None else range(len(values))),
-        within=within,
-        unit=unit,
-    )
+    check_range(values, within)
+    if clusters is None:
+        clusters = range(len(values))
+    sums, sizes = sum_clusters(values, clusters)
+    return mean_of_sums(sums, sizes, within=within, unit=unit)
+
+
+def check_range(values: Iterable[float], within: Range) -> None:
+    """Raises DataError for a value outside of the range that its interval would be cut to."""
+    for value in values:
+        if not within.low - _ROUNDING <= value <= within.high + _ROUNDING:
+            raise DataError(
+                f"{value:g} lies outside of {within.low:g} to {within.high:g}: say by `within=` "
+                f"between which figures every value lies, ANYTHING where there are no such figures"
+            )
 
 
 def mean_of_sums(

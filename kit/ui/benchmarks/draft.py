@@ -8,14 +8,12 @@ from typing import Any
 
 import yaml
 
-from kit.bench.grid.forecast import Forecast, forecast, pace
+from kit.bench.grid.forecast import EXAMPLE, Forecast, forecast, pace
 from kit.bench.grid.grid_file import GridSpec, beside, read_grid
 from kit.core.value import Value
 from kit.settings import HOME, own_project
 
 GRIDS = HOME / "data" / "grids"
-EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"
-"""The run from whose turns a forecast is made."""
 MOST = 3_000
 """Most cells of a grid that the page starts; larger ones are for the command line."""
 UNPRICED = 200
