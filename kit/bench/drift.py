@@ -116,7 +116,7 @@ def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) 
         if right is not None:
             labels.append(right)
     evaluated = share(sum(before), len(before))
-    stored = share(sum(labels), len(labels))
+    stored_share = share(sum(labels), len(labels))
     gain: Difference | None = None
     p = 1.0
     if before and labels:
@@ -126,7 +126,7 @@ def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) 
     return Drift(
         vertical=vertical,
         evaluated=evaluated,
-        stored=stored,
+        stored=stored_share,
         open=len(now) - len(labels),
         difference=gain,
         p=p,

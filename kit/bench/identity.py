@@ -104,9 +104,9 @@ def plain(value: object) -> Any:
             raise UnstableError(_name(type(value)))
 
 
-def _code(function: Callable[..., Any], seen: set[object]) -> Iterator[Any]:
+def _code(function: Callable[..., Any], visited: set[object]) -> Iterator[Any]:
     function = inspect.unwrap(function)
-    seen.add(function)
+    visited.add(function)
     code = getattr(function, "__code__", None)
     try:
         # From Python 3.13 on, `python -c` keeps its own text as the source of the file "<string>",
@@ -125,7 +125,7 @@ def _code(function: Callable[..., Any], seen: set[object]) -> Iterator[Any]:
     uses = inspect.getclosurevars(function)
     for name, value in sorted({**uses.globals, **uses.nonlocals}.items()):
         if inspect.isfunction(value) and value.__module__ == function.__module__:
-            yield from _code(value, seen) if value not in seen else ()
+            yield from _code(value, visited) if value not in visited else ()
         else:
             yield [name, plain_or_name(value)]
 

@@ -34,14 +34,14 @@ class LatencyBaseline(Value):
     def sample(self) -> str:
         """The turns of ours that would settle it, times taken for log-normal with the assumed variation."""
         error = sqrt(log(1 + VARIATION**2) * pi / 2)  # of a median, times the root of the turns
-        known = ceil((normal_reach() * error / log(1 + CLOSE)) ** 2)
+        settling = ceil((normal_reach() * error / log(1 + CLOSE)) ** 2)
         if self.target_ms is None:
-            return f"{known:,} turns for 10 % either way"
+            return f"{settling:,} turns for 10 % either way"
         below = ceil(
             ((normal_reach() + NormalDist().inv_cdf(POWER)) * error / log(self.target_ms / self.ms))
             ** 2
         )
-        return f"{known:,} turns for 10 % either way; {below:,} to show that it stays below {self.target_ms:g} ms"
+        return f"{settling:,} turns for 10 % either way; {below:,} to show that it stays below {self.target_ms:g} ms"
 
     def ours(self, latencies: Sequence[Latency]) -> list[tuple[str, Spread]]:
         """The same measure on the same path here: (pattern, percentiles)."""

@@ -146,14 +146,14 @@ async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: Exp
         for quality, scorer in RULES.items():
             judge = KitJudge(read_rubric(scorer.__name__), kit, bills)
             print(agreement_line(judge.rubric, await measure_judge(judge, quality)))
-    spent = total(bills)
-    if spent.cost is None:
+    usage = total(bills)
+    if usage.cost is None:
         dollars = "no price is known"
     else:
-        dollars = f"${spent.cost:,.4f}"
+        dollars = f"${usage.cost:,.4f}"
     print(
-        f"{many(spent.model_calls, 'call')}, {spent.input_tokens:,} tokens in and "
-        f"{spent.output_tokens:,} out: {dollars}"
+        f"{many(usage.model_calls, 'call')}, {usage.input_tokens:,} tokens in and "
+        f"{usage.output_tokens:,} out: {dollars}"
     )
     return 0
 

@@ -129,11 +129,11 @@ def report(gate: bool = False) -> int:
                 f"{cost.mode:15} {cost.name:12} {cost.calls:11.0f} {times} {ratio:8.2f} {cpu:7.2f} {at_once:8.2f}"
             )
         broken += [ours.mode] * (ours.calls > GATE[ours.mode] * hand.calls)
-    held: list[float] = []
+    kib: list[float] = []
     for loop in (HandLoop, KitLoop):
-        held.append(asyncio.run(kib_in_flight(loop(2, streaming=False))))
+        kib.append(asyncio.run(kib_in_flight(loop(2, streaming=False))))
     print(
-        f"KiB a turn in flight, 1,000 at once: hand loop {held[0]:.0f}, kit, traced {held[1]:.0f} (at most {IN_FLIGHT})"
+        f"KiB a turn in flight, 1,000 at once: hand loop {kib[0]:.0f}, kit, traced {kib[1]:.0f} (at most {IN_FLIGHT})"
     )
     limits = ", ".join(f"{mode} {limit}" for mode, limit in GATE.items())
     print(

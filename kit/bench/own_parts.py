@@ -64,23 +64,23 @@ def own_models(
     objects = dict[str, Model]()
     specs = dict[str, ModelSpec]()
     identities = dict[str, str]()
-    for given, model in _pairs(models):
+    for given_name, model in _pairs(models):
         if isinstance(model, ModelSpec):
-            name = given or model.key
+            name = given_name or model.key
             specs[name] = model.model_copy(update={"key": name, "name": model.name or model.key})
         elif isinstance(model, str):
             name = model
-            if given not in (None, model):
+            if given_name not in (None, model):
                 raise DataError(
-                    f"models: {given!r} stands for the key {model!r}; put the key itself in its place"
+                    f"models: {given_name!r} stands for the key {model!r}; put the key itself in its place"
                 )
         else:
             chat, spec = model if isinstance(model, tuple) else (model, spec_of_model(model))
-            name = given or spec.key
+            name = given_name or spec.key
             specs[name] = spec.model_copy(update={"key": name})
             objects[name] = (chat, specs[name])
             identities[f"model {name}"] = _digest(
-                model_identity(name, chat, named=bool(given or chat.name))
+                model_identity(name, chat, named=bool(given_name or chat.name))
             )
         if name in names:
             raise DataError(
@@ -121,14 +121,14 @@ def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
     """Scorers and judges by name, and their identities. Raises DataError for a name that is taken."""
     own: dict[str, Scorer | Judge] = {}
     identities: dict[str, str] = {}
-    for given, judge in _pairs(judges):
-        name = given or _name_of(judge)
+    for given_name, judge in _pairs(judges):
+        name = given_name or _name_of(judge)
         if name in {*SCORERS, *own}:
             raise DataError(
                 f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}"
             )
         own[name] = judge
-        identity = _judge_identity(name, judge, named=given is not None)
+        identity = _judge_identity(name, judge, named=given_name is not None)
         identities[f"scorer {name}"] = _digest(identity)
     return own, identities
 

@@ -78,10 +78,10 @@ def promote(
         faults.append(
             f"no case goes over to {card_id!r} from another agent, or from it: no switch was measured"
         )
-    for measured, what in ((switches, "switches are routed right"), (answers, "answers pass")):
-        if measured is not None and measured.n and measured.value < threshold:
+    for outcome, what in ((switches, "switches are routed right"), (answers, "answers pass")):
+        if outcome is not None and outcome.n and outcome.value < threshold:
             faults.append(
-                f"{measured.right} of {measured.n} {what}, {measured.value:.1%}; {threshold:.0%} are needed"
+                f"{outcome.right} of {outcome.n} {what}, {outcome.value:.1%}; {threshold:.0%} are needed"
             )
     if faults:
         promoted = card

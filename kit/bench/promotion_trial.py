@@ -44,7 +44,7 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     judge = judge_of(deck.cards[card_id], kit.team)
     subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
     turns = list[RoutedTurn]()
-    passed = list[bool]()
+    passes = list[bool]()
     for case in cases:
         agents: set[str] = set()
         for ask in case.turns:
@@ -59,9 +59,9 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
                 and case.turns[place].expected == (card_id,) == observation.invoked
             ):
                 verdict = await judge.judge(case, observation)
-                passed += [verdict.score >= judge.rubric.pass_mark] if verdict else []
+                passes += [verdict.score >= judge.rubric.pass_mark] if verdict else []
     tools: tuple[ToolCaseResult, ...] = await play_cases(kit.team, card_id)
-    return promote(deck, card_id, turns, tool_results=tools, passed=passed if judge else None)
+    return promote(deck, card_id, turns, tool_results=tools, passed=passes if judge else None)
 
 
 def judge_of(card: AgentCard, team: Team) -> Judge | None:

@@ -104,8 +104,8 @@ def announce(spec: GridSpec) -> str:
         for deck in spec.decks.values():
             for pattern in spec.grid.patterns:
                 ways.append((model, deck, pattern))
-    measured = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
-    calls = turns * sum(most_calls(spec, deck) for deck in measured)
+    measured_decks = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
+    calls = turns * sum(most_calls(spec, deck) for deck in measured_decks)
     limit = spec.grid.limits.dollars
     judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
     if limit is None:
@@ -127,9 +127,9 @@ def announce(spec: GridSpec) -> str:
                 f"price_in and price_out, or limits.unpriced"
             )
     most: list[str] = []
-    if measured:
+    if measured_decks:
         most.append(
-            f"{many(turns * len(measured), 'turn')} of real models and {many(calls, 'call')} of theirs"
+            f"{many(turns * len(measured_decks), 'turn')} of real models and {many(calls, 'call')} of theirs"
         )
     if judges:
         most.append(

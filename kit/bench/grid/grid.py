@@ -152,10 +152,10 @@ class Grid(Value):
     @model_validator(mode="after")
     def _margins_of_verdicts(self) -> "Grid":
         if isinstance(self.margin, dict):
-            named = self.margin
+            margins = self.margin
         else:
-            named = {}
-        for name in named:
+            margins = {}
+        for name in margins:
             if name not in self.verdicts:
                 raise ValueError(
                     f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"

@@ -95,21 +95,23 @@ class Ledger:
     def keep(self, cells: Collection[FinishedCell]) -> None:
         """Commits cells together; one that is scored already stays as it is, and what was paid for
         a failed one stays paid."""
-        scored: list[tuple[str, int, str, str, float | None]] = []
+        scored_rows: list[tuple[str, int, str, str, float | None]] = []
         for cell in cells:
             if cell.error_class is None:
-                scored.append((cell.key, self.run, *cell[1:4]))
-        failed: list[tuple[str, int, str, float | None]] = []
+                scored_rows.append((cell.key, self.run, *cell[1:4]))
+        failed_rows: list[tuple[str, int, str, float | None]] = []
         for cell in cells:
             if cell.error_class is not None:
-                failed.append((cell.key, self.run, cell.lines, cell.cost))
-        if scored:
-            self.count += self._write("INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored)
-        if failed:
-            self._write(_KEEP_FAILURE, failed)
-        played = [(cell.turn, cell.played) for cell in cells if cell.turn and cell.played]
-        if played:
-            self._write("INSERT OR REPLACE INTO turns VALUES (?, ?)", played)
+                failed_rows.append((cell.key, self.run, cell.lines, cell.cost))
+        if scored_rows:
+            self.count += self._write(
+                "INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored_rows
+            )
+        if failed_rows:
+            self._write(_KEEP_FAILURE, failed_rows)
+        played_turns = [(cell.turn, cell.played) for cell in cells if cell.turn and cell.played]
+        if played_turns:
+            self._write("INSERT OR REPLACE INTO turns VALUES (?, ?)", played_turns)
 
     def turns(self) -> Mapping[str, str]:
         """Name of a cell's turns -> the turns, as they were played."""

@@ -42,9 +42,9 @@ def report(spec: GridSpec, run: Run) -> str:
     ways, verdicts = compare_ways(spec, rows, plan, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
     if failures:
-        lost = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
+        failed_note = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
     else:
-        lost = ""
+        failed_note = ""
     missing = run.total - run.before - run.done - run.failed
     if missing:
         state = f"; stopped early, {missing:,} cells are missing"
@@ -52,7 +52,8 @@ def report(spec: GridSpec, run: Run) -> str:
         state = ""
     state += f": {run.stopped}" if run.stopped else ""
     head = (
-        f"# {grid.name}: {kinds}{lost}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
+        f"# {grid.name}: {kinds}{failed_note}\n\n"
+        f"{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
         f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
     )
     parts = [
@@ -106,10 +107,10 @@ def compare_ways(
     for axis, name in spec.grid.baseline.items():
         if axis in differing:
             others[axis] = name
-    played = any(
+    has_baseline = any(
         all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures)
     )
-    comparable = others and played and len(ways) > len(names)
+    comparable = others and has_baseline and len(ways) > len(names)
     if not comparable:
         return ways, []
     verdicts = compare(
@@ -132,12 +133,12 @@ def unscored(
     counts = count_cells(
         chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures))
     )
-    scored: set[tuple[str, ...]] = set()
+    compared_ways: set[tuple[str, ...]] = set()
     for way in ways:
-        scored.add(tuple(way.way.values()))
+        compared_ways.add(tuple(way.way.values()))
     cell_counts: dict[str, CellCount] = {}
     for way, count in sorted(counts.items()):
-        if way not in scored:
+        if way not in compared_ways:
             cell_counts[" / ".join(way)] = count
     return cell_counts
 

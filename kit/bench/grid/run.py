@@ -139,8 +139,8 @@ def what_is_kept(spec: GridSpec, folder: Path) -> str:
     DataError for a ledger that cannot be read."""
     keys = {cell.key for cell in cells(spec)}
     with closing(Ledger(folder / LEDGER)) as ledger:
-        played = len(keys & ledger.keys())
-    progress = f"{played:,} of {many(len(keys), 'cell')} are played"
+        played_count = len(keys & ledger.keys())
+    progress = f"{played_count:,} of {many(len(keys), 'cell')} are played"
     if _goes_on(spec):
         return f"{progress} and kept in {folder}; the same command goes on from there"
     return f"{progress}; the recording answers again when the same command begins anew"
@@ -250,12 +250,12 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         for name, column in files.items():
             _replace(folder / name, ledger.lines(column, order))
         failures = ledger.failures()
-        lost: list[str] = []
+        failure_lines: list[str] = []
         for key in order:
             if key in failures:
-                lost.append(failures[key])
-        _replace(folder / FAILURES, lost)
-        if not lost:
+                failure_lines.append(failures[key])
+        _replace(folder / FAILURES, failure_lines)
+        if not failure_lines:
             (folder / FAILURES).unlink()
         finished = len(ledger.keys().intersection(order))
         whole = {
@@ -263,7 +263,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
             "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
             "played": finished,
-            "failed": Counter(json.loads(line)["error_class"] for line in lost),
+            "failed": Counter(json.loads(line)["error_class"] for line in failure_lines),
             "baseline": grid.baseline,
             "verdicts": grid.verdicts,
             "plan": plan_of(spec, folder).model_dump(mode="json", exclude_defaults=True),
