@@ -21,10 +21,8 @@ from kit.models.scripted import ScriptedModel
 from kit.patterns import PATTERNS
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.protocol import Store
-from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.kits import ALICE, answering, failing
-from tests.sample_turn import a_turn
 from tests.test_a2a import ask, hopping
 from tests.test_contract import backed
 from tests.test_faults import EMBEDDED, QUESTION
@@ -186,9 +184,3 @@ def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_on
     }
     [(_, diagnosis)] = diagnoses(trace)
     assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == ("tool", "find", 3.0)
-    store = SqliteStore(":memory:")
-    store.end_turn(a_turn("t1"), events, [])
-    rows = store.read("SELECT id, ended, status FROM spans ORDER BY started")
-    assert [tuple(row) for row in rows] == [
-        (span.id, span.ended, span.status) for span in trace.spans
-    ]

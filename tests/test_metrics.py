@@ -21,6 +21,7 @@ from kit.core.context import OPERATOR, Principal, Session
 from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
+from kit.core.trace import trace_of
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import percentile
 from kit.metrics.summary import Label, Metrics, fold, metrics
@@ -177,25 +178,21 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
         if bodies
     )
     assert {path: rate.right for path, rate in found.acknowledgements.items() if rate.right} == owed
+    traces = [trace_of(kit.store.events(reply.turn_id, OPERATOR)) for reply in replies]
+    spans = [span for trace in traces for span in trace.spans]
     for agent in found.agents:
-        times = [
-            s
-            for (s,) in sql(
-                kit.store,
-                f"SELECT seconds FROM spans WHERE kind = 'agent' AND name = '{agent.agent}'",
-            )
-        ]
+        times = [span.seconds for span in spans if (span.kind, span.name) == ("agent", agent.agent)]
         assert agent.latency.count == len(times)
         assert agent.latency.p50 == pytest.approx(
             percentile(times, 0.5)
         ) and agent.latency.p99 == pytest.approx(max(times))
-    decide = sql(
-        kit.store,
-        "SELECT sum(seconds) FROM spans WHERE kind = 'model' AND name LIKE 'decide%' GROUP BY turn_id",
-    )
-    assert found.orchestrator is not None and found.orchestrator.p95 == pytest.approx(
-        percentile([s for (s,) in decide], 0.95)
-    )
+    decisions = [
+        [span.seconds for span in trace.spans if span.attributes.get("purpose") == "decide"]
+        for trace in traces
+    ]
+    deciding = [sum(seconds) for seconds in decisions if seconds]
+    assert found.orchestrator is not None
+    assert found.orchestrator.p95 == pytest.approx(percentile(deciding, 0.95))
 
 
 @pytest.mark.req("PC1-NFR-1")

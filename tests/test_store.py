@@ -23,7 +23,8 @@ from kit.core.bodies.speech import Component
 from kit.core.context import OPERATOR, Reader, Session
 from kit.core.errors import StoreError
 from kit.core.event import Event
-from kit.core.record import Feedback, Message, Note
+from kit.core.outcome import Usage
+from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
 from kit.core.trace import trace_of
 from kit.stores.database import MANY
 from kit.stores.live_logs import EVERY, LiveLogs
@@ -139,22 +140,12 @@ def test_a_write_that_fails_leaves_nothing_of_itself(store: SqliteStore) -> None
 
 
 @pytest.mark.req("SO-5")
-def test_the_spans_table_says_what_the_trace_says(store: SqliteStore) -> None:
+def test_the_spans_of_a_stored_turn_are_those_that_ran(store: SqliteStore) -> None:
     finish(store, a_turn())
-    trace = trace_of(some_events())
-    told = (
-        "id, parent_id, kind, name, agent, started, ended, status, coalesce(error, ''), "
-        "output, input_tokens, output_tokens, cost"
-    )
-    sql = f"SELECT {told} FROM spans WHERE turn_id = 't1' ORDER BY started"
-    with sqlite3.connect(store.path) as reader:
-        rows = reader.execute(sql).fetchall()
-    reader.close()
-    for row, s in zip(rows, trace.spans, strict=True):
-        assert row[:5] == (s.id, s.parent_id, s.kind, s.name, s.agent)
-        assert row[5:10] == (s.started, s.ended, s.status, s.error or "", s.output)
-        assert row[10:] == (s.usage.input_tokens, s.usage.output_tokens, s.usage.cost)
-    assert [row[7] for row in rows] == ["ok", "ok", "ok", "error", "ok", "error", "running"]
+    trace = trace_of(store.events("t1", ANN))
+    assert trace == trace_of(some_events())
+    statuses = [span.status for span in trace.spans]
+    assert statuses == ["ok", "ok", "ok", "error", "ok", "error", "running"]
 
 
 def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteStore) -> None:
@@ -170,7 +161,8 @@ def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteSt
 
 
 def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
-    finish(store, a_turn())
+    deciding = PurposeUsage(purpose="decide", usage=Usage(input_tokens=5, output_tokens=2))
+    finish(store, a_turn().replace(measures=Measures(spent=(deciding,))))
     text = (Path(__file__).parent.parent / "docs" / "traces.md").read_text()
     queries = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
     assert len(queries) >= 4
@@ -250,8 +242,8 @@ def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> No
     }
     finish(store, a_turn("t4"))
     assert store.events("t4", OPERATOR) == some_events("t4")
-    found = store.read("SELECT turn_id, count(*) FROM spans GROUP BY turn_id")
-    assert found == [("t1", 7), ("t4", 7)]
+    found = store.read("SELECT turn_id, count(*) FROM events GROUP BY turn_id")
+    assert found == [("t1", len(some_events())), ("t4", len(some_events()))]
     store.close()
     assert SqliteStore(path).events("t1", OPERATOR) == some_events()
 
@@ -301,6 +293,23 @@ def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) 
         store.close()
     names = {name for (name,) in SqliteStore(path).read("SELECT name FROM sqlite_master")}
     assert not names & {"turns_running", "earlier_turns", "earlier_sessions", "earlier_events"}
+
+
+def test_a_file_of_schema_10_keeps_its_turns_and_loses_its_views(path: Path) -> None:
+    """Spans and tool messages were views: now they are folds over the same events."""
+    old = SqliteStore(path)
+    ended = finish(old, a_turn())
+    with old.commit() as db:
+        db.execute("CREATE VIEW spans AS SELECT turn_id FROM events")
+        db.execute("CREATE VIEW tool_messages AS SELECT turn_id FROM events")
+        db.execute("PRAGMA user_version = 10")
+    old.close()
+    store = SqliteStore(path)
+    assert store.turn("t1", ANN) == ended
+    assert store.events("t1", ANN) == some_events()
+    views = store.read("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
+    assert views == [("components",), ("events",)]
+    store.close()
 
 
 def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
@@ -672,7 +681,7 @@ def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_a
 ) -> None:
     page = (Path(__file__).parent.parent / "docs" / "traces.md").read_text()
     queries = re.findall(r"```sql\n(.*?);\n```", page, re.S)[:2]
-    assert all("FROM spans" in query for query in queries)
+    assert all("turn_id" in query and "LIMIT" in query for query in queries)
     for n in range(30):
         finish(store, a_turn(f"a{n}", at=float(n)))
     few = [steps(store, query) for query in queries]

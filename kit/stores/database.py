@@ -12,10 +12,11 @@ from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.stores.advice import advice
 from kit.stores.live_logs import LiveLogs, Rows
+from kit.stores.migration import lay_out
 from kit.stores.owner import Owner
 from kit.stores.rollup import READY, sum_up
 from kit.stores.rows import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, RUNNING
-from kit.stores.tables import APPLICATION, SCHEMA, lay_out
+from kit.stores.tables import APPLICATION, SCHEMA
 from kit.stores.transaction import is_busy, wait_for
 
 T = TypeVar("T")

@@ -29,6 +29,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.speech.narration import NarrationFilter, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
+from kit.stores.tool_messages import tool_messages
 from kit.tools.render import render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
@@ -228,19 +229,14 @@ def rendering() -> SmallKit:
 async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_and_data() -> None:
     kit = rendering()
     reply = await run_turn("find coffee", ALICE, kit)
-    rows = kit.store.read(
-        "SELECT sub_agent_id, turn_id, tool_input, component_data FROM tool_messages WHERE tool LIKE 'render_%'"
-    )
-    [(agent, turn_id, tool_input, data)] = rows
-    assert (agent, turn_id) == ("shop", reply.turn_id)
-    told = json.loads(tool_input)
-    assert told["component_ids"] == ["of-3", "of-1"] and told["titles"] == ["Third", "Offer 1"]
-    assert told["analytics_tags"] == ["cheapest"] and told["arguments"]["component_ids"] == [
-        "of-3",
-        "of-1",
-        "of-9",
-    ]
-    assert [part["payload"]["points"] for part in json.loads(data)] == [3, 1]
+    stored = tool_messages(kit.store.events(reply.turn_id, ALICE.principal))
+    [message] = [message for message in stored if (message.tool or "").startswith("render_")]
+    assert message.sub_agent_id == "shop"
+    assert message.component_ids == ["of-3", "of-1"]
+    assert message.titles == ["Third", "Offer 1"]
+    assert message.analytics_tags == ["cheapest"]
+    assert message.arguments["component_ids"] == ["of-3", "of-1", "of-9"]
+    assert [component.payload["points"] for component in message.components] == [3, 1]
     assert not any(
         "of-" in line.text
         for line in kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
