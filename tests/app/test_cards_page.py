@@ -21,7 +21,7 @@ from kit.metrics.estimate import share
 from kit.settings import HOME
 from kit.ui.cards import page as cards
 from kit.ui.cards.card import card_html
-from kit.ui.cards.graph import graph_of, graph_spec
+from kit.ui.cards.graph import graph_chart, graph_of
 from kit.ui.cards.prompt import assembled, prefix_share, prompt_html
 from kit.ui.cards.routing_heatmap import matrix, routes_html
 from kit.ui.shared import frame
@@ -89,8 +89,9 @@ def test_the_graph_marks_a_draft_and_what_is_chosen() -> None:
         )
     )
     assert {node.id for node in graph.nodes if not node.bound} == {"play"}
-    drawn = graph_spec(graph, "shop")["layer"][1]["data"]["values"]
-    assert [node["id"] for node in drawn if node["chosen"]] == ["shop"]
+    drawn = graph_chart(graph, "shop").to_dict()
+    nodes = drawn["datasets"][drawn["layer"][1]["data"]["name"]]
+    assert [node["name"] for node in nodes if node["selected"]] == ["Shop"]
 
 
 def test_a_choice_changes_the_address_and_the_address_chooses(page: AppTest) -> None:

@@ -1,22 +1,27 @@
-"""The waterfall, without a page: what its data and its specification say."""
+"""The waterfall, without a page: what its data and its chart say."""
 
+import json
 import subprocess
 import sys
-
-import altair
+from typing import Any
 
 from kit.core.outcome import Failure
-from kit.core.trace import trace_of
-from kit.ui.shared.waterfall import COLOURS, rows, waterfall_spec
+from kit.core.trace import Trace, trace_of
+from kit.ui.shared.chart import COLOURS
+from kit.ui.shared.waterfall import waterfall_chart, waterfall_rows
 from tests.app.logs import begin, mixed, stamp
+
+
+def chart_of(trace: Trace) -> dict[str, Any]:
+    return dict(waterfall_chart(trace).to_dict())
 
 
 def test_every_span_has_one_bar_in_tree_order() -> None:
     trace = trace_of(mixed())
-    made = rows(trace)
+    made = waterfall_rows(trace)
     assert [row["id"] for row in made] == ["s1", "s2", "s3", "s5", "s4", "s6"]
     assert {row["kind"] for row in made} == {"turn", "model", "agent", "tool"} == set(COLOURS)
-    assert waterfall_spec(trace)["layer"][0]["data"]["values"] == made
+    assert chart_of(trace)["datasets"][chart_of(trace)["layer"][1]["data"]["name"]] == made
 
 
 def test_a_failed_span_is_named_with_its_raw_reason() -> None:
@@ -27,7 +32,7 @@ def test_a_failed_span_is_named_with_its_raw_reason() -> None:
         reason="timeout",
         detail="no answer within 2 s",
     )
-    by_id = {row["id"]: row for row in rows(trace_of(mixed(failure)))}
+    by_id = {row["id"]: row for row in waterfall_rows(trace_of(mixed(failure)))}
     assert by_id["s4"]["status"] == "error"
     assert by_id["s4"]["beside"] == "0.90 s · timeout: no answer within 2 s"
     assert by_id["s3"]["beside"] == "0.70 s"
@@ -35,40 +40,56 @@ def test_a_failed_span_is_named_with_its_raw_reason() -> None:
 
 def test_a_span_cut_off_with_its_parent_ends_with_it() -> None:
     cut = [event for event in mixed() if event.kind != "tool_ended"]
-    by_id = {row["id"]: row for row in rows(trace_of(cut))}
+    by_id = {row["id"]: row for row in waterfall_rows(trace_of(cut))}
     assert by_id["s5"]["ended"] == by_id["s3"]["ended"] == 0.9
     assert by_id["s5"]["beside"] == "0.60 s · not finished"
 
 
 def test_labels_are_never_dropped_and_keep_their_depth() -> None:
-    spec = waterfall_spec(trace_of(mixed()))
-    assert spec["layer"][0]["encoding"]["y"]["axis"]["labelOverlap"] is False
-    assert spec["height"] >= 20 * len(spec["layer"][0]["data"]["values"])
-    names = [row["name"] for row in spec["layer"][0]["data"]["values"]]
+    axis = chart_of(trace_of(mixed()))["layer"][1]["encoding"]["y"]["axis"]
+    assert axis["labelOverlap"] is False
+    names = [row["name"] for row in waterfall_rows(trace_of(mixed()))]
     assert names[0] == "turn" and names[2] == "rewards" and names[3] == "└ get_points"
+    assert all(json.dumps(name) in axis["labelExpr"] for name in names)
+
+
+def test_a_time_stands_where_its_bar_leaves_room() -> None:
+    rows = {row["name"]: row for row in waterfall_rows(trace_of(mixed()))}
+    assert rows["turn"]["within"] and rows["turn"]["edge"] == 0.0
+    assert rows["decide"]["align"] == "left" and rows["decide"]["edge"] == rows["decide"]["ended"]
+
+
+def test_the_selected_span_alone_is_marked() -> None:
+    drawn = waterfall_chart(trace_of(mixed()), selected="s4").to_dict()
+    marked = drawn["datasets"][drawn["layer"][0]["data"]["name"]]
+    assert [row["id"] for row in marked] == ["s4"]
 
 
 def test_the_stand_in_model_is_not_shown_by_its_key() -> None:
-    assert [row["name"] for row in rows(trace_of(mixed())) if row["kind"] == "model"] == ["decide"]
+    assert [row["name"] for row in waterfall_rows(trace_of(mixed())) if row["kind"] == "model"] == [
+        "decide"
+    ]
 
 
 def test_a_running_or_empty_trace_can_be_drawn() -> None:
-    assert waterfall_spec(trace_of([]))["layer"][0]["data"]["values"] == []
-    running = rows(trace_of(mixed()[:10]))
+    assert waterfall_rows(trace_of([])) == [] and chart_of(trace_of([]))["layer"]
+    running = waterfall_rows(trace_of(mixed()[:10]))
     assert {row["status"] for row in running} == {"running", "ok"}
     assert all(row["ended"] >= row["started"] for row in running)
-    assert rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
+    assert waterfall_rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
 
 
-def test_a_notebook_gets_it_as_a_chart_that_altair_accepts() -> None:
-    chart = altair.LayerChart.from_dict({**waterfall_spec(trace_of(mixed())), "width": 500})
-    assert chart.to_dict()["width"] == 500
+PAGES = ("chat", "traces", "plans", "compare", "cards", "metrics", "benchmarks")
 
 
-def test_it_loads_neither_streamlit_nor_altair() -> None:
-    code = (
-        "import sys, kit.ui.shared.waterfall, kit.ui.shared.turn_fold; print({'streamlit', "
-        "'altair'} & set(sys.modules))"
-    )
+def test_a_page_loads_altair_only_where_it_draws_a_chart() -> None:
+    pages = "; ".join(f"import kit.ui.{page}.page" for page in PAGES)
+    code = f"import sys; {pages}; print({{'altair'}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "set()"
+
+
+def test_a_folded_turn_needs_no_page() -> None:
+    code = "import sys, kit.ui.shared.turn_fold; print({'streamlit', 'altair'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

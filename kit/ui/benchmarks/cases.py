@@ -21,7 +21,6 @@ from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared import address
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
-from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import label, literal, prose
 
 Row = Mapping[str, Any]
@@ -96,6 +95,8 @@ def _open(key: str, rows: Sequence[Row]) -> None:
 
 def _trace(folder: Path, turn_id: str) -> None:
     """Draws the timeline and the answer of a turn, where the run kept it."""
+    from kit.ui.shared.waterfall import draw_waterfall
+
     path = folder / TRACES
     turn = None
     events = ()
@@ -112,8 +113,5 @@ def _trace(folder: Path, turn_id: str) -> None:
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
     st.markdown(headline_badge(view))
-    spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
-    st.vega_lite_chart(
-        spec, width="stretch", alt=f"Timeline of {many(len(view.trace.spans), 'span')}"
-    )
+    draw_waterfall(view.trace, f"trace-{turn_id}")
     st.markdown(prose(view.answer or view.lead or view.regret))

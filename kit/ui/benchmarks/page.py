@@ -14,7 +14,6 @@ from kit.ui.shared.selection import draw_list
 if TYPE_CHECKING:
     from kit.bench.grid.comparison import Comparison, Summary
     from kit.bench.grid.stored_runs import StoredRun
-    from kit.ui.benchmarks.grid_figures import GridFigure
     from kit.ui.shared.host import Host
 
 LOOK = Path(__file__).with_name("page.css")
@@ -123,9 +122,13 @@ def _one(run: "StoredRun", choices: Any) -> None:
 
     draw_cases(run.folder, _rows(str(run.folder), _stamp(run)), result.axes, measure)
     st.markdown("### Figures")
-    dark = st.context.theme.type == "dark"
-    for figure in _figures(str(run.folder), _stamp(run), run.kinds, result.ways, result.axes):
-        st.html(figure.html(dark=dark))
+    from kit.ui.benchmarks.charts import draw_costs, draw_shares, draw_times
+
+    kinds = " and ".join(run.kinds)
+    rows = _rows(str(run.folder), _stamp(run))
+    draw_shares(result.ways, result.axes, kinds)
+    draw_times(rows, result.axes, kinds)
+    draw_costs(result.ways, rows, result.axes, kinds)
     st.markdown("### Where these figures come from")
     _origin(run)
 
@@ -260,12 +263,3 @@ def _compare(
     return _Comparisons(
         len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost
     )
-
-
-@st.cache_data(show_spinner="Drawing", max_entries=8)
-def _figures(
-    folder: str, stamp: int, kinds: tuple[str, ...], _ways: "list[Summary]", axes: tuple[str, ...]
-) -> "list[GridFigure]":
-    from kit.ui.benchmarks.grid_figures import draw_figures
-
-    return draw_figures(_ways, _rows(folder, stamp), axes, " and ".join(kinds))

@@ -1,11 +1,20 @@
 """A deck as a graph: the orchestrator, whom it may ask, and the tools each of them may call."""
 
-from collections.abc import Iterator
 from typing import Any, Literal
+
+import altair as alt
 
 from kit.compose.deck import Deck
 from kit.core.value import Value
-from kit.ui.shared.waterfall import COLOURS
+from kit.ui.shared.chart import (
+    COLOURS,
+    Layers,
+    Palette,
+    data_of,
+    draw_selection_chart,
+    palette,
+    picked_by,
+)
 from kit.ui.shared.wording import label
 
 _ROW = 23
@@ -13,8 +22,6 @@ _START = {"orchestrator": 0.0, "agent": 0.3, "tool": 0.63}
 _END = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
 """Where each column begins and ends, as shares of the width: names fit down to a phone's."""
 _KINDS = {"orchestrator": COLOURS["turn"], "agent": COLOURS["agent"], "tool": COLOURS["tool"]}
-_LIGHT = {"ink": "#17202B", "soft": "#7B8794", "chosen": "#0F62C9", "paper": "#FFFFFF"}
-_DARK = {"ink": "#E6EBF1", "soft": "#6C7A8A", "chosen": "#6EA8FE", "paper": "#0F141A"}
 
 
 class Node(Value):
@@ -92,131 +99,104 @@ def graph_of(deck: Deck) -> Graph:
     return Graph(nodes=tuple(nodes), edges=tuple(edges))
 
 
-def graph_spec(graph: Graph, selection: str, *, dark: bool = False) -> dict[str, Any]:
-    """Returns a Vega-Lite specification, as wide as its place. A click sets the parameter `picked`
-    to the card's id; the selected card and what it may ask or call stand out."""
-    if dark:
-        ink = _DARK
-    else:
-        ink = _LIGHT
-    x = {
-        "field": "x",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [0, 1], "nice": False},
-    }
-    y = {
-        "field": "y",
-        "type": "quantitative",
-        "axis": None,
-        "scale": {"domain": [graph.rows - 0.4, -0.6], "nice": False},
-    }
-    lit = {"test": "datum.lit", "value": ink["chosen"]}
-    lines = {
-        "data": {"values": list(_curves(graph, selection))},
-        "mark": {"type": "line", "interpolate": "basis", "clip": True},
-        "encoding": {
-            "x": x,
-            "y": y,
-            "detail": {"field": "edge", "type": "nominal"},
-            "order": {"field": "step", "type": "quantitative"},
-            "color": {"condition": lit, "value": ink["soft"]},
-            "opacity": {"condition": {"test": "datum.lit", "value": 1}, "value": 0.45},
-            "strokeWidth": {"condition": {"test": "datum.lit", "value": 2}, "value": 1},
-        },
-    }
-    nodes = {
-        "data": {"values": [_node_row(node, graph, selection) for node in graph.nodes]},
-        "encoding": {"y": y},
-    }
-    return {
-        "layer": [lines, {**nodes, "layer": [_boxes(x, ink), _names(x, ink)]}],
-        "params": [
-            {"name": "picked", "select": {"type": "point", "fields": ["card"]}, "views": ["nodes"]}
-        ],
-        "height": _ROW * graph.rows,
-        "autosize": {"type": "fit-x", "contains": "padding"},
-        "config": {"view": {"stroke": None}},
-        "padding": {"left": 1, "right": 1, "top": 2, "bottom": 2},
-    }
+def draw_graph(graph: Graph, selected: str) -> None:
+    """Draws a graph. A click on a box puts its card into the address; the selected card and what it
+    may ask or call stand out."""
+    words = (
+        f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above "
+        f"chooses the same cards by keyboard"
+    )
+    chart = graph_chart(graph, selected)
+    draw_selection_chart(chart, _ROW * graph.rows, words, "deck-graph", "card", "card")
 
 
-def _boxes(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
-    colour = {
-        "field": "kind",
-        "type": "nominal",
-        "scale": {"domain": list(_KINDS), "range": list(_KINDS.values())},
-        "legend": None,
-    }
-    return {
-        "name": "nodes",
-        "mark": {
-            "type": "rect",
-            "cornerRadius": 4,
-            "height": _ROW - 4,
-            "cursor": "pointer",
-            "strokeWidth": 1.5,
-        },
-        "encoding": {
-            "x": x,
-            "x2": {"field": "x2"},
-            "fill": colour,
-            "stroke": {"condition": {"test": "datum.chosen", "value": ink["ink"]}, **colour},
-            "fillOpacity": {"condition": {"test": "datum.chosen", "value": 1}, "value": 0.14},
-            "strokeDash": {"condition": {"test": "!datum.bound", "value": [4, 3]}, "value": [1, 0]},
-            "strokeOpacity": {
-                "condition": {"test": "datum.kind === 'tool'", "value": 0},
-                "value": 0.9,
-            },
-            "description": {"field": "said", "type": "nominal"},
-            "tooltip": {"field": "said", "type": "nominal"},
-        },
-    }
+def graph_chart(graph: Graph, selected: str) -> Layers:
+    """Returns the chart: curves below, boxes on them, names in the boxes."""
+    colours = palette()
+    x = alt.X("x:Q", axis=None).scale(domain=[0, 1], nice=False)
+    y = alt.Y("y:Q", axis=None).scale(domain=[graph.rows - 0.4, -0.6], nice=False)
+    rows = [_node_row(node, graph, selected) for node in graph.nodes]
+    nodes = alt.Chart(data_of(rows)).encode(x=x, y=y)
+    chart = alt.layer(
+        _curves(graph, selected, x, y, colours), _boxes(nodes, colours), _names(nodes, colours)
+    )
+    return chart.properties(padding={"left": 1, "right": 1, "top": 2, "bottom": 2})
 
 
-def _names(x: dict[str, Any], ink: dict[str, str]) -> dict[str, Any]:
-    return {
-        "mark": {
-            "type": "text",
-            "align": "left",
-            "dx": 7,
-            "fontSize": 11.5,
-            "baseline": "middle",
-            "cursor": "pointer",
-        },
-        "encoding": {
-            "x": x,
-            "text": {"field": "name", "type": "nominal"},
-            "color": {
-                "condition": {"test": "datum.chosen", "value": "#FFFFFF"},
-                "value": ink["ink"],
-            },
-        },
-    }
+def _curves(graph: Graph, selected: str, x: alt.X, y: alt.Y, colours: Palette) -> alt.Chart:
+    selected_edge = alt.when("datum.selected")
+    return (
+        alt.Chart(data_of(curve_rows(graph, selected)))
+        .mark_line(interpolate="basis", clip=True)
+        .encode(
+            x=x,
+            y=y,
+            detail="edge:N",
+            order="step:Q",
+            color=selected_edge.then(alt.value(colours.bar)).otherwise(alt.value(colours.line)),
+            opacity=selected_edge.then(alt.value(1)).otherwise(alt.value(0.45)),
+            strokeWidth=selected_edge.then(alt.value(2)).otherwise(alt.value(1)),
+        )
+    )
 
 
-def _node_row(node: Node, graph: Graph, selection: str) -> dict[str, Any]:
+def _boxes(nodes: alt.Chart, colours: Palette) -> alt.Chart:
+    scale = alt.Scale(domain=list(_KINDS), range=list(_KINDS.values()))
+    selected = alt.when("datum.selected")
+    return (
+        nodes.mark_rect(cornerRadius=4, height=_ROW - 4, cursor="pointer", strokeWidth=1.5)
+        .encode(
+            x2="x2:Q",
+            fill=alt.Fill("kind:N", scale=scale, legend=None),
+            fillOpacity=selected.then(alt.value(1)).otherwise(alt.value(0.14)),
+            stroke=selected.then(alt.value(colours.text)).otherwise(
+                alt.Stroke("kind:N", scale=scale, legend=None)
+            ),
+            strokeDash=alt.when("datum.bound").then(alt.value([1, 0])).otherwise(alt.value([4, 3])),
+            strokeOpacity=alt.when("datum.kind === 'tool'")
+            .then(alt.value(0))
+            .otherwise(alt.value(0.9)),
+            description="description:N",
+            tooltip="description:N",
+        )
+        .add_params(picked_by("card"))
+        .properties(name="nodes")
+    )
+
+
+def _names(nodes: alt.Chart, colours: Palette) -> alt.Chart:
+    colour = alt.when("datum.selected").then(alt.value("white")).otherwise(alt.value(colours.text))
+    return nodes.mark_text(
+        align="left", dx=7, fontSize=11.5, baseline="middle", cursor="pointer"
+    ).encode(text="name:N", color=colour)
+
+
+def _node_row(node: Node, graph: Graph, selected: str) -> dict[str, Any]:
     below = sum(edge.source == node.id for edge in graph.edges)
     description = {
         "orchestrator": f"{node.name}, may ask or call {below}",
         "agent": f"{node.name}, {below} tools",
         "tool": node.name,
-    }
-    place = {
+    }[node.kind]
+    if not node.bound:
+        description += ", not bound here"
+    return {
+        "kind": node.kind,
+        "name": node.name,
+        "card": node.card,
+        "bound": node.bound,
         "x": _START[node.kind],
         "x2": _END[node.kind],
         "y": node.row,
-        "chosen": node.id == selection,
-    }
-    return {
-        **node.model_dump(exclude={"row"}),
-        **place,
-        "said": description[node.kind] + ("" if node.bound else ", not bound here"),
+        "selected": node.id == selected,
+        "description": description,
     }
 
 
-def _curves(graph: Graph, selection: str) -> Iterator[dict[str, Any]]:
+def curve_rows(graph: Graph, selected: str) -> list[dict[str, Any]]:
+    """Returns the points of every edge; the curve of each turns beside the column with more room."""
     nodes = {node.id: node for node in graph.nodes}
+    rows: list[dict[str, Any]] = []
     for number, edge in enumerate(graph.edges):
         start = nodes[edge.source]
         end = nodes[edge.target]
@@ -234,5 +214,13 @@ def _curves(graph: Graph, selection: str) -> Iterator[dict[str, Any]]:
             (finish, end.row),
         )
         for step, (x, y) in enumerate(points):
-            lit = selection in (edge.source, edge.target)
-            yield {"edge": number, "step": step, "x": round(x, 4), "y": y, "lit": lit}
+            rows.append(
+                {
+                    "edge": number,
+                    "step": step,
+                    "x": round(x, 4),
+                    "y": y,
+                    "selected": selected in (edge.source, edge.target),
+                }
+            )
+    return rows

@@ -11,13 +11,12 @@ from kit.core.display.count import many
 from kit.core.model import OFFLINE
 from kit.settings import HOME
 from kit.ui.cards.card import card_html
-from kit.ui.cards.graph import graph_of, graph_spec
 from kit.ui.cards.prompt import assembled, prompt_html
 from kit.ui.cards.routing_heatmap import routes_html
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.selection import draw_chart, draw_list
+from kit.ui.shared.selection import draw_list
 from kit.ui.shared.wording import label
 
 if TYPE_CHECKING:
@@ -76,6 +75,8 @@ def _plain(warning: str) -> str:
 
 
 def _one(host: Host, deck: Deck, card_id: str) -> None:
+    from kit.ui.cards.graph import draw_graph, graph_of
+
     graph_column, card_column = st.columns([6, 5], gap="medium")
     with graph_column:
         ids = [
@@ -83,13 +84,7 @@ def _one(host: Host, deck: Deck, card_id: str) -> None:
             *(name for name in deck.cards if name != deck.settings.orchestrator),
         ]
         draw_list("Card", "card", ids, card_id, label, width=260)
-        graph = graph_of(deck)
-        spec = graph_spec(graph, card_id, dark=st.context.theme.type == "dark")
-        alt = (
-            f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above "
-            f"chooses the same cards by keyboard"
-        )
-        draw_chart(spec, "deck-graph", "card", "card", alt)
+        draw_graph(graph_of(deck), card_id)
     if card_id in host.kit.team.agents:
         running = host.kit.model
     else:

@@ -21,7 +21,6 @@ from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_facts import fault_lines, headline_badge
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.waterfall import waterfall_spec
 from kit.ui.shared.wording import literal, prose
 
 TICK = 0.2
@@ -143,18 +142,7 @@ class Canvas:
             icon = ":material/account_tree:"
             place = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
             if place.open:  # a chart that is drawn while nobody sees it has no width
+                from kit.ui.shared.waterfall import draw_waterfall
+
                 with place:
-                    _trace(view)
-
-
-def _trace(view: TurnView) -> None:
-    spans = view.trace.spans
-    failed: list[str] = []
-    for span in spans:
-        if span.status == "error":
-            failed.append(span.name)
-    description = f"Waterfall of {many(len(spans), 'span')}" + (
-        f"; with errors: {', '.join(failed)}" if failed else ""
-    )
-    spec = waterfall_spec(view.trace, dark=st.context.theme.type == "dark")
-    st.vega_lite_chart(spec, width="stretch", key=f"trace-{view.turn_id}", alt=description)
+                    draw_waterfall(view.trace, f"trace-{view.turn_id}")

@@ -5,7 +5,7 @@ from html import escape
 
 from kit.core.trace import Span
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.waterfall import span_name, took
+from kit.ui.shared.wording import span_name, took
 
 STEPS = (1, 1.5, 2, 3, 4, 5, 6, 8, 10)
 """Where an axis may end, times a power of ten: it grows a step at a time while a turn runs."""

@@ -7,8 +7,7 @@ from typing import Any, Literal, get_args
 from kit.compose.yaml_loader import load_yaml
 from kit.core.value import Value
 from kit.metrics.summary import Metrics
-from kit.ui.shared.waterfall import took
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, took
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
 Group = Literal[

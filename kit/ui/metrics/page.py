@@ -17,13 +17,11 @@ from kit.metrics.latency import Spread
 from kit.metrics.summary import Label, Metrics, metrics
 from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch
-from kit.ui.metrics.bars import bars_spec, latency_spec
 from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.waterfall import took
-from kit.ui.shared.wording import label, literal
+from kit.ui.shared.wording import label, literal, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -151,15 +149,17 @@ def _labels() -> Sequence[Label]:
 
 
 def _groups(summary: Metrics) -> None:
-    groups: dict[Group, list[Line]] = {}
-    for group in GROUPS:
-        groups[group] = [line for line in lines(summary) if line.figure.group == group]
+    from kit.ui.metrics.charts import draw_bars
+
+    groups: dict[Group, list[Line]] = {
+        group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS
+    }
     with _draw_group("Routing", groups):
-        _bars(
+        draw_bars(
             {f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()},
             "Turns by calls in them",
         )
-        _bars(
+        draw_bars(
             {many(size, "sub-agent"): count for size, count in summary.fan_outs.items()},
             "Turns by sub-agents that ran",
         )
@@ -169,12 +169,10 @@ def _groups(summary: Metrics) -> None:
     st.markdown("### Sub-agents")
     _agents(summary)
     with _draw_group("Failures", groups):
-        _bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
+        draw_bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
         if summary.acknowledgements:
-            paths: dict[str, float] = {}
-            for path, rate in summary.acknowledgements.items():
-                paths[path] = rate.value or 0.0
-            _bars(paths, "How failures were owned up to", share=True)
+            paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
+            draw_bars(paths, "How failures were owned up to", share=True)
     for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
         place.markdown(f"### {group}")
         place.html(_lines_html(groups[group]))
@@ -222,26 +220,15 @@ def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenera
     return chart_column
 
 
-def _bars(values: dict[str, int] | dict[str, float], title: str, *, share: bool = False) -> None:
-    description = ", ".join(
-        f"{name}: {value:.0%}" if share else f"{name}: {value}" for name, value in values.items()
-    )
-    spec = bars_spec(values, title, dark=st.context.theme.type == "dark", share=share)
-    st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
-
-
 def _agents(summary: Metrics) -> None:
+    from kit.ui.metrics.charts import draw_latencies
+
     if not summary.agents:
         st.markdown("No sub-agent was asked in this window.")
     else:
         slowest = sorted(summary.agents, key=lambda one: -one.latency.p95)
-        spans: list[tuple[str, float, float]] = []
-        for agent in slowest:
-            spans.append((label(agent.agent), agent.latency.p50, agent.latency.p95))
-        title = "One invocation, p50 to p95"
-        spec = latency_spec(spans, title, dark=st.context.theme.type == "dark")
-        description = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
-        st.vega_lite_chart(spec, width="stretch", alt=f"{title}. {description}")
+        spans = [(label(agent.agent), agent.latency.p50, agent.latency.p95) for agent in slowest]
+        draw_latencies(spans, "One invocation, p50 to p95")
     head, rows = agents_table(summary)
     means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
     if rows:

@@ -1,7 +1,6 @@
-"""Lists and charts whose choice goes into the page's address."""
+"""A list whose choice goes into the page's address."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import streamlit as st
 
@@ -26,17 +25,4 @@ def draw_list(
     index = options.index(current)
     st.selectbox(
         title, options, index=index, format_func=words, key=key, on_change=choose, width=width
-    )
-
-
-def draw_chart(spec: dict[str, Any], key: str, part: str, field: str, alt: str) -> None:
-    """Draws a Vega-Lite chart; a click that sets its `picked` writes the `field` of that row into a
-    part of the address."""
-
-    def choose() -> None:
-        if rows := st.session_state[key].selection.get("picked"):
-            st.query_params[part] = rows[0][field]
-
-    st.vega_lite_chart(
-        spec, width="stretch", key=key, on_select=choose, selection_mode="picked", alt=alt
     )

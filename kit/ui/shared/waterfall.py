@@ -3,180 +3,166 @@
 import json
 from typing import Any
 
+import altair as alt
+
+from kit.core.display.count import many
 from kit.core.trace import Bar, Span, Trace, bars
-from kit.ui.shared.wording import dollars
+from kit.ui.shared.chart import (
+    COLOURS,
+    ROW,
+    Layers,
+    data_of,
+    draw_chart,
+    draw_selection_chart,
+    palette,
+    picked_by,
+    row_axis,
+)
+from kit.ui.shared.wording import dollars, span_name, took
 
-COLOURS = {"turn": "#6B7684", "agent": "#0F62C9", "model": "#7A4FD0", "tool": "#0E8A66"}
-"""Span kind -> fill; red is kept for errors."""
-_ON_LIGHT = {"ink": "#5B6675", "error": "#D92D20"}
-_ON_DARK = {"ink": "#A3AEBB", "error": "#FF7A70"}
-_ROW = 26
-_WIDEST = 190
+WIDEST_NAME = 190
 """Pixels a name may take."""
+LONGEST_REASON = 48
+"""Characters of an error that stand beside its bar; the tooltip has all of them."""
 
 
-def waterfall_spec(trace: Trace, *, dark: bool = False, chosen: str = "") -> dict[str, Any]:
-    """Returns a Vega-Lite specification, as wide as its place: a page needs no altair, which takes
-    seconds to import.
-
-    Errors are outlined in red and named beside their bar. Every span has its label, however many
-    there are. A click on a bar sets the parameter `picked` to the span's id; the `chosen` one
-    stands out.
-    """
-    data = rows(trace)
-    if dark:
-        ink = _ON_DARK
+def draw_waterfall(trace: Trace, key: str, selected: str | None = None) -> None:
+    """Draws a trace. With the id of the `selected` span a click on a bar selects another one, by
+    the part `span` of the address."""
+    height = ROW * len(trace.spans)
+    words = f"Timeline of {many(len(trace.spans), 'span')}"
+    failed = [span_name(span) for span in trace.spans if span.status == "error"]
+    if failed:
+        words += f"; with errors: {', '.join(failed)}"
+    if selected is None:
+        draw_chart(waterfall_chart(trace), height, words, key)
     else:
-        ink = _ON_LIGHT
-    highlight = {
-        "transform": [{"filter": f"datum.id === {json.dumps(chosen)}"}],
-        "mark": {"type": "rect", "color": ink["ink"], "opacity": 0.16},
-    }
-    # The data stands inside: at the top, Streamlit would send it through pandas, seconds more on the first chart.
-    chart = {
-        "data": {"values": data},
-        "encoding": {"y": _names(data)},
-        "layer": [
-            *([highlight] if chosen else []),
-            *_bars(max((row["ended"] for row in data), default=0.0), ink),
-        ],
-    }
-    return {
-        "layer": [chart],
-        "params": [
-            {"name": "picked", "select": {"type": "point", "fields": ["id"]}, "views": ["bars"]}
-        ],
-        "height": _ROW * len(data),
-        "autosize": {"type": "fit-x", "contains": "padding"},
-    }
+        words += "; the list above chooses the same ones by keyboard"
+        chart = waterfall_chart(trace, selected=selected)
+        draw_selection_chart(chart, height, words, key, "span", "id")
 
 
-def _bars(end: float, ink: dict[str, str]) -> list[dict[str, Any]]:
-    failed = {"test": "datum.status === 'error'", "value": ink["error"]}
-    scale = {"domain": [0, max(end, 0.01)], "nice": False}
-    bars = {
-        "name": "bars",
-        "mark": {
-            "type": "bar",
-            "height": 15,
-            "cornerRadius": 2,
-            "strokeWidth": 2,
-            "cursor": "pointer",
-        },
-        "encoding": {
-            "x": {
-                "field": "started",
-                "type": "quantitative",
-                "title": "seconds",
-                "axis": {"tickCount": 6},
-                "scale": scale,
-            },
-            "x2": {"field": "ended"},
-            "color": {
-                "field": "kind",
-                "type": "nominal",
-                "scale": {"domain": list(COLOURS), "range": list(COLOURS.values())},
-                "legend": {
-                    "orient": "top",
-                    "title": None,
-                    "columns": 4,
-                    "columnPadding": 12,
-                    "labelFontSize": 12,
-                },
-            },
-            "stroke": {"condition": failed, "value": "transparent"},
-            "tooltip": [{"field": name, "type": "nominal"} for name in _TOOLTIP],
-            "description": {"field": "said", "type": "nominal"},
-        },
-    }
-    text = {
-        "text": {"field": "beside", "type": "nominal"},
-        "color": {"condition": failed, "value": ink["ink"]},
-    }
-    late = f"datum.ended > {0.72 * end}"
-    early = f"datum.started < {0.3 * end}"
-    after = _beside(text, f"!({late})", "ended", "left", 6)
-    before = _beside(text, f"{late} && !({early})", "started", "right", -6)
-    within = _beside(
-        {**text, "color": {"value": "white"}}, f"{late} && {early}", "started", "left", 6
-    )
-    return [bars, after, before, within]
-
-
-def _beside(encoding: dict[str, Any], where: str, edge: str, align: str, dx: int) -> dict[str, Any]:
-    """Returns the layer of times at one edge of the bars; which edge has room depends on where a bar lies."""
-    return {
-        "transform": [{"filter": where}],
-        "mark": {"type": "text", "align": align, "dx": dx, "fontSize": 11},
-        "encoding": {"x": {"field": edge, "type": "quantitative"}, **encoding},
-    }
-
-
-def rows(trace: Trace) -> list[dict[str, Any]]:
+def waterfall_rows(trace: Trace) -> list[dict[str, Any]]:
     """Returns the chart's data: a row a span in tree order, times in seconds."""
-    return [_row(place, bar) for place, bar in enumerate(bars(trace))]
+    spans = bars(trace)
+    end = max((bar.span.ended for bar in spans), default=0.0)
+    return [_row(number, bar, end) for number, bar in enumerate(spans)]
 
 
-def span_name(span: Span) -> str:
-    """Returns the name of a span in charts, lists and headings."""
-    if span.kind == "model":
-        return str(span.attributes.get("purpose", span.name))
-    return span.name
+def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
+    """Returns the chart. A click on a bar picks its span's id; the `selected` span stands out."""
+    rows = waterfall_rows(trace)
+    colours = palette()
+    names = [row["name"] for row in rows]
+    longest = max(map(len, names), default=0)
+    label_width = min(6.6 * longest, WIDEST_NAME) + 4
+    axis = row_axis(
+        limit=WIDEST_NAME,
+        labelAlign="left",
+        labelPadding=label_width,
+        # Several spans have one name, so a row is known by its number and the axis looks its name up.
+        labelExpr=f"{json.dumps(names)}[datum.value]",
+    )
+    y = alt.Y("number:O", sort=None, axis=axis).scale(domain=list(range(len(rows))))
+    highlight = (
+        alt.Chart(data_of([row for row in rows if row["id"] == selected]))
+        .mark_rect(color=colours.muted, opacity=0.16)
+        .encode(y=y)
+    )
+    end = max((row["ended"] for row in rows), default=0.0)
+    x = (
+        alt.X("started:Q", title="seconds")
+        .axis(tickCount=6)
+        .scale(domain=[0, max(end, 0.01)], nice=False)
+    )
+    failed = alt.when("datum.status === 'error'").then(alt.value(colours.error))
+    colour = (
+        alt.Color("kind:N")
+        .scale(domain=list(COLOURS), range=list(COLOURS.values()))
+        .legend(orient="top", title=None, columns=2, columnPadding=12, labelFontSize=12)
+    )
+    spans = (
+        alt.Chart(data_of(rows), name="bars")
+        .mark_bar(height=15, cornerRadius=2, strokeWidth=2, cursor="pointer")
+        .encode(
+            x=x,
+            x2="ended:Q",
+            y=y,
+            color=colour,
+            stroke=failed.otherwise(alt.value("transparent")),
+            tooltip=[f"{field}:N" for field in TOOLTIP],
+            description="description:N",
+        )
+        .add_params(picked_by("id"))
+    )
+    within = alt.when("datum.within").then(alt.value("white"))
+    times = (
+        alt.Chart(data_of(rows))
+        # A text that reaches beyond the chart is cut: it would take its room from the bars, on a phone all of it.
+        .mark_text(
+            clip=True,
+            fontSize=11,
+            align=alt.ExprRef("datum.align"),
+            dx=alt.ExprRef("datum.distance"),
+        )
+        .encode(
+            x="edge:Q",
+            y=y,
+            text="beside:N",
+            color=within.when("datum.status === 'error'")
+            .then(alt.value(colours.error))
+            .otherwise(alt.value(colours.muted)),
+        )
+    )
+    return alt.layer(highlight, spans, times)
 
 
-def took(seconds: float) -> str:
-    """Returns seconds as a person reads them, short ones in milliseconds."""
-    if seconds >= 0.1:
-        return f"{seconds:.2f} s"
-    return f"{seconds * 1000:.0f} ms"
+TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
 
 
-_TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
-
-
-def _row(place: int, bar: Bar) -> dict[str, Any]:
+def _row(number: int, bar: Bar, end: float) -> dict[str, Any]:
     span = bar.span
     name = span_name(span)
+    branch = ""
+    if bar.depth > 1:
+        # Vega trims spaces, so the depth is drawn.
+        branch = "└" + "─" * (bar.depth - 2) + " "
+    duration = took(span.seconds)
     return {
-        "place": place,
+        "number": number,
         "id": span.id,
-        "name": ("└" + "─" * (bar.depth - 2) + " " if bar.depth > 1 else "")
-        + name,  # Vega trims spaces
+        "name": branch + name,
         "span": name,
         "agent": span.agent or "–",
         "kind": span.kind,
         "status": span.status,
         "started": round(span.started, 4),
         "ended": round(span.ended, 4),
-        "took": took(span.seconds),
+        "took": duration,
         "tokens": span.usage.input_tokens + span.usage.output_tokens,
         "cost": dollars(span.usage.cost),
         "error": span.error or "–",
-        "beside": took(span.seconds) + _because(span),
-        "said": f"{name}, {span.kind}, {span.status}, {took(span.seconds)}",
+        "beside": duration + _reason(span),
+        "description": f"{name}, {span.kind}, {span.status}, {duration}",
+        **_label_position(span, end),
     }
 
 
-def _because(span: Span) -> str:
-    if span.status == "error" and span.error:
-        reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
-        return f" · {reason if len(reason) <= 48 else reason[:47] + '…'}"
+def _label_position(span: Span, end: float) -> dict[str, Any]:
+    """Returns where a bar has room for its time: after it, else before it, else within it."""
+    if span.ended <= 0.72 * end:
+        return {"edge": span.ended, "align": "left", "distance": 6, "within": False}
+    if span.started >= 0.3 * end:
+        return {"edge": span.started, "align": "right", "distance": -6, "within": False}
+    return {"edge": span.started, "align": "left", "distance": 6, "within": True}
+
+
+def _reason(span: Span) -> str:
     if span.status == "running":
         return " · not finished"
-    return ""
-
-
-def _names(data: list[dict[str, Any]]) -> dict[str, Any]:
-    longest = max((len(row["name"]) for row in data), default=0)
-    axis = {
-        "labelExpr": f"{json.dumps([row['name'] for row in data])}[datum.value]",
-        "labelAlign": "left",
-        "labelPadding": min(6.6 * longest, _WIDEST) + 4,
-        "labelLimit": _WIDEST,
-        "labelOverlap": False,
-        "ticks": False,
-        "domain": False,
-        "title": None,
-    }
-    order = {"domain": [row["place"] for row in data]}
-    return {"field": "place", "type": "ordinal", "sort": None, "scale": order, "axis": axis}
+    if span.status != "error" or not span.error:
+        return ""
+    reason = span.error.removeprefix("invocation: ").removeprefix("data: ")
+    if len(reason) > LONGEST_REASON:
+        reason = f"{reason[: LONGEST_REASON - 1]}…"
+    return f" · {reason}"

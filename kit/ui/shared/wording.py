@@ -4,6 +4,8 @@ import re
 from html import escape
 from typing import Literal
 
+from kit.core.trace import Span
+
 Tone = Literal["", "busy", "good", "bad", "warn"]
 LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
@@ -16,6 +18,20 @@ def dollars(cost: float | None) -> str:
     if cost:
         return f"${cost:.4f}"
     return "$0"
+
+
+def span_name(span: Span) -> str:
+    """Returns the name of a span in charts, lists and headings."""
+    if span.kind == "model":
+        return str(span.attributes.get("purpose", span.name))
+    return span.name
+
+
+def took(seconds: float) -> str:
+    """Returns seconds as a person reads them, short ones in milliseconds."""
+    if seconds >= 0.1:
+        return f"{seconds:.2f} s"
+    return f"{seconds * 1000:.0f} ms"
 
 
 def label(agent: str) -> str:

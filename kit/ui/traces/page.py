@@ -18,12 +18,11 @@ from kit.stores.recall import repeated_turn
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.selection import draw_chart, draw_list
+from kit.ui.shared.selection import draw_list
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.waterfall import span_name, took, waterfall_spec
-from kit.ui.shared.wording import label, literal, prose
+from kit.ui.shared.wording import label, literal, prose, span_name, took
 from kit.ui.traces.conversation_list import draw_conversation, draw_conversations, leave
 from kit.ui.traces.export import export
 from kit.ui.traces.fork import draw_fork
@@ -176,6 +175,10 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
+    from kit.ui.shared.waterfall import (
+        draw_waterfall,
+    )
+
     spans = {span.id: span for _, span in trace.rows()}
     failed = next((span for span in failures(trace) if span.kind != "turn"), None)
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
@@ -187,11 +190,9 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         if one.kind != "turn":
             path.append(f"{span_name(one)} {took(one.seconds)}")
     st.caption("What the turn waited for: " + literal(" → ".join(path)))
-    chart, detail = st.columns([3, 2], gap="medium")
-    with chart:
-        spec = waterfall_spec(trace, dark=st.context.theme.type == "dark", chosen=span.id)
-        alt = f"Timeline of {many(len(spans), 'span')}; the list above chooses the same ones by keyboard"
-        draw_chart(spec, f"waterfall-{turn.id}", "span", "id", alt)
+    chart_column, detail = st.columns([3, 2], gap="medium")
+    with chart_column:
+        draw_waterfall(trace, f"waterfall-{turn.id}", span.id)
     with detail.container(border=True, key="span-detail"):
         if span.kind == "model":
             request = model_request(host.kit.store, turn, span.id, view.events)

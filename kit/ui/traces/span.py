@@ -12,8 +12,7 @@ from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.table import table_html
-from kit.ui.shared.waterfall import span_name, took
-from kit.ui.shared.wording import dollars, label, literal, tag_html
+from kit.ui.shared.wording import dollars, label, literal, span_name, tag_html, took
 from kit.ui.traces.model_request import draw_request
 
 QUIET = (

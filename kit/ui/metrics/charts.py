@@ -1,0 +1,72 @@
+"""The charts of the page Metrics: a bar for each name, and the latencies of sub-agents from p50 to p95."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import altair as alt
+
+from kit.ui.shared.chart import ROW, data_of, draw_chart, palette, row_axis
+
+_NAMES = row_axis(labelPadding=8, labelFlush=False)
+
+
+def draw_bars(values: Mapping[str, float], title: str, *, share: bool = False) -> None:
+    """Draws a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
+    rows = [
+        {"name": name, "value": value, "label": _label(value, share)}
+        for name, value in values.items()
+    ]
+    longest = 1.0 if share else max([*values.values(), 1])
+    colours = palette()
+    # Room for the figure beside the longest bar.
+    scale = alt.Scale(domain=[0, longest * 1.12], nice=False)
+    chart = alt.Chart(data_of(rows), title=title).encode(
+        x=alt.X("value:Q", axis=None, scale=scale),
+        y=alt.Y("name:O", sort=None, axis=_NAMES),
+        description="label:N",
+    )
+    bars = chart.mark_bar(height=15, cornerRadiusEnd=3, color=colours.bar)
+    figures = chart.mark_text(align="left", dx=6, fontSize=12, color=colours.muted)
+    words = ", ".join(f"{row['name']}: {row['label']}" for row in rows)
+    draw_chart(
+        alt.layer(bars, figures.encode(text="label:N")),
+        ROW * max(len(rows), 1),
+        f"{title}. {words}",
+    )
+
+
+def _label(value: float, share: bool) -> str:
+    if share:
+        return f"{value:.0%}"
+    return f"{value:,}"
+
+
+def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> None:
+    """Draws a line from p50 to p95 for each (name, p50, p95) in seconds."""
+    colours = palette()
+    lines: list[dict[str, Any]] = []
+    points: list[dict[str, Any]] = []
+    for name, p50, p95 in spans:
+        lines.append({"name": name, "p50": p50, "p95": p95, "label": f"{p95:.2f} s"})
+        points.append({"name": name, "percentile": "p50", "seconds": p50})
+        points.append({"name": name, "percentile": "p95", "seconds": p95})
+    longest = max(point["seconds"] for point in points)
+    scale = alt.Scale(domain=[0, longest * 1.15], nice=False)
+    x = alt.X(title="seconds", scale=scale, axis=alt.Axis(tickCount=5))
+    y = alt.Y("name:O", sort=None, axis=_NAMES)
+    line = alt.Chart(data_of(lines), title=title).encode(y=y)
+    rule = line.mark_rule(strokeWidth=3, opacity=0.5, color=colours.muted)
+    figure = line.mark_text(align="left", dx=9, fontSize=12, color=colours.muted)
+    colour = (
+        alt.Color("percentile:N")
+        .scale(domain=["p50", "p95"], range=[colours.bar, colours.late])
+        .legend(orient="top", title=None)
+    )
+    dot = alt.Chart(data_of(points)).mark_point(filled=True, size=90, opacity=1)
+    layers = alt.layer(
+        rule.encode(x=x.field("p50").type("quantitative"), x2="p95:Q"),
+        dot.encode(x=x.field("seconds").type("quantitative"), y=y, color=colour),
+        figure.encode(x=x.field("p95").type("quantitative"), text="label:N"),
+    )
+    words = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
+    draw_chart(layers, ROW * len(spans), f"{title}. {words}")
