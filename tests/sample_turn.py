@@ -6,6 +6,7 @@ from kit.core.bodies.call import (
     AgentStarted,
     ModelEnded,
     ModelStarted,
+    RequestMessage,
     ToolEnded,
     ToolStarted,
 )
@@ -66,7 +67,10 @@ def some_events(turn_id: str = "t1") -> list[Event]:
             "m1",
             "root",
             ModelStarted(
-                agent="orchestrator", model="offline", purpose="decide", input=("user: hi",)
+                agent="orchestrator",
+                model="offline",
+                purpose="decide",
+                input=(RequestMessage(role="user", text="hi"),),
             ),
         ),
         (

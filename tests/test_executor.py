@@ -198,10 +198,10 @@ async def test_of_a_menu_of_a_megabyte_the_answer_is_exact_and_little_of_it_is_r
         ]
     }
     read = [
-        len(text)
+        len(message.text)
         for one in bodies(reply, ModelStarted)
         if one.agent == "executor"
-        for text in one.input
+        for message in one.input
     ]
     (called,) = await events_of(kit, "skill.called")
     print(

@@ -12,7 +12,7 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 
 from kit import PATTERNS, Cassette, Settings, open_kit
 from kit.compose.parts import Guards
-from kit.core.bodies.call import ModelStarted
+from kit.core.bodies.call import ModelStarted, RequestCall, RequestMessage
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR
 from kit.core.record import CohortPrompt, Message, TurnRecord
@@ -22,8 +22,6 @@ from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
 from kit.stores.model_request import (
     ModelRequest,
-    RequestCall,
-    RequestMessage,
     as_json,
     model_request,
 )

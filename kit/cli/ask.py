@@ -184,7 +184,7 @@ def _reasons(reply: "Reply") -> "Iterator[str]":
 
     bodies = [event.body for event in reply.events]
     for body in bodies:
-        if isinstance(body, ToolEnded) and body.error not in (None, "Paused"):
+        if isinstance(body, ToolEnded) and body.failure and body.failure.kind != "paused":
             yield f"tool {body.tool!r} of {body.agent}: {body.error}"
     if any(isinstance(body, PlanTaken) for body in bodies):
         yield from (

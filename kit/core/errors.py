@@ -103,15 +103,19 @@ STOP = "stopped"
 _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
 
-def describe_error(error: BaseException) -> str:
-    """What an exception says, for a trace; keys, and a picture that a provider quotes back, are left out."""
+def error_text(error: BaseException) -> str:
+    """Returns the words of an exception, for a trace; keys, and a picture that a provider quotes back, are left out."""
     from kit.core.secret import without_keys  # loads pydantic, and whoever only raises needs none
 
-    text = without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
-    if (name := type(error).__name__) == "CancelledError":
+    return without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
+
+
+def describe_error(error: BaseException) -> str:
+    """Returns the class and the words of an exception, for a trace."""
+    text = error_text(error)
+    name = type(error).__name__
+    if name == "CancelledError":
         name = STOP
-    else:
-        name = name
     if text:
         return f"{name}: {text}"
     return name

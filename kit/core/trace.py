@@ -13,6 +13,7 @@ from kit.core.bodies.call import (
     ToolEnded,
     ToolRetry,
     ToolStarted,
+    text_and_calls,
 )
 from kit.core.bodies.turn import Completed, Fork, Replay, Routing, TurnStarted, TurnUsage
 from kit.core.display.count import many
@@ -139,7 +140,7 @@ def _span_start(event: Event) -> dict[str, Any] | None:
                 "kind": "model",
                 "name": name,
                 "agent": body.agent,
-                "input": "\n".join(body.input),
+                "input": "\n".join(map(str, body.input)),
                 "attributes": attributes,
             }
         case ToolStarted():
@@ -168,7 +169,7 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             )
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
-            output = body.text + "".join(f"\n→ {call}" for call in body.calls)
+            output = text_and_calls(body.text, body.calls)
             return {**_result(body.error, output), "usage": body.usage, "ttft": body.ttft}
         case ToolEnded():
             return _result(body.error, body.result)

@@ -12,6 +12,7 @@ from kit.core.bodies.call import (
     AgentError,
     AgentStarted,
     AnswerChosen,
+    CallFailure,
     ModelStarted,
     ToolEnded,
     ToolStarted,
@@ -213,7 +214,7 @@ def _remember(event: Event, events: Sequence[Event], ctx: RunContext) -> None:
     match event.body:
         case AnswerChosen(members=members):
             ctx.turn.take(len(members) - 1)
-        case ToolEnded(error=str(error)) if error.startswith("principal_mismatch"):
+        case ToolEnded(failure=CallFailure(kind="principal_mismatch")):
             start = next(
                 e.body
                 for e in events
@@ -230,7 +231,7 @@ def _parts(body: object) -> Request:
     """Returns what was asked, in named parts: of a recorded call, or of one that is being made."""
     match body:
         case ModelStarted():
-            lines = ((f"message {n}", line) for n, line in enumerate(body.input, body.before + 1))
+            lines = ((f"message {n}", str(m)) for n, m in enumerate(body.input, body.before + 1))
             return (
                 ("what follows the prompt", body.system),
                 ("the number of messages before", str(body.before)),

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.bodies.call import ModelEnded, Purpose
+from kit.core.bodies.call import ModelEnded, Purpose, RequestCall
 from kit.core.bodies.speech import Component, Reasoning, ResponseId
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.model import ModelSpec
@@ -24,9 +24,9 @@ from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import OverBudget
 from kit.runtime.context import RunContext
 from kit.runtime.message import size_of
-from kit.runtime.recording.recorded_call import model_request, plain_message
+from kit.runtime.recording.recorded_call import failure_of, model_request, plain_message
 from kit.runtime.recording.replay import replay
-from kit.runtime.recording.request_lines import call_line, opening, text_of
+from kit.runtime.recording.request_lines import opening, text_of, traced_calls
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
 from kit.runtime.tool_call_ids import calls_of, with_calls
 
@@ -170,13 +170,11 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, s
         if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
     text = reply.text
+    calls: tuple[RequestCall, ...] = ()
     if message.tool_calls:
-        calls = tuple([call_line(call, model.private) for call in message.tool_calls])
-    else:
-        calls = ()
+        calls = traced_calls(message.tool_calls, model.private, turn.private)
     if turn.private:
         text = hide(text, turn.private)
-        calls = hide(calls, turn.private)
     end: Any = {
         "usage": usage,
         "ttft": reply.ttft,
@@ -201,6 +199,7 @@ def _close_failed(
             agent=agent,
             model=model.spec.key,
             error=hide(line, turn.private),
+            failure=failure_of(error, turn.private),
             error_class=error_class,
             usage=usage,
         )

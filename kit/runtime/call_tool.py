@@ -12,7 +12,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
-from kit.core.bodies.call import ToolEnded, ToolRetry, ToolStarted
+from kit.core.bodies.call import CallFailure, ToolEnded, ToolRetry, ToolStarted
 from kit.core.bodies.guard import AccessDenied
 from kit.core.bodies.speech import Component
 from kit.core.errors import describe_error
@@ -28,6 +28,7 @@ from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
+from kit.runtime.recording.recorded_call import failure_of
 from kit.runtime.recording.replay import replay_tool
 from kit.runtime.tool_call_ids import UNREAD
 from kit.tools.bounds import ToolBounds
@@ -81,6 +82,7 @@ async def call_tool(
     )
     ctx.ledger.charge(_ONE_CALL)  # now: one that is cut off was made as well
     tool = tools.get(call["name"])
+    was_called = tool is not None and UNREAD not in call["args"] and not _is_barred(call, ctx)
     if UNREAD in call["args"]:
         result = ToolResult(
             text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object"
@@ -97,7 +99,11 @@ async def call_tool(
         except BaseException as error:
             span.emit(
                 ToolEnded(
-                    agent=agent, tool=call["name"], call_id=call_id, error=describe_error(error)
+                    agent=agent,
+                    tool=call["name"],
+                    call_id=call_id,
+                    error=describe_error(error),
+                    failure=failure_of(error, private),
                 )
             )
             raise
@@ -116,15 +122,28 @@ async def call_tool(
         )
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
+    detail = result.detail
+    text = excerpt(result.text)
+    caveat = result.caveat
+    if private:
+        detail = hide(detail, private)
+        text = hide(text, private)
+        caveat = hide(caveat, private)
+    error = None
+    failure = None
     if result.fault:
-        error = f"{result.fault}: {result.detail}"
-    else:
-        error = None
-    trace = (excerpt(result.text), error, result.caveat)
-    text, error, caveat = hide(trace, private) if private else trace
+        error = f"{result.fault}: {detail}"
+        failure = CallFailure(kind=result.fault, text=detail)
     span.emit(
         _tool_ended(
-            agent=agent, tool=call["name"], call_id=call_id, result=text, error=error, caveat=caveat
+            agent=agent,
+            tool=call["name"],
+            call_id=call_id,
+            result=text,
+            error=error,
+            failure=failure,
+            was_called=was_called,
+            caveat=caveat,
         )
     )
     return tool_text(
@@ -144,16 +163,18 @@ def _printable(result: ToolResult) -> ToolResult:
     )
 
 
+def _is_barred(call: ToolCall, ctx: RunContext) -> bool:
+    """Whether the same lookup met a foreign principal in this turn."""
+    barred = ctx.turn.barred
+    return bool(barred) and lookup_key(call) in barred
+
+
 async def _look_up(
     tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
 ) -> ToolResult:
     """Runs the tool, unless the same lookup met a foreign principal in this turn."""
     turn = ctx.turn
-    if turn.barred:
-        key = lookup_key(call)
-    else:
-        key = ""
-    if key in turn.barred:
+    if _is_barred(call, ctx):
         return ToolResult(
             text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn"
         )

@@ -1,12 +1,17 @@
 """What a model was sent: what its turn's events tell, with the prompt of its cohort and the
 conversation that the store keeps."""
 
-import ast
 import json
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
-from kit.core.bodies.call import PREFIX, AgentStarted, ModelEnded, ModelStarted
+from kit.core.bodies.call import (
+    PREFIX,
+    AgentStarted,
+    ModelEnded,
+    ModelStarted,
+    RequestMessage,
+)
 from kit.core.bodies.turn import TurnStarted
 from kit.core.event import Body, Event
 from kit.core.record import Message, TurnRecord
@@ -19,28 +24,10 @@ SUMMED_UP = "Earlier in this conversation: "
 """What stands before the summary of old turns in a system message."""
 SHOWN = "\nShown to the user last, by position:\n"
 """What stands before the references to what a user was shown."""
-CALL = "\n→ "
-"""What stands before each call in the line of a model's message."""
-
 ALL = 100_000
 """Turns of one conversation, and lines of it, that are looked through."""
 READ = 40
 """Lines of earlier turns up to which a request holds all that there are."""
-
-
-class RequestCall(Value):
-    """A call of a tool, as a model made it."""
-
-    name: str
-    args: dict[str, Any] = {}
-
-
-class RequestMessage(Value):
-    """One message of a request; `role` is system, human, ai or tool."""
-
-    role: str
-    text: str
-    calls: tuple[RequestCall, ...] = ()
 
 
 class ModelRequest(Value):
@@ -91,13 +78,11 @@ def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
             earlier = min(body.before, earlier)
         else:
             earlier = body.before
-        messages = messages[: body.before - earlier] + [message_of(line) for line in body.input]
+        messages = [*messages[: body.before - earlier], *body.input]
         system = body.system or system
         reply = replies.get(event.span_id)
         if event.span_id != span_id and reply is not None and reply.error is None:
-            messages.append(
-                RequestMessage(role="ai", text=reply.text, calls=tuple(map(call_of, reply.calls)))
-            )
+            messages.append(RequestMessage(role="ai", text=reply.text, calls=reply.calls))
     system = whole_system(last[1].replace(system=system), events).system
     return ModelRequest(
         agent=last[1].agent,
@@ -118,27 +103,6 @@ def whole_system(body: B, events: Iterable[Event]) -> B:
     systems = (event.body.system for event in events if isinstance(event.body, ModelStarted))
     return body.replace(
         system=next((system for system in systems if system.startswith(PREFIX)), PREFIX)
-    )
-
-
-def message_of(line: str) -> RequestMessage:
-    """Returns the message of a line of a trace, such as `human: hello`."""
-    role, _, text = line.partition(": ")
-    text, *calls = text.split(CALL) if role == "ai" else (text,)
-    return RequestMessage(role=role, text=text, calls=tuple(map(call_of, calls)))
-
-
-def call_of(line: str) -> RequestCall:
-    """Returns a call as a trace words it, `name({...})`; arguments that are no literal are kept
-    under the name `text`."""
-    name, _, rest = line.partition("(")
-    text = rest.removesuffix(")")
-    try:
-        args = ast.literal_eval(text)
-    except (ValueError, SyntaxError, RecursionError, MemoryError):
-        args = None
-    return RequestCall(
-        name=name, args=cast("dict[str, Any]", args) if isinstance(args, dict) else {"text": text}
     )
 
 

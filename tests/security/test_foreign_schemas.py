@@ -303,12 +303,14 @@ async def test_the_trace_keeps_the_beginning_of_a_long_result_with_its_size_and_
     assert end.result.endswith(f"800,000 characters, sha256 {digest}]")
     assert excerpt(end.result) == end.result, "a fork that is told this stores the same"
     shown = [
-        line
+        message
         for event in stored
         if isinstance(event.body, ModelStarted)
-        for line in event.body.input
+        for message in event.body.input
     ]
-    assert all(len(line) < 2 * LONGEST_EXCERPT for line in shown if line.startswith("tool: "))
+    assert all(
+        len(message.text) < 2 * LONGEST_EXCERPT for message in shown if message.role == "tool"
+    )
 
 
 @pytest.mark.req("K-1")

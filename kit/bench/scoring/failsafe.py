@@ -46,7 +46,7 @@ def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
             case ModelStarted(purpose="decide") if first_calls is None:
                 deciding.add(event.span_id)
             case ModelEnded(calls=calls) if first_calls is None and event.span_id in deciding:
-                first_calls = {call.partition("(")[0].removeprefix("ask_") for call in calls}
+                first_calls = {call.name.removeprefix("ask_") for call in calls}
             case GuardActed(guard="failsafe", action="asked_again"):
                 asked_again = True
             case _:

@@ -1,7 +1,6 @@
 """What scorers may know of a turn, folded from its events, live or stored. It holds no times, so
 equal turns are equal."""
 
-import ast
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -156,11 +155,8 @@ def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 
 def _submitted_text(body: ModelEnded, job: Job) -> str | None:
-    """What a helper model submitted, read back from its call on the trace, `name({arguments})`."""
+    """What a helper model submitted, by its call on the trace, else its words."""
     for call in body.calls:
-        if call.startswith(f"{job.name}("):
-            try:
-                return str(ast.literal_eval(call[len(job.name) + 1 : -1])[job.field])
-            except (ValueError, SyntaxError, KeyError, TypeError):
-                return call
+        if call.name == job.name:
+            return str(call.args.get(job.field, call))
     return body.text or None

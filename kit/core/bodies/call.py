@@ -1,10 +1,13 @@
 """Calls of models, agents and tools: what they were given, what they gave back and what they cost."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator
+
+from kit.core.bodies import earlier
 from kit.core.context import Principal
 from kit.core.limits import Data
-from kit.core.outcome import Axis, ErrorClass, Outcome, Usage
+from kit.core.outcome import Axis, ErrorClass, Outcome, Reason, Usage
 from kit.core.value import Value
 
 PREFIX = "…"
@@ -14,13 +17,61 @@ once for its cohort."""
 Purpose = Literal["decide", "compose", "work", "job"]
 
 
+class RequestCall(Value):
+    """A call of a tool, as a model made it."""
+
+    name: str
+    args: dict[str, Any] = {}
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.args})"
+
+
+StoredCall = Annotated[RequestCall, BeforeValidator(earlier.call_fields)]
+
+
+class RequestMessage(Value):
+    """One message of a request; `role` is system, human, ai or tool."""
+
+    role: str
+    text: str
+    calls: tuple[StoredCall, ...] = ()
+
+    def __str__(self) -> str:
+        return f"{self.role}: {text_and_calls(self.text, self.calls)}"
+
+
+StoredMessage = Annotated[RequestMessage, BeforeValidator(earlier.message_fields)]
+
+
+def text_and_calls(text: str, calls: tuple[RequestCall, ...]) -> str:
+    """Returns what a model said as a person reads it in a trace: its text, then a line for each call."""
+    return "".join([text, *(f"\n→ {call}" for call in calls)])
+
+
+class CallFailure(Value):
+    """How a call of a model or a tool failed; the words are raw, for the trace alone."""
+
+    kind: Reason
+    type: str = ""
+    """The class of the exception that was raised; empty where a tool said that it failed."""
+    text: str = ""
+    status: int | None = None
+    """Of HTTP, where an endpoint answered."""
+    message: str = ""
+    """What the endpoint said."""
+
+
+StoredFailure = Annotated[CallFailure, BeforeValidator(earlier.failure_fields)]
+
+
 class ModelStarted(Value):
     kind: Literal["model_started"] = "model_started"
     agent: str
     model: str
     purpose: Purpose
-    input: tuple[str, ...] = ()
-    """The messages this agent has not shown a model before in the turn, one `role: text` line each."""
+    input: tuple[StoredMessage, ...] = ()
+    """The messages this agent has not shown a model before in the turn."""
     before: int = 0
     """Messages between the system message and these: in an agent's first call lines of the
     conversation, which the store has beside the turns; in a later one what its previous call was
@@ -37,7 +88,7 @@ class ModelEnded(Value):
     agent: str
     model: str
     text: str = ""
-    calls: tuple[str, ...] = ()
+    calls: tuple[StoredCall, ...] = ()
     usage: Usage = Usage()
     ttft: float | None = None
     """Seconds from the call to the first token."""
@@ -46,6 +97,9 @@ class ModelEnded(Value):
     finish_reason: str | None = None
     """Why it ended, in the provider's word; `cut_off` for a stream that ended without one."""
     error: str | None = None
+    """Raw reason, for the trace alone."""
+    failure: CallFailure | None = None
+    """Set where there is an error."""
     error_class: ErrorClass | None = None
     """Set where infrastructure lost the call of a real model."""
 
@@ -138,6 +192,10 @@ class ToolEnded(Value):
     result: str = ""
     error: str | None = None
     """Raw reason, for the trace alone."""
+    failure: CallFailure | None = None
+    """Set where there is an error."""
+    was_called: bool = True
+    """False where the kit refused the call itself, and nothing was asked of the tool."""
     caveat: str | None = None
     """The reservation that an answer from it must carry."""
 
@@ -191,14 +249,14 @@ class Envelope(Value):
 
 CallBody = (
     ModelStarted
-    | ModelEnded
+    | Annotated[ModelEnded, BeforeValidator(earlier.model_end_fields)]
     | AgentStarted
     | AgentEnded
     | AgentError
     | AnswerChosen
     | Hop
     | ToolStarted
-    | ToolEnded
+    | Annotated[ToolEnded, BeforeValidator(earlier.tool_end_fields)]
     | ToolRetry
     | Script
     | Envelope

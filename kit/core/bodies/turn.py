@@ -1,7 +1,11 @@
 """A turn as a whole: how it begins, what it stands on, where it pauses and how it ends."""
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
+from pydantic import BeforeValidator
+
+from kit.core.bodies import earlier
+from kit.core.bodies.call import CallFailure
 from kit.core.context import Principal
 from kit.core.outcome import RoutingDecision, Usage
 from kit.core.picture import PictureRef
@@ -109,6 +113,9 @@ class Act(Value):
     text: str | None = None
     """What the tool gave back; None where its end is not known."""
     error: str | None = None
+    """Raw reason, for the trace alone."""
+    failure: CallFailure | None = None
+    """Set where there is an error."""
 
 
 class Resumed(Value):
@@ -118,7 +125,7 @@ class Resumed(Value):
     turn_id: str
     answers: dict[str, bool] = {}
     """The user's yes or no, by the key of the call."""
-    acts: dict[str, Act] = {}
+    acts: dict[str, Annotated[Act, BeforeValidator(earlier.act_fields)]] = {}
     """What was done before, by the same key."""
 
 

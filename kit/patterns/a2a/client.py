@@ -21,7 +21,7 @@ from a2a.types import (
 )
 from a2a.utils.errors import A2AError
 
-from kit.core.bodies.call import Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
+from kit.core.bodies.call import CallFailure, Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
 from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
 from kit.core.errors import STOP, UpstreamError
@@ -156,12 +156,21 @@ class _RemoteCall:
     def close(self) -> None:
         """Ends the calls that the peer did not end; without its outcome, what they spent is booked
         as far as it was heard."""
+        stopped = CallFailure(kind="cancelled")
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
                 usage = Usage(model_calls=1, estimated=True)
-                end = ModelEnded(agent=call.agent, model=call.model, error=STOP, usage=usage)
+                end = ModelEnded(
+                    agent=call.agent, model=call.model, error=STOP, failure=stopped, usage=usage
+                )
             else:
-                end = ToolEnded(agent=call.agent, tool=call.tool, call_id=call.call_id, error=STOP)
+                end = ToolEnded(
+                    agent=call.agent,
+                    tool=call.tool,
+                    call_id=call.call_id,
+                    error=STOP,
+                    failure=stopped,
+                )
             self._log(end, span, self.ctx.span_id)
         if self.result is None:
             self.ctx.ledger.charge(total(self.usage))

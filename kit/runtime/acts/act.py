@@ -11,6 +11,7 @@ from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 
 from kit.compose.locale import Sentences
+from kit.core.bodies.call import CallFailure
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.errors import StoreError
 from kit.runtime.acts.pause import Paused
@@ -61,9 +62,14 @@ async def act(
     result = await run()
     if result.fault == "timeout":
         return _result_of(acts.results[key])
-    acts.results[key] = Act(
-        text=result.text, error=result.fault and f"{result.fault}: {result.detail}"
-    )
+    if result.fault:
+        acts.results[key] = Act(
+            text=result.text,
+            error=f"{result.fault}: {result.detail}",
+            failure=CallFailure(kind=result.fault, text=result.detail),
+        )
+    else:
+        acts.results[key] = Act(text=result.text)
     return result
 
 
@@ -110,6 +116,6 @@ def _result_of(act: Act) -> ToolResult:
     """Returns what a model is told of an act that is not done again."""
     if act.text is None:
         return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN)
-    fault, _, detail = (act.error or "").partition(": ")
-    fields: dict[str, Any] = {"fault": fault, "detail": detail} if fault else {}
-    return ToolResult.model_validate({"text": act.text, **fields})
+    if act.failure is None:
+        return ToolResult(text=act.text)
+    return ToolResult(text=act.text, fault=act.failure.kind, detail=act.failure.text)

@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
-from kit.core.errors import STOP
 from kit.core.event import Event
 
-UNKNOWN = (STOP, "timeout")
-"""Begin the errors of a tool call that may have done its work all the same."""
+UNKNOWN = ("cancelled", "timeout")
+"""Failures of a tool call that may have done its work all the same."""
 
 
 class Paused(BaseException):
@@ -53,10 +52,13 @@ def acts_of(events: Iterable[Event]) -> Acts:
                 questions[key] = event.body
             case ActStarted(key=key):
                 results[key], spans[event.span_id] = Act(), key
-            case ToolEnded(error=error, result=text) if event.span_id in spans and not (
-                error or ""
-            ).startswith(UNKNOWN):
-                results[spans[event.span_id]] = Act(text=text, error=error)
+            case ToolEnded(failure=failure) if event.span_id in spans and not (
+                failure and failure.kind in UNKNOWN
+            ):
+                end = event.body
+                results[spans[event.span_id]] = Act(
+                    text=end.result, error=end.error, failure=failure
+                )
             case _:
                 pass
     return Acts(

@@ -12,17 +12,16 @@ from typing import Any
 from kit.core.display.command import command
 from kit.core.errors import CassetteError, KitError
 from kit.core.secret import holds_secret, scrubbed
-from kit.models.diagnosis import message_of, status_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.recording.mismatch import misfit
 from kit.runtime.recording.recorded_call import (
-    GIVEN_UP,
     Header,
     Key,
     Mode,
     Request,
     Take,
     digest,
+    failure_of,
     key_of,
     lines_of,
     read,
@@ -173,13 +172,10 @@ class Cassette:
                 and task is not None
                 and task.cancelling() > 0
             )
-            http = {"status": status_of(error), "message": message_of(error)}
-            broken = {
-                "kind": GIVEN_UP if is_stop else type(error).__name__,
-                "text": str(error),
-                **http,
-            }
-            self.keep(place, request, broken=broken, **outcome)
+            failure = failure_of(error)
+            if failure.kind == "cancelled" and not is_stop:
+                failure = failure.replace(kind="exception")
+            self.keep(place, request, broken=failure.model_dump(), **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""

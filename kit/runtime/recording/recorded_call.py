@@ -1,24 +1,31 @@
 """A recorded call as a value, and recordings as files: one take a line, sorted, long texts that return written once."""
 
+import asyncio
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
-from kit.core.errors import CassetteError
+from kit.core.bodies.call import CallFailure, StoredFailure
+from kit.core.errors import CassetteError, error_text
 from kit.core.event import Body
 from kit.core.limits import Data, read_json
 from kit.core.model import ModelSpec
+from kit.core.outcome import Reason
 from kit.core.value import Value, map_leaves
+from kit.models.diagnosis import message_of, status_of
+from kit.runtime.acts.pause import Paused
+from kit.runtime.agents.handoff import hide
+from kit.runtime.budget import OverBudget
 from kit.tools.tool import ToolResult
 
-FORMAT = 2
-GIVEN_UP = "stopped"
-"""How a call ended that whoever made it gave up."""
+FORMAT = 3
+_READABLE = (2, FORMAT)
+"""Version 2 named the failure of a call by the class of its exception alone."""
 _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
 _METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
@@ -36,18 +43,6 @@ class Header(Value):
     today: str | None = None
     model: str | None = None
     """The key that stood in for every agent's model, where one did."""
-
-
-class Broken(Value):
-    """How a call ended that gave no reply."""
-
-    kind: str
-    """Name of the exception's class; GIVEN_UP for a call that whoever made it gave up."""
-    text: str = ""
-    status: int | None = None
-    """Of HTTP, where an endpoint answered."""
-    message: str = ""
-    """What it said."""
 
 
 class Take(Value):
@@ -68,8 +63,8 @@ class Take(Value):
     """A tool's."""
     told: tuple[tuple[float, Body], ...] = ()
     """What the tool said while it ran, and at which second."""
-    broken: Broken | None = None
-    """Set when there is neither."""
+    broken: StoredFailure | None = None
+    """Set when there is neither; `cancelled` of a call that whoever made it gave up."""
     begun: bool = True
     """Whether anything had arrived."""
     said: int = 0
@@ -87,6 +82,31 @@ class Take(Value):
 
 _PLAIN = Take(place="", request=()).model_dump(mode="json")
 Key = tuple[str, str, str, int]
+
+
+def failure_of(error: BaseException, private: Collection[str] = ()) -> CallFailure:
+    """Returns how a call failed that raised, without `private` values of its user."""
+    kind: Reason = "exception"
+    if isinstance(error, TimeoutError):
+        kind = "timeout"
+    elif isinstance(error, OverBudget):
+        kind = "budget"
+    elif isinstance(error, asyncio.CancelledError):
+        kind = "cancelled"
+    elif isinstance(error, Paused):
+        kind = "paused"
+    failure = CallFailure(
+        kind=kind,
+        type=type(error).__name__,
+        text=error_text(error),
+        status=status_of(error),
+        message=message_of(error),
+    )
+    if private:
+        return failure.replace(
+            text=hide(failure.text, private), message=hide(failure.message, private)
+        )
+    return failure
 
 
 def digest(request: Request) -> str:
@@ -204,8 +224,9 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
             row = read_json(line)
             if number == 1:
                 header = Header.model_validate(row)
-                if header.cassette != FORMAT:
+                if header.cassette not in _READABLE:
                     raise ValueError
+                header = header.replace(cassette=FORMAT)
             elif "is" in row:
                 texts[row["text"]] = row["is"]
             else:

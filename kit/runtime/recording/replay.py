@@ -6,18 +6,18 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, messages_from_dict
 
+from kit.core.bodies.call import CallFailure
 from kit.core.event import Body
 from kit.runtime.budget import OverBudget
-from kit.runtime.recording.recorded_call import GIVEN_UP, Broken, Take
+from kit.runtime.recording.recorded_call import Take
 from kit.runtime.speech.narration import Hear, NarrationFilter, narration_filter
 from kit.tools.tool import ToolResult
 
 Sleep = Callable[[float], Awaitable[None]]
 """Waits so many recorded seconds."""
 _EXCEPTIONS: Mapping[str, type[BaseException]] = {
-    "TimeoutError": TimeoutError,
-    "CancelledError": asyncio.CancelledError,
-    "OverBudget": OverBudget,
+    "timeout": TimeoutError,
+    "budget": OverBudget,
 }
 """Exceptions that a turn tells apart from others; of the rest it only tells the name."""
 
@@ -35,7 +35,7 @@ async def replay(take: Take, hear: Hear | None, sleep: Sleep) -> AIMessage:
                 await sleep(rest / len(take.pieces))
             hear(piece)
         rest /= max(1, len(take.pieces))
-    if take.broken is None or take.broken.kind != GIVEN_UP:
+    if take.broken is None or take.broken.kind != "cancelled":
         await sleep(rest)
     if take.broken is not None:
         await _fail(take.broken)
@@ -54,19 +54,24 @@ async def replay_tool(take: Take, emit: Callable[[Body], None], sleep: Sleep) ->
         await sleep(at - now)
         now = at
         emit(body)
-    if take.broken is None or take.broken.kind != GIVEN_UP:
+    if take.broken is None or take.broken.kind != "cancelled":
         await sleep(max(0.0, take.seconds - now))
     if take.broken is not None:
         await _fail(take.broken)
     return take.result or ToolResult(text="")
 
 
-async def _fail(how: Broken) -> None:
+async def _fail(failure: CallFailure) -> None:
     """Raises what the recorded call raised; one that was given up waits for ever."""
-    if how.kind == GIVEN_UP:
+    if failure.kind == "cancelled":
         await asyncio.get_running_loop().create_future()
-    kind = _EXCEPTIONS.get(how.kind) or type(how.kind, (Exception,), {})
-    error: Any = kind(how.text)
-    error.status_code = how.status
-    error.body = {"message": how.message}
+    raised = _EXCEPTIONS.get(failure.kind)
+    if failure.type == "CancelledError":  # raised by the call itself: nobody gave it up
+        raised = asyncio.CancelledError
+    if raised is None:
+        # What reads the trace of a failed call sees the class of its exception.
+        raised = type(failure.type, (Exception,), {})
+    error: Any = raised(failure.text)
+    error.status_code = failure.status
+    error.body = {"message": failure.message}
     raise error

@@ -1,20 +1,21 @@
 """A request in the words of a trace: what is new in it since its agent's previous one, a line for each message."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.bodies.call import PREFIX, ModelStarted, Purpose
+from kit.core.bodies.call import PREFIX, ModelStarted, Purpose, RequestCall, RequestMessage
 from kit.core.limits import excerpt
 from kit.core.value import builder
 from kit.runtime.agents.handoff import PLACEHOLDER, hide, hide_words, texts_of
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.context import RunContext
-from kit.stores.model_request import CALL
 
 _model_started = builder(ModelStarted)
+_request_call = builder(RequestCall)
+_request_message = builder(RequestMessage)
 
 
 def opening(
@@ -53,53 +54,63 @@ def opening(
         if model.prefix and system.startswith(model.prefix):
             system = PREFIX + system[len(model.prefix) :]
             turn.suffix, system = turn.suffix or system, PREFIX if system == turn.suffix else system
-    lines: list[str] = []
-    for message in messages[same:]:
-        if message.type == "tool" and type(message.content) is str:
-            lines.append(f"tool: {excerpt(message.content)}")
-        elif message.type != "ai" and type(message.content) is str:
-            lines.append(f"{message.type}: {message.content}")
-        else:
-            lines.append(_line(message, model.private))
     if private:
         system = hide_words(system, private)
-        lines = hide(lines, private)
+    input = tuple([_traced(message, model.private, private) for message in messages[same:]])
     return _model_started(
         agent=agent,
         model=model.spec.key,
         purpose=purpose,
-        input=tuple(lines),
+        input=input,
         before=same - first,
         system=system,
         instead_of=instead_of,
     )
 
 
-def _line(message: BaseMessage, private: Mapping[str, frozenset[str]]) -> str:
-    if isinstance(message, AIMessage):
-        calls = message.tool_calls
-    else:
-        calls = ()
-    return CALL.join(
-        [f"{message.type}: {text_of(message)}", *[call_line(call, private) for call in calls]]
-    )
+def _traced(
+    message: BaseMessage, personal: Mapping[str, frozenset[str]], private: Collection[str]
+) -> RequestMessage:
+    """Returns a message as a trace keeps it: a long result by its beginning, personal values hidden."""
+    text = text_of(message)
+    calls: tuple[RequestCall, ...] = ()
+    if message.type == "tool":
+        text = excerpt(text)
+    elif isinstance(message, AIMessage) and message.tool_calls:
+        calls = traced_calls(message.tool_calls, personal, private)
+    if private:
+        text = hide(text, private)
+    return _request_message(role=message.type, text=text, calls=calls)
 
 
-def call_line(call: ToolCall, private: Mapping[str, frozenset[str]]) -> str:
-    """Returns a call as a trace words it, its personal arguments hidden."""
-    args = call["args"]
-    if private and call["name"] in private:
-        names = private[call["name"]]
-        secrets: set[str] = set()
-        for name in names:
-            if name in args:
-                for text in texts_of(args[name]):
-                    secrets.add(text)
-        args = {
-            name: PLACEHOLDER if name in names else hide(value, secrets)
-            for name, value in args.items()
-        }
-    return f"{call['name']}({args})"
+def traced_calls(
+    calls: Sequence[ToolCall], personal: Mapping[str, frozenset[str]], private: Collection[str]
+) -> tuple[RequestCall, ...]:
+    """Returns calls as a trace keeps them.
+
+    `personal` names the arguments of each tool that no trace shows, `private` are the values that crossed
+    a hand-off before.
+    """
+    traced: list[RequestCall] = []
+    for call in calls:
+        args = call["args"]
+        if call["name"] in personal:
+            names = personal[call["name"]]
+            secrets: set[str] = set()
+            for name in names:
+                if name in args:
+                    secrets.update(texts_of(args[name]))
+            hidden: dict[str, Any] = {}
+            for name, value in args.items():
+                if name in names:
+                    hidden[name] = PLACEHOLDER
+                else:
+                    hidden[name] = hide(value, secrets)
+            args = hidden
+        if private:
+            args = hide(args, private)
+        traced.append(_request_call(name=call["name"], args=args))
+    return tuple(traced)
 
 
 def text_of(message: BaseMessage) -> str:

@@ -25,12 +25,12 @@ from kit.core.bodies.call import (
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
-from kit.core.errors import STOP, ForkError
+from kit.core.errors import ForkError
 from kit.core.event import Event
 from kit.core.outcome import ComponentPayload, Failure, Outcome
 from kit.runtime.agents.handoff import PLACEHOLDER
-from kit.runtime.recording.recorded_call import Broken, Take, plain_message
-from kit.stores.model_request import call_of, whole_system
+from kit.runtime.recording.recorded_call import Take, plain_message
+from kit.stores.model_request import whole_system
 from kit.tools.tool import ToolResult
 
 Question = tuple[str, str, str]
@@ -247,10 +247,7 @@ def _add(
             recording.models[path].append(
                 PlayedCall(start.body, _model_take(path, end.body, end.at - start.at, components))
             )
-        case ToolStarted(), ToolEnded() if end.body.error not in (
-            STOP,
-            "Paused",
-        ) and not _never_ran(end.body):
+        case ToolStarted(), ToolEnded() if end.body.was_called and not _is_stopped(end.body):
             told = [
                 (event.at - start.at, event.body)
                 for event in inside
@@ -266,30 +263,23 @@ def _add(
             pass
 
 
-def _never_ran(end: ToolEnded) -> bool:
-    error = end.error or ""
-    return error.startswith("not_allowed") or error.endswith(
-        ("are no JSON object", "not asked again in this turn")
-    )
+def _is_stopped(end: ToolEnded) -> bool:
+    """Whether a call was given up, by its turn or to ask its user first: it may be made again."""
+    return end.failure is not None and end.failure.kind in ("cancelled", "paused")
 
 
 def _model_take(
     path: str, end: ModelEnded, seconds: float, components: Sequence[Component]
 ) -> Take:
-    if end.error is not None:
-        if end.error.startswith(("TimeoutError", STOP)):
-            kind = "TimeoutError"
-        else:
-            kind = end.error.partition(":")[0]
-        if kind.isidentifier():
-            kind = kind
-        else:
-            kind = "RuntimeError"
-        text = end.error.removeprefix(kind).removeprefix(": ")
+    failure = end.failure
+    if failure is not None:
+        if failure.kind == "cancelled":
+            # Whoever made this call gave it up, and went on as after a call that took too long.
+            failure = failure.replace(kind="timeout", type="TimeoutError")
         return Take(
             place=path,
             request=(),
-            broken=Broken(kind=kind, text=text),
+            broken=failure,
             begun=False,
             seconds=seconds,
         )
@@ -298,8 +288,7 @@ def _model_take(
         for part in components
     )
     calls = [
-        ToolCall(name=c.name, args=c.args, id=f"{path}-{n}")
-        for n, c in enumerate(map(call_of, end.calls), 1)
+        ToolCall(name=c.name, args=c.args, id=f"{path}-{n}") for n, c in enumerate(end.calls, 1)
     ]
     usage = end.usage
     tokens = UsageMetadata(
@@ -329,9 +318,10 @@ def _model_take(
 
 
 def _tool_result(end: ToolEnded, components: Sequence[Component]) -> ToolResult:
-    fault, _, detail = (end.error or "").partition(": ")
     parts = tuple(ComponentPayload(type=part.type, payload=part.payload) for part in components)
-    fields: dict[str, Any] = {"fault": fault, "detail": detail} if fault else {}
+    fields: dict[str, Any] = {}
+    if end.failure is not None:
+        fields = {"fault": end.failure.kind, "detail": end.failure.text}
     return ToolResult.model_validate(
         {"text": end.result, "components": parts, "caveat": end.caveat, **fields}
     )

@@ -6,8 +6,9 @@ from html import escape
 
 import streamlit as st
 
+from kit.core.bodies.call import RequestMessage
 from kit.core.display.count import many
-from kit.stores.model_request import ModelRequest, RequestMessage, as_json
+from kit.stores.model_request import ModelRequest, as_json
 
 ROLES = {"system": "System", "human": "User", "ai": "Assistant", "tool": "Tool"}
 LONGEST = 6_000

@@ -1,0 +1,106 @@
+"""Shapes in which earlier versions stored calls, read at the one border where a stored value becomes a body.
+
+Until version 0.9 a call was stored as the text `name({'query': 'beans'})`, a message as a line with its
+calls behind it, and how a call failed only in the words of its error.
+"""
+
+import ast
+from typing import Any, cast, get_args
+
+from kit.core.errors import STOP
+from kit.core.outcome import Reason
+
+_CALL = "\n→ "
+"""What stood before each call in the line of a model's message."""
+_REASONS: frozenset[str] = frozenset(get_args(Reason))
+_NOT_CALLED = ("are no JSON object", "not asked again in this turn")
+"""How the errors of tool calls ended that no tool was called for."""
+_KINDS: dict[str, Reason] = {
+    "TimeoutError": "timeout",
+    "OverBudget": "budget",
+    "Paused": "paused",
+    STOP: "cancelled",
+}
+"""Kinds of failures by the name that stood in their place."""
+
+
+def call_fields(stored: Any) -> Any:
+    """Returns the fields of a call; arguments that are no literal are kept under the name `text`."""
+    if not isinstance(stored, str):
+        return stored
+    name, _, arguments = stored.partition("(")
+    text = arguments.removesuffix(")")
+    try:
+        args = ast.literal_eval(text)
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        args = None
+    if isinstance(args, dict):
+        return {"name": name, "args": cast("dict[str, Any]", args)}
+    return {"name": name, "args": {"text": text}}
+
+
+def message_fields(stored: Any) -> Any:
+    """Returns the fields of a message that was stored as a line, such as `human: hello`."""
+    if not isinstance(stored, str):
+        return stored
+    role, _, text = stored.partition(": ")
+    if role != "ai":
+        return {"role": role, "text": text}
+    text, *calls = text.split(_CALL)
+    return {"role": role, "text": text, "calls": calls}
+
+
+def failure_fields(stored: Any) -> Any:
+    """Returns the fields of a failure whose kind was the name of an exception's class."""
+    if not isinstance(stored, dict):
+        return stored
+    fields = cast("dict[str, Any]", stored)
+    kind = fields.get("kind")
+    if kind in _REASONS:
+        return fields
+    return {**fields, "kind": _KINDS.get(str(kind), "exception"), "type": kind}
+
+
+def model_end_fields(stored: Any) -> Any:
+    """Returns the fields of a model call's end, with the failure that only its error told of."""
+    if not _lacks_failure(stored):
+        return stored
+    error = str(stored["error"])
+    name, _, text = error.partition(": ")
+    if name in _KINDS:
+        failure = {"kind": _KINDS[name], "type": name, "text": text}
+    elif name.isidentifier():
+        failure = {"kind": "exception", "type": name, "text": text}
+    else:
+        failure = {"kind": "exception", "type": "RuntimeError", "text": error}
+    return {**stored, "failure": failure}
+
+
+def tool_end_fields(stored: Any) -> Any:
+    """Returns the fields of a tool call's end, with the failure that only its error told of."""
+    if not _lacks_failure(stored):
+        return stored
+    error = str(stored["error"])
+    was_called = not error.startswith("not_allowed") and not error.endswith(_NOT_CALLED)
+    return {**stored, "failure": _tool_failure(error), "was_called": was_called}
+
+
+def act_fields(stored: Any) -> Any:
+    """Returns the fields of an act, with the failure that only its error told of."""
+    if not _lacks_failure(stored):
+        return stored
+    return {**stored, "failure": _tool_failure(str(stored["error"]))}
+
+
+def _lacks_failure(stored: Any) -> bool:
+    if not isinstance(stored, dict):
+        return False
+    fields = cast("dict[str, Any]", stored)
+    return bool(fields.get("error")) and not fields.get("failure")
+
+
+def _tool_failure(error: str) -> dict[str, str]:
+    name, _, text = error.partition(": ")
+    if name in _REASONS:
+        return {"kind": name, "text": text}
+    return {"kind": _KINDS.get(name, "exception"), "type": name, "text": text}
