@@ -9,6 +9,7 @@ import pytest
 
 from kit import Settings, open_kit
 from kit.core.bodies.call import ModelEnded, ModelStarted, ToolEnded
+from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.stores.model_request import model_request
 
@@ -45,7 +46,7 @@ async def test_a_turn_that_an_earlier_version_stored_is_read_and_forked(
         reply = await kit.ask(
             MIXED, kit.session("talk"), pattern, faults=["restaurants=error_envelope"]
         )
-        stored = kit.store.events(reply.turn_id)
+        stored = kit.store.events(reply.turn_id, OPERATOR)
         assert any(isinstance(event.body, ToolEnded) and event.body.failure for event in stored)
         last = [event for event in stored if isinstance(event.body, ModelStarted)][-1]
     db = sqlite3.connect(file)
@@ -55,8 +56,8 @@ async def test_a_turn_that_an_earlier_version_stored_is_read_and_forked(
     db.commit()
     db.close()
     async with open_kit(settings, faults=True) as kit:
-        turn = kit.store.turn(reply.turn_id)
-        events = kit.store.events(reply.turn_id)
+        turn = kit.store.turn(reply.turn_id, OPERATOR)
+        events = kit.store.events(reply.turn_id, OPERATOR)
         assert turn is not None and [plain(event) for event in events] == [
             plain(event) for event in stored
         ]
