@@ -17,7 +17,7 @@ MIXED = "What are my points, any burger deals near me, and where can I buy a ket
 
 
 def earlier(event: dict[str, Any]) -> dict[str, Any]:
-    """An event as version 0.8 stored it."""
+    """An event as an earlier version stored it."""
     body = event["body"]
     for name in ("failure", "was_called"):
         body.pop(name, None)

@@ -75,13 +75,13 @@ class Manager:
         self._limit()
         most = self.settings.budget.time_budget_ms
         if most is None:
-            left = None
+            seconds_left = None
         else:
-            left = most / 1000 - self._seconds()
+            seconds_left = most / 1000 - self._seconds()
         try:
-            if left is not None and left <= 0:
+            if seconds_left is not None and left <= 0:
                 raise TimeoutError
-            async with asyncio.timeout(left):
+            async with asyncio.timeout(seconds_left):
                 await self._drive()
         except TimeoutError:
             if self.plan.status in OVER:  # its last write was on its way

@@ -119,8 +119,8 @@ async def hold(record: PlanRecord, work: Coroutine[Any, Any, None]) -> None:
     """
     tasks = asyncio.create_task(work), asyncio.create_task(record.beat())
     try:
-        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
+        finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        for task in finished:
             task.result()
     finally:
         for task in tasks:

@@ -1,6 +1,6 @@
 """Shapes in which earlier versions stored calls, read at the one border where a stored value becomes a body.
 
-Until version 0.9 a call was stored as the text `name({'query': 'beans'})`, a message as a line with its
+A call was once stored as the text `name({'query': 'beans'})`, a message as a line with its
 calls behind it, and how a call failed only in the words of its error.
 """
 
@@ -24,11 +24,11 @@ _KINDS: dict[str, Reason] = {
 """Kinds of failures by the name that stood in their place."""
 
 
-def call_fields(stored: Any) -> Any:
+def call_fields(value: Any) -> Any:
     """Returns the fields of a call; arguments that are no literal are kept under the name `text`."""
-    if not isinstance(stored, str):
-        return stored
-    name, _, arguments = stored.partition("(")
+    if not isinstance(value, str):
+        return value
+    name, _, arguments = value.partition("(")
     text = arguments.removesuffix(")")
     try:
         args = ast.literal_eval(text)
@@ -39,33 +39,33 @@ def call_fields(stored: Any) -> Any:
     return {"name": name, "args": {"text": text}}
 
 
-def message_fields(stored: Any) -> Any:
+def message_fields(value: Any) -> Any:
     """Returns the fields of a message that was stored as a line, such as `human: hello`."""
-    if not isinstance(stored, str):
-        return stored
-    role, _, text = stored.partition(": ")
+    if not isinstance(value, str):
+        return value
+    role, _, text = value.partition(": ")
     if role != "ai":
         return {"role": role, "text": text}
     text, *calls = text.split(_CALL)
     return {"role": role, "text": text, "calls": calls}
 
 
-def failure_fields(stored: Any) -> Any:
+def failure_fields(value: Any) -> Any:
     """Returns the fields of a failure whose kind was the name of an exception's class."""
-    if not isinstance(stored, dict):
-        return stored
-    fields = cast("dict[str, Any]", stored)
+    if not isinstance(value, dict):
+        return value
+    fields = cast("dict[str, Any]", value)
     kind = fields.get("kind")
     if kind in _REASONS:
         return fields
     return {**fields, "kind": _KINDS.get(str(kind), "exception"), "type": kind}
 
 
-def model_end_fields(stored: Any) -> Any:
+def model_end_fields(value: Any) -> Any:
     """Returns the fields of a model call's end, with the failure that only its error told of."""
-    if not _lacks_failure(stored):
-        return stored
-    error = str(stored["error"])
+    if not _lacks_failure(value):
+        return value
+    error = str(value["error"])
     name, _, text = error.partition(": ")
     if name in _KINDS:
         failure = {"kind": _KINDS[name], "type": name, "text": text}
@@ -73,29 +73,29 @@ def model_end_fields(stored: Any) -> Any:
         failure = {"kind": "exception", "type": name, "text": text}
     else:
         failure = {"kind": "exception", "type": "RuntimeError", "text": error}
-    return {**stored, "failure": failure}
+    return {**value, "failure": failure}
 
 
-def tool_end_fields(stored: Any) -> Any:
+def tool_end_fields(value: Any) -> Any:
     """Returns the fields of a tool call's end, with the failure that only its error told of."""
-    if not _lacks_failure(stored):
-        return stored
-    error = str(stored["error"])
+    if not _lacks_failure(value):
+        return value
+    error = str(value["error"])
     was_called = not error.startswith("not_allowed") and not error.endswith(_NOT_CALLED)
-    return {**stored, "failure": _tool_failure(error), "was_called": was_called}
+    return {**value, "failure": _tool_failure(error), "was_called": was_called}
 
 
-def act_fields(stored: Any) -> Any:
+def act_fields(value: Any) -> Any:
     """Returns the fields of an act, with the failure that only its error told of."""
-    if not _lacks_failure(stored):
-        return stored
-    return {**stored, "failure": _tool_failure(str(stored["error"]))}
+    if not _lacks_failure(value):
+        return value
+    return {**value, "failure": _tool_failure(str(value["error"]))}
 
 
-def _lacks_failure(stored: Any) -> bool:
-    if not isinstance(stored, dict):
+def _lacks_failure(value: Any) -> bool:
+    if not isinstance(value, dict):
         return False
-    fields = cast("dict[str, Any]", stored)
+    fields = cast("dict[str, Any]", value)
     return bool(fields.get("error")) and not fields.get("failure")
 
 

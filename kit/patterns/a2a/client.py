@@ -156,12 +156,12 @@ class _RemoteCall:
     def close(self) -> None:
         """Ends the calls that the peer did not end; without its outcome, what they spent is booked
         as far as it was heard."""
-        stopped = CallFailure(kind="cancelled")
+        gave_up = CallFailure(kind="cancelled")
         for span, call in list(self.calls.items()):
             if isinstance(call, ModelStarted):
                 usage = Usage(model_calls=1, estimated=True)
                 end = ModelEnded(
-                    agent=call.agent, model=call.model, error=STOP, failure=stopped, usage=usage
+                    agent=call.agent, model=call.model, error=STOP, failure=gave_up, usage=usage
                 )
             else:
                 end = ToolEnded(
@@ -169,7 +169,7 @@ class _RemoteCall:
                     tool=call.tool,
                     call_id=call.call_id,
                     error=STOP,
-                    failure=stopped,
+                    failure=gave_up,
                 )
             self._log(end, span, self.ctx.span_id)
         if self.result is None:

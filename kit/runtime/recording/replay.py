@@ -65,13 +65,13 @@ async def _fail(failure: CallFailure) -> None:
     """Raises what the recorded call raised; one that was given up waits for ever."""
     if failure.kind == "cancelled":
         await asyncio.get_running_loop().create_future()
-    raised = _EXCEPTIONS.get(failure.kind)
+    exception_class = _EXCEPTIONS.get(failure.kind)
     if failure.type == "CancelledError":  # raised by the call itself: nobody gave it up
-        raised = asyncio.CancelledError
-    if raised is None:
+        exception_class = asyncio.CancelledError
+    if exception_class is None:
         # What reads the trace of a failed call sees the class of its exception.
-        raised = type(failure.type, (Exception,), {})
-    error: Any = raised(failure.text)
+        exception_class = type(failure.type, (Exception,), {})
+    error: Any = exception_class(failure.text)
     error.status_code = failure.status
     error.body = {"message": failure.message}
     raise error

@@ -29,7 +29,7 @@ def opening(
     instead_of: str | None,
 ) -> ModelStarted:
     """Returns the first event of a model call, with what the trace does not have yet of its
-    request, personal values hidden.
+    request, personal values trace_args.
 
     `news` is how many messages an agent's first call adds to the conversation before them.
     """
@@ -71,7 +71,7 @@ def opening(
 def _traced(
     message: BaseMessage, personal: Mapping[str, frozenset[str]], private: Collection[str]
 ) -> RequestMessage:
-    """Returns a message as a trace keeps it: a long result by its beginning, personal values hidden."""
+    """Returns a message as a trace keeps it: a long result by its beginning, personal values trace_args."""
     text = text_of(message)
     calls: tuple[RequestCall, ...] = ()
     if message.type == "tool":
@@ -100,13 +100,13 @@ def traced_calls(
             for name in names:
                 if name in args:
                     secrets.update(texts_of(args[name]))
-            hidden: dict[str, Any] = {}
+            trace_args: dict[str, Any] = {}
             for name, value in args.items():
                 if name in names:
-                    hidden[name] = PLACEHOLDER
+                    trace_args[name] = PLACEHOLDER
                 else:
-                    hidden[name] = hide(value, secrets)
-            args = hidden
+                    trace_args[name] = hide(value, secrets)
+            args = trace_args
         if private:
             args = hide(args, private)
         traced.append(_request_call(name=call["name"], args=args))
