@@ -79,7 +79,7 @@ class Manager:
         else:
             seconds_left = most / 1000 - self._seconds()
         try:
-            if seconds_left is not None and left <= 0:
+            if seconds_left is not None and seconds_left <= 0:
                 raise TimeoutError
             async with asyncio.timeout(seconds_left):
                 await self._drive()
