@@ -4,6 +4,7 @@ model, an open call."""
 from kit.core.bodies.call import (
     AgentEnded,
     AgentStarted,
+    CallFailure,
     ModelEnded,
     ModelStarted,
     RequestMessage,
@@ -98,7 +99,17 @@ def some_events(turn_id: str = "t1") -> list[Event]:
         ),
         ("a2", "root", AgentEnded(agent="play", outcome=lost)),
         ("m2", "root", ModelStarted(agent="orchestrator", model="offline", purpose="compose")),
-        ("m2", "root", ModelEnded(agent="orchestrator", model="offline", error="503", usage=used)),
+        (
+            "m2",
+            "root",
+            ModelEnded(
+                agent="orchestrator",
+                model="offline",
+                error="503",
+                failure=CallFailure(kind="exception", text="503"),
+                usage=used,
+            ),
+        ),
         ("k2", "root", ToolStarted(agent="orchestrator", tool="slow", call_id="x2")),
         ("root", None, Text(channel="answer", text="Three beans.")),
         ("root", None, Routing(decision=DECISION)),
