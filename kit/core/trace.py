@@ -169,7 +169,9 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             )
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
-            output = text_and_calls(body.text, body.calls)
+            output = body.text
+            if body.calls:
+                output = text_and_calls(output, body.calls)
             return {**_result(body.error, output), "usage": body.usage, "ttft": body.ttft}
         case ToolEnded():
             return _result(body.error, body.result)

@@ -38,7 +38,10 @@ class RequestMessage(Value):
     calls: tuple[StoredCall, ...] = ()
 
     def __str__(self) -> str:
-        return f"{self.role}: {text_and_calls(self.text, self.calls)}"
+        line = f"{self.role}: {self.text}"
+        if self.calls:
+            return text_and_calls(line, self.calls)
+        return line
 
 
 StoredMessage = Annotated[RequestMessage, BeforeValidator(earlier.message_fields)]
