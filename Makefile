@@ -28,7 +28,7 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
-.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed pythons matrix bench bench-peers sweeps small-model all format lock
+.PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -49,7 +49,7 @@ report: setup ## run every notebook and write it as a page, with an index, into 
 	@$(py) notebooks/make_report.py $(ARGS)
 
 test: setup ## everything that must hold: lint, type, tests, notebooks, browser, the installed wheel
-	@.ci/stages lint type unit run-notebooks browser installed
+	@.ci/stages lint type unit run-notebooks browser installed docs
 
 lint: setup ## ruff, notebooks without outputs, import order
 	@$(stage) lint 30 .ci/lint "$(py)"
@@ -70,6 +70,9 @@ browser: setup
 
 installed: setup ## the wheel in an environment of its own, from `subagent-kit new` to a verdict
 	@$(stage) installed 180 $(py) -m pytest -q tests/installed
+
+docs: setup ## the documentation as a site, in docs/site; every link and every name of the Python API must be there
+	@$(stage) docs 120 .ci/docs "$(py)"
 
 pythons: setup ## the unit tests under every other Python that the package names and this machine has
 	@.ci/pythons "$(py)" 3.12 3.13
@@ -99,7 +102,7 @@ small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environm
 	@.kit/serve/bin/python .ci/serve.py
 
 all: setup ## lint, type, test, matrix and bench
-	@.ci/stages lint type unit run-notebooks browser installed matrix bench
+	@.ci/stages lint type unit run-notebooks browser installed docs matrix bench
 
 format: setup
 	@$(py) -m ruff check --fix . && $(py) -m ruff format . && $(py) -m nbstripout --keep-id notebooks/*.ipynb
@@ -109,3 +112,5 @@ lock: setup
 	@$(py) -m uv pip compile --quiet --generate-hashes benchmarks/peers/requirements.in -o benchmarks/peers/requirements.txt --python-version 3.11
 	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["browser"], sep="\n")' \
 		| $(py) -m uv pip compile --quiet --generate-hashes - -c requirements.txt -o requirements-browser.txt --python-version 3.11
+	@$(py) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["project"]["optional-dependencies"]["docs"], sep="\n")' \
+		| $(py) -m uv pip compile --quiet --generate-hashes - -c requirements.txt -o requirements-docs.txt --python-version 3.11

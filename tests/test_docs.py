@@ -16,7 +16,7 @@ from tests.test_repository import CODE, ROOT, sources
 PAGES = [
     "README.md",
     "CONTRIBUTING.md",
-    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").glob("*.md")),
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 ]
 FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
 FOREIGN = {"json_each", "from_function", "req", "freeze"}

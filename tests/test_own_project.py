@@ -44,6 +44,14 @@ def test_a_new_project_is_checked_and_asked_without_a_flag(project: Path) -> Non
     assert (project / ".kit" / "kit.db").is_file()
 
 
+def test_a_question_that_is_nobody_s_is_answered_by_nobody(project: Path) -> None:
+    """A default sub-agent in the template would ask about devices, and name the printer on floor 1."""
+    for question in ("Who painted the Mona Lisa?", "How far is the moon?"):
+        reply = json.loads(here("ask", "--json", question).stdout.splitlines()[-1])
+        assert reply["outcomes"] == []
+        assert "outside what I can help with" in reply["text"]
+
+
 def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path) -> None:
     routed = here("deck-routing")
     assert f"dialogues of {project}/cases.jsonl over 2 cards of {project}/deck" in routed.stdout

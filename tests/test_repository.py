@@ -257,7 +257,18 @@ def test_make_help_lists_the_commands_people_are_told_of():
         ["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
     listed = set(re.findall(r"^  make ([a-z]+) ", said, re.MULTILINE))
-    assert {"setup", "app", "notebooks", "test", "lint", "type", "matrix", "bench", "all"} <= listed
+    assert {
+        "setup",
+        "app",
+        "notebooks",
+        "docs",
+        "test",
+        "lint",
+        "type",
+        "matrix",
+        "bench",
+        "all",
+    } <= listed
 
 
 def test_every_install_line_installs_this_distribution():

@@ -18,7 +18,7 @@ EXIT_CODES = (
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; returns an exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = command_parser().parse_args(argv)
     try:
         return int(arguments.run(arguments))
     except KitError as error:
@@ -32,7 +32,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 2
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_parser() -> argparse.ArgumentParser:
+    """Returns the parser of every command; the site's page on commands is written from it."""
     description = "Orchestrate LLM sub-agents from declarative cards."
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
