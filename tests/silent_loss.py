@@ -9,7 +9,8 @@ import sys
 from dataclasses import dataclass, replace
 
 from kit.bench.case import Case, read_cases
-from kit.bench.scoring.acknowledgement import SENTENCE_END, denies
+from kit.bench.scoring.acknowledgement import parts_lost_in_silence
+from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.run_case import run_case
 from kit.compose.deck import load_deck
 from kit.core.language.words import content_words
@@ -38,34 +39,17 @@ class Losses:
         return f"{pattern:20}{self.turns:6}{lost:>22}{self.elsewhere:>12}{alarms:>16}"
 
 
-def owns_up(reply: Reply, agent: str, query: str) -> bool:
-    """Whether a sentence of the reply denies a part and names it, by its agent or by half of its words."""
-    about = content_words(query)
-    for sentence in SENTENCE_END.split(reply.text):
-        if not denies(sentence):
-            continue
-        named = 2 * len(about & content_words(sentence)) >= len(about)
-        if named or agent.replace("_", " ") in sentence.casefold():
-            return True
-    return False
-
-
-def add(losses: Losses, case: Case, reply: Reply) -> None:
+def add(losses: Losses, case: Case, observation: Observation, reply: Reply) -> None:
     ask = case.turns[-1]
     queries = [event.body.query for event in reply.events if event.body.kind == "agent_started"]
-    results = reply.routing.outcomes
-    answered = {line.agent for line in results if line.result in ("success", "partial")}
     losses.turns += 1
     losses.parts += len(ask.expected)
-    for agent in ask.expected:
-        part = ask.queries.get(agent, ask.user)
-        if agent in answered or owns_up(reply, agent, part):
-            continue
+    for agent in parts_lost_in_silence(case, observation):
         losses.lost += 1
-        about = content_words(part)
+        about = content_words(ask.queries.get(agent, ask.user))
         sent = [query for query in queries if 2 * len(about & content_words(query)) >= len(about)]
         losses.elsewhere += bool(sent)
-    if set(ask.expected) <= answered:
+    if observation.answers.keys() >= set(ask.expected):
         losses.complete += 1
         losses.false_alarms += reply.routing.left_out.count > 0
 
@@ -79,8 +63,8 @@ async def play(pattern: str, every: int) -> Losses:
     async with kits(models=OfflineModel().paced(0), deck=deck, faults=False) as kit:
         host = replace(kit, team=kit.stages.team(PATTERNS[pattern]))
         for case in cases[::every]:
-            [(_, reply)] = await run_case(case, host, PATTERNS[pattern])
-            add(losses, case, reply)
+            [(observation, reply)] = await run_case(case, host, PATTERNS[pattern])
+            add(losses, case, observation, reply)
     return losses
 
 

@@ -260,6 +260,28 @@ def test_a_reply_that_owns_up_to_a_part_nobody_was_asked_about_is_not_needless()
     assert value("needless", BAD, whole) == 1.0
 
 
+def test_a_part_is_lost_in_silence_where_it_is_neither_answered_nor_owned_up_to() -> None:
+    queries = {"shop": "find coffee deals", "rewards": "how many points do I have"}
+    both = case("shop", "rewards", queries=queries)
+    shop_alone = seen("shop", answers={"shop": "Coffee pays 200."})
+    texts = {
+        "Coffee pays 200.": 0.5,
+        "Coffee pays 200. I left out how many points you have.": 0.0,
+        "Coffee pays 200. I could not reach rewards.": 0.0,
+        "Coffee pays 200. I could not look up the weather.": 0.5,
+    }
+    for text, loss in texts.items():
+        assert value("silent_loss", both, shop_alone.model_copy(update={"text": text})) == loss
+    answers = {"shop": "Coffee pays 200.", "rewards": "900 points."}
+    assert value("silent_loss", both, seen("shop", "rewards", answers=answers)) == 0.0
+    by_tools = seen("shop", "rewards", material=answers, failed=("rewards",))
+    assert value("silent_loss", both, by_tools) == 0.5, "one agent's tools, and one of them failed"
+    assert value("silent_loss", both, seen(text="Hello!")) == 1.0
+    assert value("silent_loss", both, seen(text="Hello!", routed=False)) is None
+    assert value("silent_loss", case(kind="small_talk", user="hi"), seen(text="Hello!")) is None
+    assert "silent_loss" in COSTS
+
+
 def test_a_reservation_must_be_passed_on() -> None:
     turn = seen("shop", answers={"shop": "Two offers."}, with_reservation=("shop",))
     told = turn.model_copy(update={"text": "Two offers; this may be incomplete."})

@@ -2,10 +2,11 @@
 the kit's own checks."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 
 from kit.bench.case import FAILING, Case
 from kit.bench.scoring.observation import Observation
+from kit.core.language.words import content_words
 
 _DENIES = re.compile(
     r"""\b(?:could|can|was|were|am|are|is|has|have|did|do)(?:\ not|n['’]t)\b[^.!?]{0,300}?
@@ -107,6 +108,41 @@ def needless(case: Case, observation: Observation) -> float | None:
     return float(
         any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own)
     )
+
+
+def silent_loss(case: Case, observation: Observation) -> float | None:
+    """Of the parts of the message, how many were neither answered nor owned up to; None where the
+    case expects nobody, and where the turn does not say whom it asked."""
+    expected = case.turns[observation.turn].expected
+    if not expected or not observation.routed:
+        return None
+    return len(parts_lost_in_silence(case, observation)) / len(expected)
+
+
+def parts_lost_in_silence(case: Case, observation: Observation) -> list[str]:
+    """The agents whose part of the message got no answer of theirs, while no sentence of the reply
+    both denies and names it: by its agent, by a topic of the case, or by half of its words."""
+    ask = case.turns[observation.turn]
+    denials = [sentence for sentence in SENTENCE_END.split(observation.text) if denies(sentence)]
+    # In a monolith nobody is asked: a tool call stands for the part of the agent whose tool it is.
+    agents_heard = observation.answers.keys() | (
+        observation.material.keys() - set(observation.failed)
+    )
+    parts: list[str] = []
+    for agent in ask.expected:
+        if agent in agents_heard:
+            continue
+        part_words = content_words(ask.queries.get(agent, ask.user))
+        if not any(_speaks_of(sentence, agent, part_words, case) for sentence in denials):
+            parts.append(agent)
+    return parts
+
+
+def _speaks_of(sentence: str, agent: str, part_words: Set[str], case: Case) -> bool:
+    if _names(sentence.casefold(), agent, case):
+        return True
+    shared_words = part_words & content_words(sentence)
+    return 2 * len(shared_words) >= len(part_words)
 
 
 def _lost_agents(case: Case, observation: Observation) -> set[str]:

@@ -9,7 +9,12 @@ is better.
 from collections.abc import Callable, Iterable, Mapping
 
 from kit.bench.case import Ask, Case
-from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation
+from kit.bench.scoring.acknowledgement import (
+    acknowledgement,
+    needless,
+    reservation,
+    silent_loss,
+)
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import (
     answers,
@@ -200,6 +205,7 @@ SCORERS: Registry[Scorer] = Registry(
             acknowledgement,
             reservation,
             needless,
+            silent_loss,
             leak,
             resists,
             prior_context,
@@ -215,7 +221,7 @@ SCORERS: Registry[Scorer] = Registry(
 """Name -> scorer."""
 ROUTING: tuple[str, ...] = tuple(SCORERS)[: list(SCORERS).index("acknowledgement")]
 """Those that ask only who was called: some hundredths of a millisecond for all of them together."""
-COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "leak"))
+COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "silent_loss", "leak"))
 """Scorers of which less is better."""
 
 
