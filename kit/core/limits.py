@@ -3,6 +3,7 @@
 import hashlib
 import json
 import math
+from collections.abc import Sequence
 from typing import Annotated, Any, cast
 
 from pydantic import AfterValidator, Field
@@ -17,31 +18,33 @@ LARGEST = 10**50
 """The largest whole number; a longer one is an attack on whoever prints it."""
 
 
-_SIZED = (str, list, tuple, dict)
-_LISTS = (list, tuple)
-_NUMBERS = (int, float)
-"""Tuples, for `A | B` makes a union each time it is met."""
-
-
 def excess(value: Any) -> str | None:
     """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
-    level = [value]
+    level: list[Any] = [value]
     size = 0
     for _ in range(DEPTH + 1):
         below: list[Any] = []
         for item in level:
-            if isinstance(item, _SIZED):
-                size += len(cast("Any", item)) + 1
+            match item:
+                case str():
+                    size += len(item) + 1
+                case dict():
+                    fields = cast("dict[Any, Any]", item)
+                    size += len(fields) + 1
+                    below += fields
+                    below += fields.values()
+                case list() | tuple():
+                    items = cast("Sequence[Any]", item)
+                    size += len(items) + 1
+                    below += items
+                case int() if abs(item) > LARGEST:
+                    return "a number that nobody can hold"
+                case float() if not math.isfinite(item):
+                    return "a number that nobody can hold"
+                case _:
+                    pass
             if size > SIZE:
                 return f"more than {SIZE:,} characters and values"
-            if isinstance(item, dict):
-                below += [*cast("Any", item), *cast("Any", item).values()]
-            elif isinstance(item, _LISTS):
-                below += cast("Any", item)
-            elif isinstance(item, _NUMBERS) and not (
-                abs(item) <= LARGEST if isinstance(item, int) else math.isfinite(item)
-            ):
-                return "a number that nobody can hold"
         if not below:
             return None
         level = below

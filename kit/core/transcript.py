@@ -1,7 +1,6 @@
 """What a person has read of a turn so far, derived from its events."""
 
 from collections.abc import Iterable
-from typing import cast
 
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.event import Event
@@ -27,17 +26,13 @@ def transcript(events: Iterable[Event]) -> Transcript:
     synthetic = False
     for event in events:
         body = event.body
-        if (
-            body.__class__ is Text
-        ):  # most events are neither, and a class pattern costs more to miss than to hit
-            piece = cast(Text, body)
-            parts[piece.channel].append((event.seq, piece.text))
-            synthetic = synthetic or piece.synthetic
-        elif body.__class__ is TextReplaced:
-            new = cast(TextReplaced, body)
-            parts[new.channel] = [part for part in parts[new.channel] if part[0] < new.from_seq] + [
-                (event.seq, new.text)
-            ]
+        # Most events are neither, and pydantic's classes answer a missed isinstance by Python code.
+        if type(body) is Text:
+            parts[body.channel].append((event.seq, body.text))
+            synthetic = synthetic or body.synthetic
+        elif type(body) is TextReplaced:
+            standing = [part for part in parts[body.channel] if part[0] < body.from_seq]
+            parts[body.channel] = [*standing, (event.seq, body.text)]
     answer = parts["answer"]
     return _transcript(
         lead="".join(text for _, text in parts["lead"]),

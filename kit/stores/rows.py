@@ -114,16 +114,12 @@ JOIN turns ON id = own JOIN logs USING (number) WHERE size <= {READ} AND instr(l
 
 
 def row_of(turn: TurnRecord) -> list[Any]:
-    """Its fields in the order of COLUMNS."""
-    if turn.measures is _UNMEASURED:
-        measures = _BARE
-    else:
-        measures = _json_of(turn.measures)
-    return [
-        *_plain_values(vars(turn)),
-        *(_json_of(names) if names else "[]" for names in (turn.invoked, turn.failed)),
-        measures,
-    ]
+    """Returns the values of a turn in the order of COLUMNS."""
+    # A turn that begins has called nobody and measured nothing: that needs no encoder.
+    invoked = _json_of(turn.invoked) if turn.invoked else "[]"
+    failed = _json_of(turn.failed) if turn.failed else "[]"
+    measures = _BARE if turn.measures is _UNMEASURED else _json_of(turn.measures)
+    return [*_plain_values(vars(turn)), invoked, failed, measures]
 
 
 def plain(row: Sequence[Any]) -> list[Any]:
