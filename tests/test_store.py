@@ -734,16 +734,14 @@ def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: P
             a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], []
         )
     before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
-    for name in (
-        "TRIGGER turn_changed",
-        "TRIGGER turn_deleted",
-        "INDEX turns_by_tenant",
-        "INDEX turns_by_visitor",
-    ):
-        store._db.execute(f"DROP {name}")
-    store._db.execute("UPDATE rollups SET tally = 'of another version'")
-    store._db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
-    store._db.execute("PRAGMA user_version = 3")
+    with store.commit() as db:  # it waits for the thread that adds up turns
+        db.execute("DROP TRIGGER turn_changed")
+        db.execute("DROP TRIGGER turn_deleted")
+        db.execute("DROP INDEX turns_by_tenant")
+        db.execute("DROP INDEX turns_by_visitor")
+        db.execute("UPDATE rollups SET tally = 'of another version'")
+        db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
+        db.execute("PRAGMA user_version = 3")
     store.close()
     store = SqliteStore(path)
     assert (
