@@ -13,7 +13,7 @@ from kit.patterns.direct_streaming import DIRECT
 from kit.patterns.supervisor import TURNS
 from kit.runtime.agents.llm_agent import NEXT
 from kit.runtime.answer.acknowledge import Verdict, ask_again
-from kit.runtime.answer.owed import Debt
+from kit.runtime.answer.owed import Owed
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.call_tool import NO_SUCH_TOOL, UNREADABLE
 from kit.runtime.turn import run_turn
@@ -34,7 +34,7 @@ TOLD = {
     "over the cap": tell_dropped(AgentCall(call_id="c", agent="shop", query="q")),
     "components": f"({BESIDE} offer of-1: Coffee)",
     "one at a time": TURNS,
-    "composing again": ask_again(Verdict(raw=True, claims=("9",)), Debt(failed=("shop",))),
+    "composing again": ask_again(Verdict(raw=True, claims=("9",)), Owed(failed=("shop",))),
 }
 
 

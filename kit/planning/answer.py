@@ -24,7 +24,7 @@ from kit.planning.loop import (
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
-from kit.runtime.answer.owed import debt
+from kit.runtime.answer.owed import owed_by
 from kit.runtime.context import RunContext
 from kit.stores.documents.document import Plan, PlanStep
 
@@ -46,7 +46,7 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
-        ctx.emit(Acknowledged(path="rescued", owed=debt(ctx.turn).agents))
+        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
     inputs = {step.input_from_step for step in plan.steps}
     steps: list[PlanStep] = []

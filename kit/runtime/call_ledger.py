@@ -5,14 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
-from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
+from kit.core.outcome import AgentCall, Answer, Failure, LeftOut, Outcome
 from kit.runtime.answer.coverage import NOTHING_TO_COVER, Coverage, coverage
 from kit.runtime.answer.parts import Cards, parts_of
 
+Request = tuple[str, str]
+"""An agent and its query, spaces and case aside: what makes two requests the same one."""
 
-def request_key(agent: str, query: str) -> tuple[str, str]:
-    """Returns what makes two requests the same one: the agent and its query, spaces and case aside."""
-    return agent, " ".join(query.casefold().split())
+
+def request_key(call: AgentCall) -> Request:
+    """Returns the request that a call makes."""
+    return call.agent, " ".join(call.query.casefold().split())
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """The requests of a turn that have no answer."""
+
+    failures: tuple[Failure, ...]
+    """Those that were made and failed, and that no other call of the same request makes good."""
+    over_cap: tuple[AgentCall, ...]
+    """Those that the cap left out, each request once."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -56,7 +69,7 @@ class CallLedger:
         if len(asks) < 2:
             self.emitted = len(asks)
         else:
-            self.emitted = len({request_key(ask.agent, ask.query) for ask in asks})
+            self.emitted = len(set(map(request_key, asks)))
         for ask in asks:
             if ask.intent_count is not None and ask.intent_count > self.reported:
                 self.reported = ask.intent_count
@@ -85,18 +98,18 @@ class CallLedger:
             self.emitted = self.emitted or len(calls)
             self.coverage_so_far = None
             return
-        places = {
-            (outcome.agent, outcome.call_id): place for place, outcome in enumerate(self.outcomes)
-        }
-        self.calls += [call for call in calls if (call.agent, call.call_id) not in places]
+        positions: dict[tuple[str, str], int] = {}
+        for position, outcome in enumerate(self.outcomes):
+            positions[outcome.agent, outcome.call_id] = position
+        self.calls += [call for call in calls if (call.agent, call.call_id) not in positions]
         self.coverage_so_far = None
         for outcome in outcomes:
-            place = places.get((outcome.agent, outcome.call_id), len(self.outcomes))
-            self.outcomes[place : place + 1] = [outcome]
+            position = positions.get((outcome.agent, outcome.call_id), len(self.outcomes))
+            self.outcomes[position : position + 1] = [outcome]
 
-    def take(self, most: int) -> int:
-        """How many further calls, of at most `most`, the cap leaves room for; they are counted (decisions 12)."""
-        granted = max(0, min(most, self.cap - self.cap_used))
+    def take(self, wanted: int) -> int:
+        """Returns for how many further calls, of those wanted, the cap leaves room; they are counted (decisions 12)."""
+        granted = max(0, min(wanted, self.cap - self.cap_used))
         self.cap_used += granted
         return granted
 
@@ -112,33 +125,45 @@ class CallLedger:
             return self.coverage_so_far.left_out
         return self.coverage(asks).left_out
 
+    def answered_requests(self) -> set[Request]:
+        """Returns the requests that have an answer, in the words that were sent and in the model's own."""
+        answering_calls: set[str] = set()
+        for outcome in self.outcomes:
+            if isinstance(outcome, Answer):
+                answering_calls.add(outcome.call_id)
+        requests: set[Request] = set()
+        for call in self.calls:
+            if call.call_id in answering_calls:
+                requests.add(request_key(call))
+                wording = self.wording.get(call.call_id, call.query)
+                requests.add(request_key(call.replace(query=wording)))
+        return requests
+
+    def unanswered(self) -> Unanswered:
+        """Returns the requests without an answer, for the routing event, the answer and the next turn alike."""
+        requests = {call.call_id: request_key(call) for call in self.calls}
+        answered = self.answered_requests()
+        failures: list[Failure] = []
+        for outcome in self.outcomes:
+            if isinstance(outcome, Failure) and requests.get(outcome.call_id) not in answered:
+                failures.append(outcome)
+        over_cap: dict[Request, AgentCall] = {}
+        for call in self.over_cap:
+            request = request_key(call)
+            if request not in answered:
+                over_cap.setdefault(request, call)
+        return Unanswered(tuple(failures), tuple(over_cap.values()))
+
     @property
     def owed_parts(self) -> tuple[str, ...]:
         """What the answer offers to take next, in words that can be asked: parts left out, and calls over the cap."""
         parts = self.left_out().parts
         if not self.over_cap:
             return parts
-        answered_requests: set[tuple[str, str]] = set()
-        for call in self._answered_calls():
-            answered_requests.add(request_key(call.agent, call.query))
-        over_cap = [
-            call.query
-            for call in self.over_cap
-            if request_key(call.agent, call.query) not in answered_requests
-            and call.query != self.message
-        ]
-        return tuple(dict.fromkeys([*over_cap, *parts]))
-
-    def _answered_calls(self) -> list[AgentCall]:
-        answers: set[str] = set()
-        for outcome in self.outcomes:
-            if isinstance(outcome, Answer):
-                answers.add(outcome.call_id)
-        calls: list[AgentCall] = []
-        for call in self.calls:
-            if call.call_id in answers:
-                calls.append(call)
-        return calls
+        queries = [call.query for call in self.unanswered().over_cap]
+        # A call that repeats the whole message names no part of it: "go on" would ask for everything again.
+        wordings = [query for query in queries if query != self.message]
+        return tuple(dict.fromkeys([*wordings, *parts]))
 
     def coverage(self, asks: Sequence[AgentCall] = ()) -> Coverage:
         """Returns the coverage ledger of the turn, `asks` counted as made."""
@@ -155,11 +180,9 @@ class CallLedger:
     def _calls_of_parts(self, asks: Sequence[AgentCall]) -> list[AgentCall]:
         """Returns the calls that may cover a part: not those a guard dropped, nor those that only handed it on."""
         idle = {call.call_id for call in self.set_aside}
-        idle.update(
-            outcome.call_id
-            for outcome in self.outcomes
-            if isinstance(outcome, Answer) and outcome.is_handover
-        )
+        for outcome in self.outcomes:
+            if isinstance(outcome, Answer) and outcome.is_handover:
+                idle.add(outcome.call_id)
         calls = [call for call in (*self.calls, *asks) if call.call_id not in idle]
         lacks_calls = self.reported > len(calls)
         return [self._as_meant(call, lacks_calls) for call in calls]

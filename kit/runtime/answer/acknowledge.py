@@ -13,7 +13,7 @@ turn is checked too, for raw text and for answers that nothing of the compositio
 no acknowledgement.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from kit.compose.locale import BY_LANGUAGE
@@ -36,11 +36,11 @@ from kit.runtime.answer.clauses import (
 )
 from kit.runtime.answer.figures import LONGEST, numbers, unsourced
 from kit.runtime.answer.owed import (
-    Debt,
+    Owed,
     apology,
     append,
-    debt,
     enumerate_names,
+    owed_by,
     plain,
     rescue,
     reservations,
@@ -53,7 +53,7 @@ Again = Callable[[str], Awaitable[str]]
 """Composes once more, told in plain words what the last composition lacked."""
 STOCK = " ".join(locale.checks.stock for locale in BY_LANGUAGE.values())
 """Words of owning up: an answer that uses them has not been passed on by a text that does."""
-NONE = Debt()
+NOTHING = Owed()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,92 +64,104 @@ class Verdict:
     silent: tuple[str, ...] = ()
     """Failed or left out, and not owned up to."""
     unreserved: tuple[Answer, ...] = ()
+    """Answers whose reservation is not passed on."""
     raw: bool = False
     claims: tuple[str, ...] = ()
     """Values, or agents, for which something was made up."""
     missing_answers: tuple[str, ...] = ()
 
     @property
-    def broken(self) -> bool:
+    def is_broken(self) -> bool:
         """Whether a sentence more would not repair it."""
         return self.empty or self.raw or bool(self.claims or self.missing_answers)
 
     @property
-    def fine(self) -> bool:
-        return not (self.broken or self.silent or self.unreserved)
+    def is_fine(self) -> bool:
+        return not (self.is_broken or self.silent or self.unreserved)
 
     @property
     def reason(self) -> str:
-        groups = {
-            "not owned up to": self.silent,
-            "no reservation": [a.agent for a in self.unreserved],
-            "lost": self.missing_answers,
-        }
-        lines = [f"{what}: {', '.join(agents)}" for what, agents in groups.items() if agents]
-        flags = {"nothing said": self.empty, "raw text": self.raw, "made up": bool(self.claims)}
-        return "; ".join([*lines, *(what for what, holds in flags.items() if holds)])
+        reasons: list[str] = []
+        if self.silent:
+            reasons.append(f"not owned up to: {', '.join(self.silent)}")
+        if self.unreserved:
+            agents = [answer.agent for answer in self.unreserved]
+            reasons.append(f"no reservation: {', '.join(agents)}")
+        if self.missing_answers:
+            reasons.append(f"lost: {', '.join(self.missing_answers)}")
+        if self.empty:
+            reasons.append("nothing said")
+        if self.raw:
+            reasons.append("raw text")
+        if self.claims:
+            reasons.append("made up")
+        return "; ".join(reasons)
 
 
-FINE = Verdict()
-
-
-def judge(text: str, ctx: RunContext, owing: Debt, sources: str) -> Verdict:
+def judge(text: str, ctx: RunContext, owed: Owed, sources: str) -> Verdict:
     """Returns what a composed text lacks beside the outcomes; `sources` is all that its model was given to read."""
     turn = ctx.turn
     if not text:
         return Verdict(empty=True)
-    answers = [outcome for outcome in turn.outcomes if outcome.kind == "answer"]
-    if [
-        answer for answer in answers if answer.text[:1] == "{"
-    ]:  # a structured answer counts by its sentences
-        answers = [answer.model_copy(update={"text": prose(answer.text)}) for answer in answers]
+    answers: list[Answer] = []
+    for outcome in turn.outcomes:
+        if isinstance(outcome, Answer):
+            # a structured answer counts by its sentences
+            is_structured = outcome.text.startswith("{")
+            answers.append(outcome.replace(text=prose(outcome.text)) if is_structured else outcome)
     raw = leaks(text, ctx) != ()
-    unsaid = [answer for answer in answers if answer.text not in text]
-    if unsaid:
-        missing_answers = tuple(
-            dict.fromkeys(a.agent for a in unsaid if _is_lost(a, text, answers, turn))
-        )
-    else:
-        missing_answers = ()
-    if not owing:
-        if raw or missing_answers:
-            return Verdict(raw=raw, missing_answers=missing_answers)
-        return FINE
-    parts = {agent: _part(agent, turn) for agent in owing.agents}
-    read = clauses(text)
-    missing = [*owing.failed, *owing.over_cap]
-    alone = len({call.agent for call in turn.calls}) == 1
-    rest = _rest(owing.left_out, turn)
-    silent = [agent for agent in missing if not admits(read, parts[agent], alone=alone)]
-    silent += [part.agent for part in rest if not admits(read, part)]
-    if owing.left_out.unnamed and not admits_rest(read, [*parts.values(), *rest]):
-        silent.append(owing.left_out.names[-1])
-    single = len(answers) == 1
-    quiet = (
-        a
-        for a in owing.with_reservation
-        if not passes_on(text, parts[a.agent], a.reservation or "", a.text, alone=single)
-    )
-    answer_words = stems("\n".join(answer.text for answer in answers))
-    overclaims = [
-        agent
-        for agent in missing
-        if agent not in owing.partly and makes_claim(read, parts[agent], answer_words)
-    ]
-    overclaims += [part.agent for part in rest if makes_claim(read, part, answer_words)]
-    if missing or rest:
-        requests = " ".join(call.query for call in turn.calls)
-        assurance = assures(read, answer_words | stems(f"{turn.message} {requests}"))
-        overclaims += [assurance] if assurance else []
-    made_up = numbers(text) - numbers(sources)
-    claims = (*overclaims, *sorted(made_up))
+    missing_answers: dict[str, None] = {}
+    for answer in answers:
+        if answer.text not in text and _is_lost(answer, text, answers, turn):
+            missing_answers[answer.agent] = None
+    if not owed:
+        return Verdict(raw=raw, missing_answers=tuple(missing_answers))
+    parts = {agent: _part(agent, turn) for agent in owed.agents}
+    unreserved: list[Answer] = []
+    for answer in owed.with_reservation:
+        reservation = answer.reservation or ""
+        alone = len(answers) == 1
+        if not passes_on(text, parts[answer.agent], reservation, answer.text, alone=alone):
+            unreserved.append(answer)
+    silent, claims = _unowned(text, owed, parts, answers, turn)
     return Verdict(
         silent=tuple(silent),
-        unreserved=tuple(quiet),
+        unreserved=tuple(unreserved),
         raw=raw,
-        claims=claims,
-        missing_answers=missing_answers,
+        claims=(*claims, *sorted(numbers(text) - numbers(sources))),
+        missing_answers=tuple(missing_answers),
     )
+
+
+def _unowned(
+    text: str, owed: Owed, parts: dict[str, Part], answers: Sequence[Answer], turn: TurnState
+) -> tuple[list[str], list[str]]:
+    """Returns what failed or was left out and is not owned up to, and what is claimed for it all the same."""
+    read = clauses(text)
+    alone = len({call.agent for call in turn.calls}) == 1
+    answer_words = stems("\n".join(answer.text for answer in answers))
+    silent: list[str] = []
+    claims: list[str] = []
+    missing = [*owed.failed, *owed.over_cap]
+    for agent in missing:
+        if not admits(read, parts[agent], alone=alone):
+            silent.append(agent)
+        if agent not in owed.partly and makes_claim(read, parts[agent], answer_words):
+            claims.append(agent)
+    left_out = _parts_left_out(owed.left_out, turn)
+    for part in left_out:
+        if not admits(read, part):
+            silent.append(part.agent)
+        if makes_claim(read, part, answer_words):
+            claims.append(part.agent)
+    if owed.left_out.unnamed and not admits_rest(read, [*parts.values(), *left_out]):
+        silent.append(owed.left_out.names[-1])
+    if missing or left_out:
+        requests = " ".join(call.query for call in turn.calls)
+        assurance = assures(read, answer_words | stems(f"{turn.message} {requests}"))
+        if assurance:
+            claims.append(assurance)
+    return silent, claims
 
 
 async def acknowledge(
@@ -158,7 +170,7 @@ async def acknowledge(
     again: Again,
     *,
     clean: bool,
-    sources: Callable[[], str] = str,
+    sources: Callable[[], str],
     seconds: float | None = None,
 ) -> str:
     """Returns the composed text when it lacks nothing; else the text composed once more; else a
@@ -168,121 +180,99 @@ async def acknowledge(
     given to read. `seconds` is what composing again may take. The text is empty when nothing was composed and there is
     neither an answer nor a failure to speak of.
     """
-    turn = ctx.turn
-    if clean:
-        owing = NONE
-    else:
-        owing = debt(turn)
-    if owing:
-        material_text = sources()
-    else:
-        material_text = ""
-    verdict = judge(text, ctx, owing, material_text)
-    if verdict is FINE or verdict.fine:
-        _own(ctx, "composed", owing)
-        if owing:
-            return text
-        return _mark_figures(text, ctx, sources)
-    ctx.emit(
-        GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=verdict.reason)
-    )
-    second = await _once_more(again, ask_again(verdict, owing), ctx, seconds)
-    after = judge(second, ctx, owing, material_text)
-    if after.fine:
-        _own(ctx, "recomposed", owing)
-        if owing:
-            return second
-        return _mark_figures(second, ctx, sources)
-    if not after.broken or verdict.broken:
-        text = second
-        verdict = after
-    return _repaired(text, verdict, owing, ctx)
+    owed = NOTHING if clean else owed_by(ctx.turn)
+    # on a clean turn nearly every text is fine, and what its model was given to read is long
+    material = sources() if owed else ""
+    verdict = judge(text, ctx, owed, material)
+    path: Acknowledgement = "composed"
+    if not verdict.is_fine:
+        reason = verdict.reason
+        ctx.emit(
+            GuardActed(guard="acknowledge", action="asked_again", agent=ctx.path, reason=reason)
+        )
+        second = await _compose_again(again, ask_again(verdict, owed), ctx, seconds)
+        second_verdict = judge(second, ctx, owed, material)
+        # a second text that is worse than the first does not take its place
+        if not second_verdict.is_broken or verdict.is_broken:
+            text = second
+            verdict = second_verdict
+            path = "recomposed"
+    if not verdict.is_fine:
+        return _repaired(text, verdict, owed, ctx)
+    _note(ctx, path, owed)
+    if owed:
+        return text
+    return _mark_figures(text, ctx, sources)
 
 
 def settle(text: str, ctx: RunContext) -> str:
     """Does what `acknowledge` does without composing again, for patterns whose text the user has read already."""
-    owing = debt(ctx.turn)
-    verdict = judge(text, ctx, owing, text)
-    if verdict.fine:
-        _own(ctx, "composed", owing)
-        return text
-    return _repaired(text, verdict, owing, ctx)
+    owed = owed_by(ctx.turn)
+    verdict = judge(text, ctx, owed, text)
+    if not verdict.is_fine:
+        return _repaired(text, verdict, owed, ctx)
+    _note(ctx, "composed", owed)
+    return text
 
 
-def ask_again(verdict: Verdict, owing: Debt) -> str:
+def ask_again(verdict: Verdict, owed: Owed) -> str:
     """Returns the request for a second composition: what the answer has to hold, in plain words."""
     lines = ["Write the answer again, from the results above and nothing else."]
-    lines += [
-        f"State that you could not get an answer about {plain(agent)}, and nothing more of it."
-        for agent in owing.failed
-    ]
-    lines += [
-        f"State that {plain(agent)} was left out for now and can be taken next."
-        for agent in owing.over_cap
-    ]
-    lines += [
-        f"State that {name} was left out for now and can be taken next."
-        for name in owing.left_out.names
-    ]
-    lines += [
-        f"Pass on this reservation about {plain(a.agent)}: {a.reservation}"
-        for a in owing.with_reservation
-    ]
-    lines += [f"Include what {plain(agent)} answered." for agent in verdict.missing_answers]
-    lines += (
-        ["Use everyday words only: no technical names, identifiers or codes."]
-        if verdict.raw
-        else []
-    )
-    lines += ["Give no figure and no fact that is not in the results."] if verdict.claims else []
+    for agent in owed.failed:
+        lines.append(
+            f"State that you could not get an answer about {plain(agent)}, and nothing more of it."
+        )
+    for name in (*map(plain, owed.over_cap), *owed.left_out.names):
+        lines.append(f"State that {name} was left out for now and can be taken next.")
+    for answer in owed.with_reservation:
+        lines.append(f"Pass on this reservation about {plain(answer.agent)}: {answer.reservation}")
+    for agent in verdict.missing_answers:
+        lines.append(f"Include what {plain(agent)} answered.")
+    if verdict.raw:
+        lines.append("Use everyday words only: no technical names, identifiers or codes.")
+    if verdict.claims:
+        lines.append("Give no figure and no fact that is not in the results.")
     return "\n".join(lines)
 
 
 def rescued(ctx: RunContext) -> str:
     """Returns the answer of a turn whose pattern ended without one: what the agents answered, and what they owe."""
     text = rescue(ctx)
-    _own(ctx, "rescued", debt(ctx.turn))
+    _note(ctx, "rescued", owed_by(ctx.turn))
     return text
 
 
-def _repaired(text: str, verdict: Verdict, owing: Debt, ctx: RunContext) -> str:
-    if not verdict.broken:
-        _own(ctx, "appended", owing)
-        locale = ctx.turn.locale
-        return "\n\n".join(
-            filter(
-                None,
-                [
-                    text,
-                    reservations(verdict.unreserved, locale),
-                    apology(owing, locale, verdict.silent),
-                ],
-            )
-        )
-    ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=verdict.reason))
-    if verdict.empty and not ctx.turn.outcomes and not owing:
-        return ""
-    _own(ctx, "rescued", owing)
-    return rescue(ctx)
+def _repaired(text: str, verdict: Verdict, owed: Owed, ctx: RunContext) -> str:
+    if verdict.is_broken:
+        reason = verdict.reason
+        ctx.emit(GuardActed(guard="rescue", action="mended", agent=ctx.path, reason=reason))
+        if verdict.empty and not ctx.turn.outcomes and not owed:
+            return ""
+        _note(ctx, "rescued", owed)
+        return rescue(ctx)
+    _note(ctx, "appended", owed)
+    locale = ctx.turn.locale
+    sentences = (reservations(verdict.unreserved, locale), apology(owed, locale, verdict.silent))
+    return "\n\n".join([text, *filter(None, sentences)])
 
 
-async def _once_more(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
+async def _compose_again(again: Again, notice: str, ctx: RunContext, seconds: float | None) -> str:
     """Returns the second composition; "" when composing failed, and then the first text is repaired."""
 
     async def work(call: AgentCall, _: RunContext) -> Outcome:
         return Answer(call_id=call.call_id, agent=call.agent, text=await again(notice))
 
-    outcome = await run_to_outcome(
-        work, AgentCall(call_id="again", agent=ctx.path, query=""), ctx, seconds
-    )
+    call = AgentCall(call_id="again", agent=ctx.path, query="")
+    outcome = await run_to_outcome(work, call, ctx, seconds)
     if isinstance(outcome, Answer):
         return outcome.text
     return ""
 
 
-def _own(ctx: RunContext, path: Acknowledgement, owing: Debt) -> None:
-    if owing:  # a clean turn owes nothing, so no event says that it was paid
-        ctx.emit(Acknowledged(path=path, owed=(*owing.agents, *owing.left_out.names)))
+def _note(ctx: RunContext, path: Acknowledgement, owed: Owed) -> None:
+    """Says in the trace how the answer owned up; a clean turn owes nothing, so no event says that it was paid."""
+    if owed:
+        ctx.emit(Acknowledged(path=path, owed=(*owed.agents, *owed.left_out.names)))
 
 
 def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str:
@@ -290,54 +280,51 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
 
     Most of such a text has been read by the user already, and may be right: it is not replaced.
     """
-    answers = "\n".join(o.text for o in ctx.turn.outcomes if isinstance(o, Answer))
+    answers = "\n".join(
+        outcome.text for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)
+    )
     beginning = text[:LONGEST]
-    figures_of_text = numbers(beginning)
-    if not figures_of_text or figures_of_text <= numbers(answers):
+    if numbers(beginning) <= numbers(answers):
         return text  # nearly every turn: what the model was given to read is not looked at
-    material_text = sources()
-    if material_text:
-        figures = unsourced(beginning, material_text, answers)
-    else:
-        figures = []
+    material = sources()
+    figures = unsourced(beginning, material, answers) if material else []
     if not figures:
         return text
     reason = f"no source gives {', '.join(figures)}"
     ctx.emit(GuardActed(guard="figures", action="mended", agent=ctx.path, reason=reason))
-    words = ctx.turn.locale.sentences
-    names = enumerate_names(figures, words.or_, words.more_names)
-    return append(text, words.unsourced.format(figures=names), ctx)
+    sentences = ctx.turn.locale.sentences
+    names = enumerate_names(figures, sentences.or_, sentences.more_names)
+    return append(text, sentences.unsourced.format(figures=names), ctx)
 
 
 def _part(agent: str, turn: TurnState) -> Part:
-    mine = stems(" ".join(call.query for call in turn.calls if call.agent == agent))
-    others = stems(
-        " ".join(f"{call.query} {plain(call.agent)}" for call in turn.calls if call.agent != agent)
-    )
-    return Part(agent, plain(agent), mine - others)
+    own_requests: list[str] = []
+    other_requests: list[str] = []
+    for call in turn.calls:
+        if call.agent == agent:
+            own_requests.append(call.query)
+        else:
+            other_requests.append(f"{call.query} {plain(call.agent)}")
+    own_words = stems(" ".join(own_requests)) - stems(" ".join(other_requests))
+    return Part(agent, plain(agent), own_words)
 
 
-def _rest(left_out: LeftOut, turn: TurnState) -> list[Part]:
+def _parts_left_out(left_out: LeftOut, turn: TurnState) -> list[Part]:
     """Returns the parts without a call whose words are known, by the names they have in a sentence."""
-    others = stems(
-        " ".join(
-            f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}"
-            for call in turn.calls
-        )
-    )
-    return [
-        Part(name, " ".join(words(part)), stems(part) - others)
-        for name, part in zip(left_out.names, left_out.parts, strict=False)
-    ]
+    requests: list[str] = []
+    for call in turn.calls:
+        requests.append(f"{turn.wording.get(call.call_id, call.query)} {plain(call.agent)}")
+    words_of_calls = stems(" ".join(requests))
+    parts: list[Part] = []
+    for name, text in zip(left_out.names, left_out.parts, strict=False):
+        parts.append(Part(name, " ".join(words(text)), stems(text) - words_of_calls))
+    return parts
 
 
-def _is_lost(answer: Answer, text: str, answers: list[Answer], turn: TurnState) -> bool:
+def _is_lost(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:
     if denies(text, answer.text):
         return True
-    stock = [
-        STOCK,
-        plain(answer.agent),
-        answer.reservation or "",
-        *(call.query for call in turn.calls),
-    ]
-    return loses(answer.text, text, stock, [other.text for other in answers if other is not answer])
+    queries = [call.query for call in turn.calls]
+    stock = [STOCK, plain(answer.agent), answer.reservation or "", *queries]
+    siblings = [sibling.text for sibling in answers if sibling is not answer]
+    return loses(answer.text, text, stock, siblings)

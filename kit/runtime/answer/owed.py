@@ -1,6 +1,6 @@
 """What an answer owes, and the fixed words for it: for parts that failed, parts that were left out, reservations."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kit.compose.locale import Locale
@@ -8,7 +8,7 @@ from kit.core.bodies.call import ModelStarted
 from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text
 from kit.core.model import ModelSpec
-from kit.core.outcome import NOTHING_LEFT, Answer, Failure, LeftOut
+from kit.core.outcome import NOTHING_LEFT, Answer, LeftOut
 from kit.core.transcript import transcript
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import loses, roots
@@ -26,17 +26,18 @@ def plain(agent: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Debt:
-    """What an answer owes: agents that failed, agents and parts that were left out, answers that
-    came with a reservation."""
+class Owed:
+    """What an answer owes its user."""
 
     failed: tuple[str, ...] = ()
+    """Agents with a request that failed and has no answer."""
     over_cap: tuple[str, ...] = ()
+    """Agents that the cap left out, and that did not fail as well."""
     left_out: LeftOut = NOTHING_LEFT
     """Parts of the message that no call was made for."""
     with_reservation: tuple[Answer, ...] = ()
     partly: frozenset[str] = frozenset()
-    """Failed agents that also answered another call."""
+    """Agents that failed or were left out and also answered another call."""
 
     def __bool__(self) -> bool:
         return bool(self.failed or self.over_cap or self.left_out.count or self.with_reservation)
@@ -44,131 +45,96 @@ class Debt:
     @property
     def agents(self) -> tuple[str, ...]:
         """Agents that something is owed for, each once: failed, left out, with a reservation."""
-        return tuple(
-            dict.fromkeys(
-                [*self.failed, *self.over_cap, *(answer.agent for answer in self.with_reservation)]
-            )
-        )
+        cautious = [answer.agent for answer in self.with_reservation]
+        return tuple(dict.fromkeys([*self.failed, *self.over_cap, *cautious]))
 
 
-def debt(turn: TurnState) -> Debt:
-    """Returns what a turn owes. A later answer to the same words makes good a failure, and a call that was left out."""
-    words: dict[str, str] = {}
-    for call in turn.calls:
-        words[call.call_id] = call.query.casefold().strip()
-    answer_keys: set[tuple[str, str | None]] = set()
-    for o in turn.outcomes:
-        if isinstance(o, Answer):
-            answer_keys.add((o.agent, words.get(o.call_id)))
-    failed: dict[str, list[str | None]] = {}
-    answers: list[Answer] = []
-    for outcome in turn.outcomes:
-        query = words.get(outcome.call_id)
-        if isinstance(outcome, Failure):
-            failed.setdefault(outcome.agent, []).append(query)
-            continue
-        answers.append(outcome)
-        queries = failed.get(outcome.agent, ())
-        if query is not None and query in queries:
-            failed[outcome.agent] = [other for other in queries if other != query]
-    still = tuple(agent for agent, owing in failed.items() if owing)
-    new = (
-        call.agent
-        for call in turn.over_cap
-        if (call.agent, call.query.casefold().strip()) not in answer_keys
-    )
-    left_out = tuple(agent for agent in dict.fromkeys(new) if agent not in still)
-    partly = frozenset(answer.agent for answer in answers) & {*still, *left_out}
-    return Debt(
-        still,
-        left_out,
-        turn.left_out(),
-        tuple(answer for answer in answers if answer.reservation),
-        partly,
+def owed_by(turn: TurnState) -> Owed:
+    """Returns what a turn owes."""
+    unanswered = turn.unanswered()
+    failed = dict.fromkeys(failure.agent for failure in unanswered.failures)
+    over_cap = dict.fromkeys(call.agent for call in unanswered.over_cap if call.agent not in failed)
+    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    answering_agents = {answer.agent for answer in answers}
+    return Owed(
+        failed=tuple(failed),
+        over_cap=tuple(over_cap),
+        left_out=turn.left_out(),
+        with_reservation=tuple(answer for answer in answers if answer.reservation),
+        partly=frozenset(answering_agents & {*failed, *over_cap}),
     )
 
 
-def apology(owing: Debt, locale: Locale, only: Sequence[str] | None = None) -> str:
-    """The fixed sentences for what failed and what was left out; `only` limits them to these agents
+def apology(owed: Owed, locale: Locale, wanted: Collection[str] | None = None) -> str:
+    """The fixed sentences for what failed and what was left out; `wanted` limits them to these agents
     and names of parts."""
     words = locale.sentences
-    unnamed = owing.left_out.unnamed
-    failed = [agent for agent in owing.failed if only is None or agent in only]
-    whole: list[str] = []
-    for agent in failed:
-        if agent not in owing.partly:
-            whole.append(plain(agent))
-    part: list[str] = []
-    for agent in failed:
-        if agent in owing.partly:
-            part.append(plain(agent))
-    names = {name: name for name in owing.left_out.names}
-    if unnamed:
-        names[owing.left_out.names[-1]] = (
-            words.more_parts.format(count=unnamed) if unnamed > 1 else words.one_more_part
-        )
-    left_out: list[str] = []
-    for agent in owing.over_cap:
-        if only is None or agent in only:
-            left_out.append(plain(agent))
-    left_out += [
-        words_of_answers for name, words_of_answers in names.items() if only is None or name in only
-    ]
-    lines = (
-        (words.failed, whole, words.or_),
-        (words.failed_partly, part, words.or_),
-        (
-            words.left_out_several if len(left_out) > 1 or unnamed > 1 else words.left_out,
-            left_out,
-            words.and_,
-        ),
-    )
-    return " ".join(
-        line.format(parts=enumerate_names(parts, word, words.more_names))
-        for line, parts, word in lines
-        if parts
-    )
+    failed: list[str] = []
+    failed_partly: list[str] = []
+    for agent in owed.failed:
+        if wanted is not None and agent not in wanted:
+            continue
+        if agent in owed.partly:
+            failed_partly.append(plain(agent))
+        else:
+            failed.append(plain(agent))
+    left_out = _names_left_out(owed, locale, wanted)
+    sentences: list[str] = []
+    if failed:
+        names = enumerate_names(failed, words.or_, words.more_names)
+        sentences.append(words.failed.format(parts=names))
+    if failed_partly:
+        names = enumerate_names(failed_partly, words.or_, words.more_names)
+        sentences.append(words.failed_partly.format(parts=names))
+    if left_out:
+        several = len(left_out) > 1 or owed.left_out.unnamed > 1
+        sentence = words.left_out_several if several else words.left_out
+        names = enumerate_names(left_out, words.and_, words.more_names)
+        sentences.append(sentence.format(parts=names))
+    return " ".join(sentences)
+
+
+def _names_left_out(owed: Owed, locale: Locale, wanted: Collection[str] | None) -> list[str]:
+    names: list[str] = []
+    for agent in owed.over_cap:
+        if wanted is None or agent in wanted:
+            names.append(plain(agent))
+    for number, name in enumerate(owed.left_out.names):
+        if wanted is not None and name not in wanted:
+            continue
+        if number < len(owed.left_out.parts):
+            names.append(name)
+        elif owed.left_out.unnamed == 1:
+            names.append(locale.sentences.one_more_part)
+        else:
+            names.append(locale.sentences.more_parts.format(count=owed.left_out.unnamed))
+    return names
 
 
 def reservations(answers: Iterable[Answer], locale: Locale) -> str:
     """The fixed sentences for answers that hold with a reservation."""
-    lines = (
-        locale.sentences.reserved.format(
-            part=plain(a.agent), reservation=_sentence(locale.reservation(a.reservation or ""))
+    sentences: dict[str, None] = {}
+    for answer in answers:
+        reservation = _sentence(locale.reservation(answer.reservation or ""))
+        sentence = locale.sentences.reserved.format(
+            part=plain(answer.agent), reservation=reservation
         )
-        for a in answers
-    )
-    return " ".join(dict.fromkeys(lines))
+        sentences[sentence] = None
+    return " ".join(sentences)
 
 
 def rescue(ctx: RunContext) -> str:
     """Returns a reply that no model wrote: the answers in hand, then the fixed sentences for the rest."""
     if is_unanswerable(ctx.turn):
         return nobody_can(ctx)
-    owing = debt(ctx.turn)
-    answers: list[Answer] = []
-    for outcome in ctx.turn.outcomes:
-        if isinstance(outcome, Answer):
-            answers.append(outcome)
-    texts: dict[str, str] = {}
-    for answer in answers:
-        texts[answer.call_id] = scrub(prose(answer.text), ctx)
-    parts = list(dict.fromkeys(text for text in texts.values() if text))
-    unsaid: list[str] = []
-    for answer in answers:
-        if not texts[answer.call_id]:
-            unsaid.append(answer.agent)
-    if unsaid:
-        owing = replace(owing, failed=(*owing.failed, *unsaid))
-    cautious: list[Answer] = []
-    for a in owing.with_reservation:
-        if texts[a.call_id] and not reserves(texts[a.call_id], a):
-            cautious.append(a)
-    locale = ctx.turn.locale
-    return (
-        "\n\n".join(filter(None, [*parts, reservations(cautious, locale), apology(owing, locale)]))
-        or locale.sentences.nothing
-    )
+    owed = owed_by(ctx.turn)
+    paragraphs, unreadable_agents = _answers_in_hand(ctx)
+    if unreadable_agents:
+        owed = replace(owed, failed=(*owed.failed, *unreadable_agents))
+    sentences = apology(owed, ctx.turn.locale)
+    if sentences:
+        paragraphs.append(sentences)
+    return "\n\n".join(paragraphs) or ctx.turn.locale.sentences.nothing
 
 
 def stopped(ctx: RunContext, text: str) -> str:
@@ -178,30 +144,40 @@ def stopped(ctx: RunContext, text: str) -> str:
     """
     turn = ctx.turn
     sentences = turn.locale.sentences
-    answers: list[Answer] = []
-    for outcome in turn.outcomes:
-        if isinstance(outcome, Answer):
-            answers.append(outcome)
-    if text and all(_is_told(answer, text, answers, turn) for answer in answers):
+    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    if text and all(_is_passed_on(answer, text, answers, turn) for answer in answers):
         return f"{text}\n\n{sentences.stopped}"
-    texts: list[str] = []
-    for answer in answers:
-        texts.append(scrub(prose(answer.text), ctx))
-    words_of_answers = "\n\n".join(dict.fromkeys(filter(None, texts)))
-    if not words_of_answers:
+    paragraphs, _ = _answers_in_hand(ctx)
+    if not paragraphs:
         return sentences.stopped_early
+    return "\n\n".join([*paragraphs, sentences.stopped])
+
+
+def _answers_in_hand(ctx: RunContext) -> tuple[list[str], list[str]]:
+    """Returns the answers as paragraphs, with their reservations last, and the agents whose answer nobody may read."""
+    paragraphs: dict[str, None] = {}
     cautious: list[Answer] = []
-    for answer in answers:
-        if answer.reservation and not reserves(words_of_answers, answer):
-            cautious.append(answer)
-    pieces = [words_of_answers, reservations(cautious, turn.locale), sentences.stopped]
-    return "\n\n".join(filter(None, pieces))
+    unreadable_agents: list[str] = []
+    for outcome in ctx.turn.outcomes:
+        if not isinstance(outcome, Answer):
+            continue
+        text = scrub(prose(outcome.text), ctx)
+        if not text:
+            unreadable_agents.append(outcome.agent)
+            continue
+        paragraphs[text] = None
+        reservation = (outcome.reservation or "").rstrip(".").lower()
+        if reservation and reservation not in text.lower():
+            cautious.append(outcome)
+    if cautious:
+        paragraphs[reservations(cautious, ctx.turn.locale)] = None
+    return list(paragraphs), unreadable_agents
 
 
-def _is_told(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:
+def _is_passed_on(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnState) -> bool:
     """Whether a composition that was broken off passes on an answer.
 
-    `loses` gives an answer of few words the benefit of the doubt; here it is told only when a word of it is out.
+    `loses` gives an answer of few words the benefit of the doubt; here it is passed on only when a word of it is out.
     """
     words = prose(answer.text)
     if words in text:
@@ -209,64 +185,47 @@ def _is_told(answer: Answer, text: str, answers: Sequence[Answer], turn: TurnSta
     if roots(words).isdisjoint(roots(text)):
         return False
     requests = [call.query for call in turn.calls]
-    siblings: list[str] = []
-    for other in answers:
-        if other is not answer:
-            siblings.append(other.text)
+    siblings = [sibling.text for sibling in answers if sibling is not answer]
     return not loses(words, text, [plain(answer.agent), *requests], siblings)
 
 
-def reserves(text: str, answer: Answer) -> bool:
-    """True when a text holds an answer's reservation word for word."""
-    return (answer.reservation or "").rstrip(".").lower() in text.lower()
-
-
-def enumerate_names(names: Sequence[str], word: str, more: str) -> str:
+def enumerate_names(names: Sequence[str], joiner: str, further_names: str) -> str:
     """Joins names to one phrase; of very many the first are named and the others counted."""
     if len(names) > MOST_NAMES:
         further = len(names) - MOST_NAMES
-        names = [*names[:MOST_NAMES], more.format(count=further)]
+        names = [*names[:MOST_NAMES], further_names.format(count=further)]
     if len(names) == 1:
         return names[0]
-    return f"{', '.join(names[:-1])} {word} {names[-1]}"
+    return f"{', '.join(names[:-1])} {joiner} {names[-1]}"
 
 
 def _sentence(text: str) -> str:
-    if text.endswith("."):
-        return text[:1].lower() + text[1:]
-    return f"{text[:1].lower()}{text[1:]}."
+    return f"{text[:1].lower()}{text[1:].removesuffix('.')}."
 
 
 def mention_pictures(text: str, ctx: RunContext, models: Mapping[str, ModelSpec]) -> str:
     """Returns an answer that says so where none of the models that were called could look at the message's pictures."""
-    turn = ctx.turn
-    called: set[str] = set()
-    for event in turn.log.events:
+    for event in ctx.turn.log.events:
         if isinstance(event.body, ModelStarted):
-            called.add(event.body.model)
-    if any(key not in models or models[key].sees_pictures for key in called):
-        return text
-    ctx.emit(
-        GuardActed(
-            guard="pictures",
-            action="mended",
-            agent=ctx.path,
-            reason="no model that was called can see",
-        )
-    )
-    return append(text, turn.locale.sentences.unseen, ctx)
+            spec = models.get(event.body.model)
+            # of a model that models.yaml does not know nobody can say what it sees
+            if spec is None or spec.sees_pictures:
+                return text
+    reason = "no model that was called can see"
+    ctx.emit(GuardActed(guard="pictures", action="mended", agent=ctx.path, reason=reason))
+    return append(text, ctx.turn.locale.sentences.unseen, ctx)
 
 
 def append(text: str, sentence: str, ctx: RunContext) -> str:
     """Returns a text with a sentence more; where the page shows that text already, the page gets the sentence alone."""
     page = transcript(ctx.turn.log.events)
-    text_on_page = page.answer
-    if not text_on_page and not ctx.turn.calls:
-        text_on_page = page.lead
+    if page.answer:
+        channel = "answer"
+        text_on_page = page.answer
+    else:
+        channel = "lead"
+        # with calls made the lead is a preamble, and the answer comes beside it
+        text_on_page = "" if ctx.turn.calls else page.lead
     if text_on_page.strip() == text.strip():
-        if page.answer:
-            channel = "answer"
-        else:
-            channel = "lead"
         ctx.emit(Text(channel=channel, text=f"\n\n{sentence}"))
     return f"{text}\n\n{sentence}"

@@ -11,13 +11,13 @@ from kit.core.bodies.speech import Text
 from kit.core.language.clauses import Clause, clauses
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, words
-from kit.core.outcome import AgentCall, Answer
+from kit.core.outcome import AgentCall
 from kit.core.picture import strip_marks
 from kit.core.transcript import transcript
 from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
-from kit.runtime.call_ledger import request_key
-from kit.runtime.context import RunContext, TurnState
+from kit.runtime.call_ledger import Request, request_key
+from kit.runtime.context import RunContext
 from kit.runtime.guards.echo import awaited_by, said_last
 from kit.runtime.guards.failsafe import complete, missing
 
@@ -31,9 +31,8 @@ async def decide(
     """Makes the routing call and returns its decision as it is executed. Of a text that fastpath
     would not let stand, nothing is shown before a sub-agent is called."""
     live = not (guards.fastpath and _must_route(call, ctx))
-    return await apply_guards(
-        await lead.decide(thread, call, ctx, live=live), thread, call, lead, ctx, guards
-    )
+    decision = await lead.decide(thread, call, ctx, live=live)
+    return await apply_guards(decision, thread, call, lead, ctx, guards)
 
 
 async def apply_guards(
@@ -58,14 +57,15 @@ async def apply_guards(
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
-    mistaken = [
-        own for own in decision.own if own["name"] not in lead.tools
-    ]  # told to the model, which calls again
-    declined = refusal(decision.reply.message) is not None  # nobody else is asked what it refused
-    may_reroute = not decision.asks and not mistaken and not declined
+    # A call of a tool that it does not have is told to the model, which calls again.
+    is_mistaken = any(call["name"] not in lead.tools for call in decision.own)
+    # Nobody else is asked what the model refused.
+    has_declined = refusal(decision.reply.message) is not None
+    may_reroute = not decision.asks and not is_mistaken and not has_declined
     if guards.fastpath and may_reroute and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
-    if [ask for ask in decision.asks if ask.query != call.query] and strip_marks(call.query):
+    is_reworded = any(ask.query != call.query for ask in decision.asks)
+    if is_reworded and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
         if guards.verbatim:
@@ -87,55 +87,38 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
         turn.wording.setdefault(ask.call_id, ask.query)
     if not asks or not turn.settings.guards.duplicate:
         return decision
-    if turn.outcomes:
-        answers = _answered_requests(turn)
-    else:
-        answers = frozenset[tuple[str, str]]()
-    if not answers and len({ask.agent for ask in asks}) == len(asks):
+    answered = turn.answered_requests() if turn.outcomes else set[Request]()
+    if not answered and len({ask.agent for ask in asks}) == len(asks):
         return decision
-    new = [ask for ask in asks if request_key(ask.agent, ask.query) not in answers]
-    if len(new) < len(asks):
-        decision = set_aside(
-            decision, new, "duplicate", "the same request was answered in an earlier round", ctx
-        )
-    first: dict[tuple[str, str], AgentCall] = {}
-    for ask in new:
-        first.setdefault(request_key(ask.agent, ask.query), ask)
-    if len(first) < len(new):
+    unanswered = [ask for ask in asks if request_key(ask) not in answered]
+    if len(unanswered) < len(asks):
+        reason = "the same request was answered in an earlier round"
+        decision = set_aside(decision, unanswered, "duplicate", reason, ctx)
+    new_asks: dict[Request, AgentCall] = {}
+    for ask in unanswered:
+        new_asks.setdefault(request_key(ask), ask)
+    if len(new_asks) < len(unanswered):
         reason = "the same request to the same sub-agent was made twice"
-        decision = set_aside(decision, tuple(first.values()), "duplicate", reason, ctx)
+        decision = set_aside(decision, tuple(new_asks.values()), "duplicate", reason, ctx)
     return decision
-
-
-def _answered_requests(turn: TurnState) -> frozenset[tuple[str, str]]:
-    """Returns the requests of this turn that have an answer, in the model's words and in those that were sent."""
-    queries = {call.call_id: call.query for call in turn.calls}
-    answers = [outcome for outcome in turn.outcomes if isinstance(outcome, Answer)]
-    texts = (queries, turn.wording)
-    return frozenset(
-        request_key(a.agent, words[a.call_id])
-        for words in texts
-        for a in answers
-        if a.call_id in words
-    )
 
 
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it."""
     support = ctx.turn.settings.support_agent
-    if (
-        support is None
-        or [ask.agent for ask in decision.asks] == [support]
-        or awaited_by(call.query, ctx) != support
-    ):
+    agents = [ask.agent for ask in decision.asks]
+    if support is None or agents == [support] or awaited_by(call.query, ctx) != support:
         return decision
-    keep = [ask for ask in decision.asks if ask.agent == support][:1] or decision.asks[:1]
+    if support in agents:
+        keep = [decision.asks[agents.index(support)]]
+    else:
+        # its id and its count of parts go on with the call to support
+        keep = decision.asks[:1]
     if keep:
-        decision = set_aside(
-            decision, keep, "echo", "the reply only answers support's question", ctx
-        )
-        if keep[0].agent == support:
-            return decision
+        reason = "the reply only answers support's question"
+        decision = set_aside(decision, keep, "echo", reason, ctx)
+    if support in agents:
+        return decision
     return _rerouted(
         decision, support, "echo", "a short reply to support's question", call, lead, ctx
     )
@@ -148,26 +131,11 @@ def fastpath(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContex
     It goes to the agent whose question it answers, else to the default sub-agent.
     """
     agent = awaited_by(call.query, ctx)
+    reason = "a short reply to the question of the agent in play"
     if agent is None:
-        default = ctx.turn.settings.default_sub_agent or ""
-        return _rerouted(
-            decision,
-            default,
-            "fastpath",
-            "not small talk: routed to the default sub-agent",
-            call,
-            lead,
-            ctx,
-        )
-    return _rerouted(
-        decision,
-        agent,
-        "fastpath",
-        "a short reply to the question of the agent in play",
-        call,
-        lead,
-        ctx,
-    )
+        agent = ctx.turn.settings.default_sub_agent or ""
+        reason = "not small talk: routed to the default sub-agent"
+    return _rerouted(decision, agent, "fastpath", reason, call, lead, ctx)
 
 
 def _must_route(call: AgentCall, ctx: RunContext) -> bool:
@@ -188,17 +156,13 @@ def overlap(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
     A part is a clause; a message whose clauses cannot be told apart is one. Where no call shares a
     word, nobody is judged.
     """
-    strange = [ask for ask in decision.asks if not _overlaps(ask.query, call.query)]
-    keep = [ask for ask in decision.asks if ask not in strange]
-    if (
-        not strange
-        or not keep
-        or _parts_without(keep, call.query)
-        or not content_words(strip_marks(call.query))
-    ):
+    sharing, strange = _by_overlap(decision.asks, call.query)
+    if not strange or not sharing or not content_words(strip_marks(call.query)):
+        return decision
+    if _parts_without(sharing, call.query):
         return decision
     reason = "it shares no content word with the message, and the other calls cover every part"
-    return set_aside(decision, keep, "overlap", reason, ctx)
+    return set_aside(decision, sharing, "overlap", reason, ctx)
 
 
 def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
@@ -213,21 +177,16 @@ def verbatim(decision: Decision, call: AgentCall, ctx: RunContext) -> Decision:
         reason = f"a message of at most {SHORT} words is never split"
     if reason:
         return decision.with_asks(tuple([_reworded(ask, call.query, reason, ctx) for ask in asks]))
-    strange = [ask for ask in asks if not _overlaps(ask.query, call.query)]
-    others = [ask for ask in asks if ask not in strange]
-    if len(strange) == 1 and others:
-        free = _parts_without(others, call.query)
-    else:
-        free = []
-    if not free or not all(part.content for part in free) or ctx.turn.left_out(asks).count:
+    sharing, strange = _by_overlap(asks, call.query)
+    if len(strange) != 1 or not sharing or ctx.turn.left_out(asks).count:
         return decision
-    own = _reworded(
-        strange[0],
-        ", ".join(part.text for part in free),
-        "it carries what no other call covers",
-        ctx,
-    )
-    return decision.with_asks(tuple([own if ask is strange[0] else ask for ask in asks]))
+    free_parts = _parts_without(sharing, call.query)
+    if not free_parts or not all(part.content for part in free_parts):
+        return decision
+    reason = "it carries what no other call covers"
+    text = ", ".join(part.text for part in free_parts)
+    reworded = _reworded(strange[0], text, reason, ctx)
+    return decision.with_asks(tuple([reworded if ask is strange[0] else ask for ask in asks]))
 
 
 def set_aside(
@@ -235,18 +194,18 @@ def set_aside(
 ) -> Decision:
     """Returns the decision with only these calls; the others are recorded, never run and never told
     to the user (decisions 7)."""
-    ids = {ask.call_id for ask in keep}
-    others = tuple(ask for ask in decision.asks if ask.call_id not in ids)
-    for ask in others:
+    kept_ids = {ask.call_id for ask in keep}
+    dropped = tuple(ask for ask in decision.asks if ask.call_id not in kept_ids)
+    for ask in dropped:
+        agent = ask.agent
+        call_id = ask.call_id
         ctx.emit(
-            GuardActed(
-                guard=guard, action="dropped", agent=ask.agent, call_id=ask.call_id, reason=reason
-            )
+            GuardActed(guard=guard, action="dropped", agent=agent, call_id=call_id, reason=reason)
         )
-        ctx.emit(CallDropped(agent=ask.agent, call_id=ask.call_id, reason="guard", guard=guard))
-    ctx.turn.calls += others
-    ctx.turn.set_aside += others
-    return decision.with_asks(tuple(keep), set_aside=(*decision.set_aside, *others))
+        ctx.emit(CallDropped(agent=agent, call_id=call_id, reason="guard", guard=guard))
+    ctx.turn.calls += dropped
+    ctx.turn.set_aside += dropped
+    return decision.with_asks(tuple(keep), set_aside=(*decision.set_aside, *dropped))
 
 
 def _rerouted(
@@ -260,14 +219,11 @@ def _rerouted(
 ) -> Decision:
     """Returns the decision as one call to `agent` with the user's exact text; a preamble for
     another agent is replaced."""
+    call_id = f"{call.call_id}-{guard}"
+    count = 1
     if decision.asks:
         call_id = decision.asks[0].call_id
-    else:
-        call_id = f"{call.call_id}-{guard}"
-    if decision.asks:
         count = decision.asks[0].intent_count
-    else:
-        count = 1
     ask = AgentCall(call_id=call_id, agent=agent, query=call.query, intent_count=count)
     ctx.emit(
         GuardActed(guard=guard, action="rerouted", agent=agent, call_id=call_id, reason=reason)
@@ -283,53 +239,64 @@ def _rerouted(
 
 def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     ids = [ask.call_id for ask in decision.asks]
-    if decision.own:
-        ids += [own["id"] or "" for own in decision.own]
+    ids += [tool_call["id"] or "" for tool_call in decision.own]
     ids_in_use = {ask.call_id for ask in ctx.turn.calls}.union(filter(None, ctx.turn.tool_call_ids))
-    if len({*ids, "", *ids_in_use}) == 1 + len(ids) + len(ids_in_use):
+    if "" not in ids and len(ids_in_use.union(ids)) == len(ids) + len(ids_in_use):
         return decision
-    fresh = [_fresh(call_id, ids_in_use) for call_id in ids]
-    asks = tuple(
-        ask if ask.call_id == new else ask.model_copy(update={"call_id": new})
-        for ask, new in zip(decision.asks, fresh, strict=False)
-    )
-    own = tuple(
-        ToolCall(name=own["name"], args=own["args"], id=new)
-        for own, new in zip(decision.own, fresh[len(asks) :], strict=True)
-    )
-    return decision.calling(asks, own)
+    asks = [_with_id(ask, _fresh(ask.call_id, ids_in_use)) for ask in decision.asks]
+    own: list[ToolCall] = []
+    for tool_call in decision.own:
+        call_id = _fresh(tool_call["id"] or "", ids_in_use)
+        own.append(ToolCall(name=tool_call["name"], args=tool_call["args"], id=call_id))
+    return decision.calling(tuple(asks), tuple(own))
+
+
+def _with_id(ask: AgentCall, call_id: str) -> AgentCall:
+    return ask if ask.call_id == call_id else ask.replace(call_id=call_id)
 
 
 def _fresh(call_id: str, ids_in_use: set[str]) -> str:
     """The id itself, or one made from it that is not taken; the same on every run."""
-    new = call_id or "call-1"
+    fresh_id = call_id or "call-1"
     number = 1
-    while new in ids_in_use:
+    while fresh_id in ids_in_use:
         number += 1
-        new = f"{call_id or 'call'}-{number}"
-    ids_in_use.add(new)
-    return new
+        fresh_id = f"{call_id or 'call'}-{number}"
+    ids_in_use.add(fresh_id)
+    return fresh_id
 
 
 def _reworded(ask: AgentCall, text: str, reason: str, ctx: RunContext) -> AgentCall:
     if ask.query == text:
         return ask
+    agent = ask.agent
+    call_id = ask.call_id
     ctx.emit(
-        GuardActed(
-            guard="verbatim", action="reworded", agent=ask.agent, call_id=ask.call_id, reason=reason
-        )
+        GuardActed(guard="verbatim", action="reworded", agent=agent, call_id=call_id, reason=reason)
     )
-    return ask.model_copy(update={"query": text})
+    return ask.replace(query=text)
 
 
 def _parts_without(asks: Sequence[AgentCall], text: str) -> list[Clause]:
     """Returns the parts of a text that share no content word with any of these calls."""
-    queries = [content_words(ask.query) for ask in asks]
-    return [
-        part
-        for part in clauses(strip_marks(text), opening=True)
-        if all(part.content.isdisjoint(q) for q in queries)
-    ]
+    words_of_calls = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
+    parts: list[Clause] = []
+    for part in clauses(strip_marks(text), opening=True):
+        if part.content.isdisjoint(words_of_calls):
+            parts.append(part)
+    return parts
+
+
+def _by_overlap(asks: Sequence[AgentCall], text: str) -> tuple[list[AgentCall], list[AgentCall]]:
+    """Returns the calls that speak of what the text speaks of, and the others."""
+    sharing: list[AgentCall] = []
+    strange: list[AgentCall] = []
+    for ask in asks:
+        if _overlaps(ask.query, text):
+            sharing.append(ask)
+        else:
+            strange.append(ask)
+    return sharing, strange
 
 
 def _overlaps(query: str, text: str) -> bool:
