@@ -16,6 +16,7 @@ from langchain_core.tools import tool
 
 from kit.core.bodies.call import AgentEnded
 from kit.core.card import AgentCard
+from kit.core.context import OPERATOR
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
@@ -142,7 +143,7 @@ def test_250_turns_cancelled_at_random_points_leave_nothing_open(
         rng = random.Random(block)
         store = SqliteStore(str(tmp_path / "kit.db"))
         await asyncio.to_thread(
-            store.turn, "none"
+            store.turn, "none", OPERATOR
         )  # opens the connection of other threads, as LiveLogs does
         ended: set[str] = set()
         before: Counter[str] = Counter()

@@ -9,7 +9,7 @@ part.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from kit.compose.locale import BY_LANGUAGE, PATTERNS, pattern
@@ -20,7 +20,7 @@ _LOCALES = [*BY_LANGUAGE.values()]
     _OWNING,
     _IRONY,
     _RESERVING,
-    _REST,
+    _REMAINDER,
     _NEUTRAL,
     _REFUSING,
     _DENIAL,
@@ -29,7 +29,7 @@ _LOCALES = [*BY_LANGUAGE.values()]
     _PERIOD,
     _ADDRESS,
 ) = (pattern(check, _LOCALES) for check in PATTERNS)
-"""`_REST`: words for what has no name of its own."""
+"""`_REMAINDER`: words for what has no name of its own."""
 _BUT = "|".join(locale.checks.conjunctions for locale in _LOCALES)
 _CLAUSE = re.compile(
     rf"(?<=[.!?;])\s++|(?<!\s)\s++[–—-]\s++|—|(?:,|(?<!\s))\s++(?:{_BUT})\s++", re.I
@@ -82,47 +82,48 @@ class Part:
         """By its label or by its own words."""
         return self.is_labelled(text) or not self.words.isdisjoint(stems(text))
 
+    def is_meant(self, clause: Clause) -> bool:
+        """Whether a clause, or the heading it stands under, names this part."""
+        return self.is_named(clause.text) or self.is_named(clause.heading)
+
     def is_labelled(self, text: str) -> bool:
-        plain = re.sub(r"[-_\W]+", " ", text.lower())
+        words = re.sub(r"[-_\W]+", " ", text.lower())
         stem = self.label.rstrip("s") or self.label
-        return re.search(rf"\b{re.escape(stem)}s?\b", plain) is not None or (
-            len(stem) > 5 and stem in plain.replace(" ", "")
-        )
+        if re.search(rf"\b{re.escape(stem)}s?\b", words) is not None:
+            return True
+        # "e receipts" is written "ereceipts" as often; a short stem would be found inside other words
+        return len(stem) > 5 and stem in words.replace(" ", "")
 
 
 def clauses(text: str) -> list[Clause]:
     """The clauses of a text, each with its heading: "Rewards: I could not reach them." is one clause about rewards."""
     result: list[Clause] = []
-    above = ""
-    listing = False
+    heading = ""
+    in_admission = False
     for line in text.splitlines():
         if not line.strip():
             continue
-        item = _BULLET.match(line) is not None
-        listing = listing and item
+        is_item = _BULLET.match(line) is not None
+        in_admission = in_admission and is_item
         body = _BULLET.sub("", line).strip(" #*")
-        if not item and _short(body) and body[-1:] not in ".!?" and _OWNING.search(body) is None:
-            above = body
+        if not is_item and _is_heading(body) and body[-1:] not in ".!?":
+            heading = body
             result.append(Clause(body, heads=True))
             continue
-        result += _of_line(body, above, listing)
-        listing = listing or (body.endswith(":") and bool(result) and result[-1].owns)
-        if item:
-            above = above
-        else:
-            above = ""
+        result += _of_line(body, heading, in_admission)
+        if body.endswith(":") and result and result[-1].owns:
+            in_admission = True
+        if not is_item:
+            heading = ""
     return result
 
 
-def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
-    heading = above
+def _of_line(line: str, heading: str, in_admission: bool) -> Iterator[Clause]:
     for sentence in _CLAUSE.split(line):
-        pieces = [
-            piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence) if piece.strip(" *")
-        ]
-        for place, piece in enumerate(pieces):
-            last = place == len(pieces) - 1
-            if not last and _short(piece) and _OWNING.search(piece) is None:
+        stripped = [piece.strip(" *") for piece in re.split(r":(?=\s|\*|$)", sentence)]
+        pieces = [piece for piece in stripped if piece]
+        for number, piece in enumerate(pieces, 1):
+            if number < len(pieces) and _is_heading(piece):
                 heading = piece
                 yield Clause(piece, heads=True)
             else:
@@ -132,17 +133,18 @@ def _of_line(line: str, above: str, in_admission: bool) -> Iterator[Clause]:
 def admits(read: Sequence[Clause], part: Part, *, alone: bool = False) -> bool:
     """True when a clause says of this part that it was not answered; `alone`: it is the only one
     asked, and needs no name."""
-    for c in read:
-        if c.owns and (alone or part.is_named(c.text) or part.is_named(c.heading)):
+    for clause in read:
+        if clause.owns and (alone or part.is_meant(clause)):
             return True
     return False
 
 
 def admits_rest(read: Sequence[Clause], parts: Sequence[Part]) -> bool:
     """True when a clause says that something was left out and means none of these parts by it."""
-    owning = (clause for clause in read if clause.owns and _REST.search(clause.text))
-    for clause in owning:
-        if not any(part.is_named(clause.text) or part.is_named(clause.heading) for part in parts):
+    for clause in read:
+        if not clause.owns or _REMAINDER.search(clause.text) is None:
+            continue
+        if not any(part.is_meant(clause) for part in parts):
             return True
     return False
 
@@ -151,14 +153,13 @@ def makes_claim(read: Sequence[Clause], part: Part, answer_words: frozenset[str]
     """True when a clause names this part and neither owns up, nor asks, nor offers, nor repeats
     words of an answer in hand."""
     for clause in read:
-        if (
-            clause.heads
-            or clause.owns
-            or not (part.is_named(clause.text) or part.is_named(clause.heading))
-        ):
+        if clause.heads or clause.owns or not part.is_meant(clause):
             continue
-        own = stems(clause.text) - stems(part.label)
-        if own and not _NEUTRAL.search(clause.text) and len(own & answer_words) < 0.7 * len(own):
+        if _NEUTRAL.search(clause.text) is not None:
+            continue
+        statement_words = stems(clause.text) - stems(part.label)
+        repeated_words = statement_words & answer_words
+        if len(repeated_words) < 0.7 * len(statement_words):
             return True
     return False
 
@@ -167,7 +168,7 @@ def assures(read: Sequence[Clause], known_words: frozenset[str]) -> str:
     """Returns what a clause says of the user in words that nobody delivered; empty where none does.
 
     "You are a Gold member!" names no part, so `makes_claim` cannot know it. What owns up, asks, offers or is polite
-    says nothing of the user, nor does a clause some words of which stand in `known`.
+    says nothing of the user, nor does a clause some words of which stand in `known_words`.
     """
     for clause in read:
         if clause.heads or clause.owns or _PERSONAL.search(clause.text) is None:
@@ -196,26 +197,21 @@ def asserts(text: str, message: str) -> bool:
 def passes_on(text: str, part: Part, caveat: str, answer: str, *, alone: bool) -> bool:
     """True when a text passes on a reservation: in its own words near this part, or in those of the caveat."""
     caveat_words = stems(caveat)
-    mine = numbers(answer)
-    for paragraph in filter(str.strip, text.splitlines()):
-        repeats = caveat_words and len(caveat_words & stems(paragraph)) >= 0.6 * len(caveat_words)
-        reserves = repeats or _RESERVING.search(paragraph) or _OWNING.search(paragraph)
-        if reserves and (alone or part.is_named(paragraph) or mine & numbers(paragraph)):
+    figures = numbers(answer)
+    for paragraph in text.splitlines():
+        common_words = caveat_words & stems(paragraph)
+        reserves = bool(caveat_words) and len(common_words) >= 0.6 * len(caveat_words)
+        reserves = reserves or _RESERVING.search(paragraph) is not None
+        reserves = reserves or _OWNING.search(paragraph) is not None
+        if reserves and (alone or part.is_named(paragraph) or figures & numbers(paragraph)):
             return True
     return False
 
 
 def only_owns_up(text: str) -> bool:
     """True when a text says that something did not work, and beside that nothing: it apologises, asks, offers."""
-    read: list[Clause] = []
-    for clause in clauses(text):
-        if not clause.heads:
-            read.append(clause)
-    owning: list[bool] = []
-    for clause in read:
-        owning.append(clause.owns or _DENIAL.search(clause.text) is not None)
-    return any(owning) and all(
-        owns or _COURTESY.search(clause.text) for owns, clause in zip(owning, read, strict=True)
+    return _is_nothing_but(
+        text, lambda clause: clause.owns or _DENIAL.search(clause.text) is not None
     )
 
 
@@ -226,14 +222,20 @@ def only_refuses(text: str) -> bool:
     """
     if _REFUSING.search(text) is None:
         return False
-    hits = [
-        (_REFUSING.search(clause.text), _COURTESY.search(clause.text))
-        for clause in clauses(text)
-        if not clause.heads
-    ]
-    return any(refuses for refuses, _ in hits) and all(
-        refuses or polite for refuses, polite in hits
-    )
+    return _is_nothing_but(text, lambda clause: _REFUSING.search(clause.text) is not None)
+
+
+def _is_nothing_but(text: str, is_meant: Callable[[Clause], bool]) -> bool:
+    """True when one clause at least is such a one, and the others are polite."""
+    is_found = False
+    for clause in clauses(text):
+        if clause.heads:
+            continue
+        if is_meant(clause):
+            is_found = True
+        elif _COURTESY.search(clause.text) is None:
+            return False
+    return is_found
 
 
 def denies(text: str, answer: str) -> bool:
@@ -260,20 +262,15 @@ def is_general_advice(text: str, figures: frozenset[str]) -> bool:
     for clause in read:
         if figures.isdisjoint(numbers(clause.text)):
             continue
-        if _ADDRESS.search(clause.text) or not numbers(_PERIOD.sub("", clause.text)).isdisjoint(
-            figures
-        ):
+        figures_beside_periods = numbers(_PERIOD.sub("", clause.text))
+        if _ADDRESS.search(clause.text) or not figures_beside_periods.isdisjoint(figures):
             return False
     return True
 
 
 def stems(text: str) -> frozenset[str]:
     """The words of a text that say something, without their plural."""
-    texts: set[str] = set()
-    for word in _WORDS.findall(text.lower()):
-        if word not in _FILL:
-            texts.add(word.rstrip("s"))
-    return frozenset(texts)
+    return frozenset(word.rstrip("s") for word in _WORDS.findall(text.lower()) if word not in _FILL)
 
 
 def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] = ()) -> bool:
@@ -282,33 +279,33 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
 
     An answer without figures may be told in other words throughout. It is not lost where a quarter
     of its own words are left, names of things counting twice; nor where one is left and the text
-    says enough that nothing else accounts for: `said` (requests, stock words) and the sibling
+    says enough that nothing else accounts for: `stock` (requests, words of owning up) and the sibling
     answers are taken off, and a sibling that was reworded needs room of its own. An answer with
     fewer than four words of its own cannot be told from small talk, and is never called lost.
     """
     elsewhere = "\n".join([*stock, *siblings])
-    own = numbers(_ROW_ID.sub("", answer)) - numbers(elsewhere)
-    if own:
-        return own.isdisjoint(numbers(text))
-    common = roots(elsewhere)
-    words = roots(answer) - common
-    text_roots = roots(text)
-    if len(words) < 4:
+    own_figures = numbers(_ROW_ID.sub("", answer)) - numbers(elsewhere)
+    if own_figures:
+        return own_figures.isdisjoint(numbers(text))
+    common_roots = roots(elsewhere)
+    answer_roots = roots(answer) - common_roots
+    if len(answer_roots) < 4:
         return False
-    overlap = len(words & text_roots) + len((_names(answer) & _names(text)) - common)
-    if not overlap or 4 * overlap >= len(words):
+    text_roots = roots(text)
+    common_names = (_names(answer) & _names(text)) - common_roots
+    overlap = len(answer_roots & text_roots) + len(common_names)
+    if not overlap or 4 * overlap >= len(answer_roots):
         return not overlap
-    room = len(words) + sum(len(roots(sibling)) for sibling in siblings if sibling not in text)
-    return len(text_roots - common - _IDLE) < ROOM * room
+    needed = len(answer_roots)
+    for sibling in siblings:
+        if sibling not in text:
+            needed += len(roots(sibling))
+    return len(text_roots - common_roots - _IDLE) < ROOM * needed
 
 
 def roots(text: str) -> frozenset[str]:
     """The words of a text that say something, without their endings: sign, signs, signed and signing are one."""
-    texts: set[str] = set()
-    for word in _WORDS.findall(text.lower()):
-        if word not in _FILL:
-            texts.add(_root(word))
-    return frozenset(texts)
+    return frozenset(_root(word) for word in _WORDS.findall(text.lower()) if word not in _FILL)
 
 
 def _root(word: str) -> str:
@@ -326,8 +323,8 @@ def _names(text: str) -> frozenset[str]:
     return frozenset(_root(name.lower()) for name in _NAME.findall(text))
 
 
-def _short(text: str) -> bool:
-    return 0 < len(text.split()) <= HEADING
+def _is_heading(text: str) -> bool:
+    return 0 < len(text.split()) <= HEADING and _OWNING.search(text) is None
 
 
 _IDLE = roots(" ".join(locale.checks.idle for locale in _LOCALES))

@@ -7,7 +7,7 @@ was not asked is closer, the part is owed. What an answer speaks of is owed in n
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
@@ -40,6 +40,18 @@ NOTHING_TO_COVER = Coverage()
 """The ledger of a message of one clause, and of a turn in which nobody was asked."""
 
 
+@dataclass(slots=True, eq=False)
+class _PartState:
+    """What is known so far of one part."""
+
+    part: Part
+    agents: list[str] = field(default_factory=list[str])
+    """Those who were asked for it."""
+    has_own_call: bool = False
+    shares_a_call: bool = False
+    is_owed: bool = False
+
+
 def coverage(
     parts: Sequence[Part],
     calls: Sequence[AgentCall],
@@ -54,96 +66,98 @@ def coverage(
     """
     if len(parts) < 2 or not calls:
         return NOTHING_TO_COVER
-    places_of_calls = [_carried_by(call, parts) for call in calls]
-    asked: list[list[str]] = [[] for _ in parts]
-    for call, places in zip(calls, places_of_calls, strict=True):
-        for place in places:
-            asked[place].append(call.agent)
-    free_calls = [call for call, places in zip(calls, places_of_calls, strict=True) if not places]
-    if not in_own_words:
-        free_calls = []
-    spoken_of = {place for place, part in enumerate(parts) if _is_spoken_of(part, outcomes)}
-    open_places = [place for place, agents in enumerate(asked) if not agents]
-    part_places = _place(free_calls, open_places, parts)
-    for place, agent in (part_places or {}).items():
-        asked[place].append(agent)
-    owed_places = {place for place in open_places if not asked[place]} | _misfits(
-        parts, places_of_calls, asked
-    )
-    owed_places -= spoken_of
-    unnamed = 0
-    if part_places is None:
-        # somebody was asked for some of these in other words; for which of them cannot be told
-        owed_places -= set(open_places)
-        unnamed = max(0, len(set(open_places) - spoken_of) - len(free_calls))
-    lines: list[MessagePart] = []
-    for place, part in enumerate(parts):
-        if place in owed_places:
-            agents = ()
-        else:
-            agents = tuple(dict.fromkeys(asked[place]))
-        lines.append(MessagePart(text=part.text, asked=agents, owed=place in owed_places))
-    names = tuple(line.text for line in lines if line.owed)
-    left_out = LeftOut(count=len(names) + unnamed, parts=names)
-    return Coverage(parts=tuple(lines), left_out=left_out)
-
-
-def _carried_by(call: AgentCall, parts: Sequence[Part]) -> list[int]:
-    """Returns the places of the parts whose words stand in a call."""
-    query_words = content_words(call.query)
-    return [
-        place
-        for place, part in enumerate(parts)
-        if 2 * len(part.own_words & query_words) >= len(part.own_words)
-    ]
-
-
-def _place(
-    calls: Sequence[AgentCall], places: Sequence[int], parts: Sequence[Part]
-) -> dict[int, str] | None:
-    """Returns which part each call in words of its own stands for; None where that cannot be told."""
-    part_places: dict[int, str] = {}
-    enough = len(calls) >= len(places)
+    states = [_PartState(part) for part in parts]
+    free_calls: list[AgentCall] = []
     for call in calls:
-        remaining = [place for place in places if place not in part_places]
+        if not _note_call(call, states) and in_own_words:
+            free_calls.append(call)
+    open_states = [state for state in states if not state.agents]
+    can_be_told = _assign(free_calls, open_states)
+    if can_be_told:
+        for state in open_states:
+            state.is_owed = not state.agents
+    _mark_misfits(states)
+    lines: list[MessagePart] = []
+    unnamed = -len(free_calls)
+    for state in states:
+        is_spoken_of = _is_spoken_of(state.part, outcomes)
+        if not state.agents and not is_spoken_of:
+            unnamed += 1
+        is_owed = state.is_owed and not is_spoken_of
+        agents = () if is_owed else tuple(dict.fromkeys(state.agents))
+        lines.append(MessagePart(text=state.part.text, asked=agents, owed=is_owed))
+    names = tuple(line.text for line in lines if line.owed)
+    if can_be_told:
+        return Coverage(tuple(lines), LeftOut(count=len(names), parts=names))
+    # somebody was asked for some of the open parts in other words; for which of them cannot be told
+    return Coverage(tuple(lines), LeftOut(count=len(names) + max(0, unnamed), parts=names))
+
+
+def _note_call(call: AgentCall, states: Sequence[_PartState]) -> bool:
+    """Notes a call with the parts whose words it carries; False where it carries those of none."""
+    query_words = content_words(call.query)
+    carried: list[_PartState] = []
+    for state in states:
+        part_words = state.part.own_words
+        if 2 * len(part_words & query_words) >= len(part_words):
+            carried.append(state)
+    for state in carried:
+        state.agents.append(call.agent)
+        if len(carried) == 1:
+            state.has_own_call = True
+        else:
+            state.shares_a_call = True
+    return bool(carried)
+
+
+def _assign(calls: Sequence[AgentCall], open_states: Sequence[_PartState]) -> bool:
+    """Assigns calls in words of their own to open parts; False, with none assigned, where that cannot be told."""
+    remaining = list(open_states)
+    assigned: list[tuple[_PartState, str]] = []
+    for call in calls:
         if not remaining:
             break
-        best = max(remaining, key=lambda place: parts[place].closeness.get(call.agent, 0.0))
-        if not enough and parts[best].nearest != call.agent:
-            return None
-        part_places[best] = call.agent
-    return part_places
+        agent = call.agent
+        best = max(remaining, key=lambda state: state.part.closeness.get(agent, 0.0))
+        if len(calls) < len(open_states) and best.part.nearest != agent:
+            return False
+        assigned.append((best, agent))
+        remaining.remove(best)
+    for state, agent in assigned:
+        state.agents.append(agent)
+    return True
 
 
-def _misfits(
-    parts: Sequence[Part], places_of_calls: Sequence[Sequence[int]], asked: Sequence[Sequence[str]]
-) -> set[int]:
-    """Returns the parts that share their calls with others and fit somebody better who was not asked.
+def _mark_misfits(states: Sequence[_PartState]) -> None:
+    """Marks as owed the parts that share their calls with others and fit somebody better who was not asked.
 
     Where as many agents were asked as there are such parts, each may have one. A model that gives a part a call
     of its own has decided whose it is, and is believed: cards are too coarse to overrule it.
     """
-    has_own_call = {places[0] for places in places_of_calls if len(places) == 1}
-    sharing = [place for places in places_of_calls if len(places) > 1 for place in places]
-    common = [place for place in dict.fromkeys(sharing) if place not in has_own_call]
-    sharing_agents = {agent for place in common for agent in asked[place]}
-    everybody = {agent for agents in asked for agent in agents}
-    lacking = len(common) - len(sharing_agents)
-    if lacking > 0:
-        bar = CLOSER
-    else:
-        bar = MUCH_CLOSER
-    gaps: dict[int, float] = {}
-    for place in common:
-        closeness = parts[place].closeness
-        others = [value for agent, value in closeness.items() if agent not in everybody]
-        best_other = max(others, default=0.0)
-        best_asked = max((closeness.get(agent, 0.0) for agent in asked[place]), default=0.0)
+    sharing = [state for state in states if state.shares_a_call and not state.has_own_call]
+    asked_agents: set[str] = set()
+    for state in states:
+        asked_agents.update(state.agents)
+    sharing_agents: set[str] = set()
+    for state in sharing:
+        sharing_agents.update(state.agents)
+    lacking = len(sharing) - len(sharing_agents)
+    bar = CLOSER if lacking > 0 else MUCH_CLOSER
+    gaps: list[tuple[float, _PartState]] = []
+    for state in sharing:
+        best_other = 0.0
+        best_asked = 0.0
+        for agent, closeness in state.part.closeness.items():
+            if agent not in asked_agents:
+                best_other = max(best_other, closeness)
+            elif agent in state.agents:
+                best_asked = max(best_asked, closeness)
         if best_other >= FITS and best_other - best_asked > bar:
-            gaps[place] = best_other - best_asked
+            gaps.append((best_other - best_asked, state))
+    gaps.sort(key=lambda gap: gap[0], reverse=True)
     # each agent that was asked has at least one part: never are all of them owed
-    widest = sorted(gaps, key=lambda place: -gaps[place])
-    return set(widest[: max(lacking, len(common) - 1)])
+    for _, state in gaps[: max(lacking, len(sharing) - 1)]:
+        state.is_owed = True
 
 
 def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
@@ -152,8 +166,8 @@ def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
         if not isinstance(outcome, Answer):
             continue
         sentences = SENTENCE_END.split(outcome.text)
-        statements = " ".join(sentence for sentence in sentences if not DENIES.search(sentence))
-        common = len(part.content & content_words(statements))
-        if common >= SPOKEN_OF and 2 * common >= len(part.content):
+        statements = [sentence for sentence in sentences if not DENIES.search(sentence)]
+        common_words = part.content & content_words(" ".join(statements))
+        if len(common_words) >= SPOKEN_OF and 2 * len(common_words) >= len(part.content):
             return True
     return False
