@@ -189,8 +189,9 @@ async def test_another_pattern_answers_where_it_asks_the_same_and_says_so_where_
         assert team.calls() == {**calls, "b": calls["b"] + 1}
         calls = team.calls()
         reply = await kit.fork(told.turn_id, span(told, "b"), pattern="supervisor")
-        assert reply.status == "failed" and "orchestrator does not ask what was recorded" in error(
-            reply
+        assert (
+            reply.status == "failed"
+            and "orchestrator:1 does not ask what was recorded" in error(reply)
         )
         assert "+Call one tool at a time." in error(reply) and team.calls() == calls
         reply = await kit.fork(told.turn_id, span(told, "decide"), pattern="supervisor")

@@ -6,53 +6,25 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from kit.core.bodies.call import ModelStarted
-from kit.core.bodies.turn import Fork
+from kit.core.bodies.turn import Fork, Resumed
 from kit.core.context import Principal
 from kit.core.errors import CassetteError, FaultError, ForkError
-from kit.core.fault import parse_all
+from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
-from kit.core.model import OFFLINE
 from kit.core.record import CohortPrompt, SessionRecall, TurnRecord
 from kit.patterns import PATTERNS
-from kit.patterns.forked_turn import ADVICE, ForkedTurn
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.patterns.stages import Stages
+from kit.patterns.turn_player import ADVICE, TurnPlayer
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.pattern import Pattern
-from kit.runtime.recording.mismatch import misfit
-from kit.runtime.recording.recorded_call import Take
-from kit.runtime.recording.turn_recording import TurnRecording, turn_recording
+from kit.runtime.recording.mismatch import mismatch
+from kit.runtime.recording.recorded_call import RecordedCall
+from kit.runtime.recording.stored_turn import StoredTurn, turn_to_fork
 from kit.runtime.team import Team
 from kit.runtime.turn import Turn, run_turn
 from kit.sinks.recorder import Recorder
 from kit.stores.protocol import Store
-
-
-def check_prompts(
-    turn: TurnRecord, recording: TurnRecording, team: Team, store: Store, other: str | None
-) -> None:
-    """Raises CassetteError where a card of what is played has changed since; `other` is the agent
-    that gets another prompt."""
-    cohorts = {team.root: recording.turn.cohort} | {
-        one.started.agent: one.started.cohort for one in recording.agents.values()
-    }
-    for name, cohort in cohorts.items():
-        prompt = getattr(team.agents.get(name), "prompt", None)
-        if name == other or not cohort or prompt is None or prompt.cohort == cohort:
-            continue
-        kept = store.prompt(cohort, turn.started_at)
-        before = (("prompt", kept.text if kept else ""), ("cohort", cohort))
-        now = (("prompt", prompt.prefix if kept else ""), ("cohort", prompt.cohort))
-        raise CassetteError(
-            misfit(
-                f"turn {turn.id}",
-                "",
-                f"the card of {name}",
-                now,
-                [Take(place=name, request=before)],
-                ADVICE,
-            )
-        )
 
 
 def _with_prompt(team: Team, name: str, text: str) -> tuple[Team, CohortPrompt]:
@@ -139,36 +111,72 @@ def fork_turn(
         raise ForkError(
             "a plan is not forked: `resume` takes it up after its last complete step (docs/plans.md)"
         )
-    if model:
-        base = kit.on(model)
-    else:
-        base = kit
-    chosen = PATTERNS[pattern or turn.pattern]
+    base = kit.on(model) if model else kit
+    chosen_pattern = PATTERNS[pattern or turn.pattern]
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
-    team = base.stages.team(chosen, persona=session.tenant_persona)
-    recording = turn_recording(store.events(turn.id, who), at, team.root)
+    team = base.stages.team(chosen_pattern, persona=session.tenant_persona)
+    stored_turn = turn_to_fork(store.events(turn.id, who), at, team.root)
     fork = Fork(turn_id=turn_id, at=at, model=model, pattern=pattern)
-    if isinstance(recording.at, ModelStarted) and not isinstance(
-        team.agents.get(recording.agent), LLMAgent
-    ):
+    agent = stored_turn.agent
+    asks_model = isinstance(stored_turn.fork_point, ModelStarted)
+    if asks_model and not isinstance(team.agents.get(agent), LLMAgent):
         raise ForkError(
-            f"{recording.agent!r} works elsewhere: fork at its own span, which asks it anew as a whole"
+            f"{agent!r} works elsewhere: fork at its own span, which asks it anew as a whole"
         )
     if prompt is not None:
-        fork = fork.replace(prompt=recording.agent)
-        team, cohort_prompt = _with_prompt(team, recording.agent, prompt)
+        fork = fork.replace(prompt=agent)
+        team, cohort_prompt = _with_prompt(team, agent, prompt)
         store.keep_prompts([cohort_prompt])
-    check_prompts(turn, recording, team, store, fork.prompt)
-    planned = parse_all(recording.turn.faults, team.agents, team.root)
-    if planned and not kit.faults:
+    faults = check_record(kit, turn, stored_turn, team, fork.prompt)
+    host = playing_host(kit, fork, stored_turn, team, chosen_pattern)
+    with inject_faults(faults):
+        return run_turn(
+            turn.message,
+            stored_turn.session_of(session),
+            host,
+            host.pattern,
+            cap=stored_turn.turn.cap,
+            past=past,
+        )
+
+
+def check_record(
+    kit: Forkable, turn: TurnRecord, stored_turn: StoredTurn, team: Team, reworded: str | None
+) -> tuple[Fault, ...]:
+    """Returns the faults that a stored turn was made to fail with.
+
+    Raises CassetteError where a card of what is played has changed since, but for the agent that is
+    `reworded`, and FaultError where this kit was opened without faults.
+    """
+    cohorts = {team.root: stored_turn.turn.cohort, **stored_turn.cohorts}
+    for name, cohort in cohorts.items():
+        prompt = getattr(team.agents.get(name), "prompt", None)
+        if name == reworded or not cohort or prompt is None or prompt.cohort == cohort:
+            continue
+        old = kit.store.prompt(cohort, turn.started_at)
+        before = (("prompt", old.text if old else ""), ("cohort", cohort))
+        now = (("prompt", prompt.prefix if old else ""), ("cohort", prompt.cohort))
+        recorded = [RecordedCall(place=name, request=before)]
+        card = f"the card of {name}"
+        raise CassetteError(mismatch(f"turn {turn.id}", card, now, recorded, ADVICE))
+    faults = parse_all(stored_turn.turn.faults, team.agents, team.root)
+    if faults and not kit.faults:
         raise FaultError(
             "this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"
         )
-    forked = ForkedTurn(fork, recording, {OFFLINE.key: OFFLINE, **team.deck.models})
-    chosen = forked.pattern(chosen)
-    host = ForkHost(forked.team(team), store, kit.recorder, chosen, recording.today or kit.today)
-    with inject_faults(planned):
-        return run_turn(
-            turn.message, recording.told(session), host, chosen, cap=recording.turn.cap, past=past
-        )
+    return faults
+
+
+def playing_host(
+    kit: Forkable, origin: Fork | Resumed, stored_turn: StoredTurn, team: Team, pattern: Pattern
+) -> ForkHost:
+    """Returns what runs a turn in which a stored one is played."""
+    player = TurnPlayer(origin, stored_turn, team.deck.models)
+    return ForkHost(
+        player.team(team),
+        kit.store,
+        kit.recorder,
+        player.pattern(pattern),
+        stored_turn.today or kit.today,
+    )

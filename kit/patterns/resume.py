@@ -4,19 +4,16 @@ from collections.abc import Mapping
 
 from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.context import Principal, Session
-from kit.core.errors import FaultError, ForkError, ResumeError
+from kit.core.errors import ForkError, ResumeError
 from kit.core.event import Event
-from kit.core.fault import parse_all
 from kit.core.fault_injection import inject_faults
-from kit.core.model import OFFLINE
 from kit.core.record import TurnRecord
 from kit.patterns import MODES
-from kit.patterns.fork import Forkable, ForkHost, check_prompts
-from kit.patterns.forked_turn import ForkedTurn
+from kit.patterns.fork import Forkable, ForkHost, check_record, playing_host
 from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE, resumed
 from kit.patterns.stages import NO_FLAGS, Flags
 from kit.runtime.acts.pause import Acts, Resumption, acts_of
-from kit.runtime.recording.turn_recording import TurnRecording, resumed_recording
+from kit.runtime.recording.stored_turn import StoredTurn, turn_to_resume
 from kit.runtime.team import Team
 from kit.runtime.turn import Turn, run_turn
 
@@ -55,32 +52,20 @@ def resume_turn(
         return _resume_plan(kit, turn, events, session, team)
     acts = _with_answers(turn, acts_of(events), answers)
     try:
-        recording = _recording(team, events)
+        stored_turn = _stored_turn(team, events)
     except ForkError as error:
         raise ResumeError(str(error)) from error
-    check_prompts(turn, recording, team, store, None)
-    planned = parse_all(recording.turn.faults, team.agents, team.root)
-    if planned and not kit.faults:
-        raise FaultError(
-            "this turn was made to fail, and this kit was opened without faults: open it with open_kit(faults=True)"
-        )
+    faults = check_record(kit, turn, stored_turn, team, None)
     if not store.claim_turn(turn.id):
         raise ResumeError(
             f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once"
         )
     origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
-    forked = ForkedTurn(origin, recording, {OFFLINE.key: OFFLINE, **team.deck.models})
-    host = ForkHost(
-        forked.team(team),
-        store,
-        kit.recorder,
-        forked.pattern(pattern),
-        recording.today or kit.today,
-    )
-    with inject_faults(planned):
+    host = playing_host(kit, origin, stored_turn, team, pattern)
+    with inject_faults(faults):
         return run_turn(
             turn.message,
-            recording.told(session),
+            stored_turn.session_of(session),
             host,
             host.pattern,
             cap=turn.cap,
@@ -109,12 +94,16 @@ def _resume_plan(
     return run_turn(turn.message, session, host, host.pattern)
 
 
-def _recording(team: Team, events: list[Event]) -> TurnRecording:
+def _stored_turn(team: Team, events: list[Event]) -> StoredTurn:
     """Reads what is played: by each card, what becomes of an agent that was at work when the process died."""
-    by_strategy: dict[str, set[str]] = {}
-    for name in ("partial", "reuse"):
-        by_strategy[name] = {i for i, agent in team.agents.items() if agent.card.resume == name}
-    return resumed_recording(events, team.root, by_strategy["partial"], by_strategy["reuse"])
+    partly: set[str] = set()
+    reused: set[str] = set()
+    for agent_id, agent in team.agents.items():
+        if agent.card.resume == "partial":
+            partly.add(agent_id)
+        elif agent.card.resume == "reuse":
+            reused.add(agent_id)
+    return turn_to_resume(events, team.root, partly, reused)
 
 
 def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:

@@ -103,10 +103,8 @@ async def call_model(
     reported by the model, or estimated. Raises OverBudget where the agent's budget ends, before the
     call, in it or after it; what the model raises passes through, after its span has been closed.
     """
-    if ctx.turn.cassette is None:
-        model = model
-    else:
-        model = ctx.turn.cassette.model(ctx.path, model)
+    if ctx.turn.player is not None:
+        model = ctx.turn.player.model(ctx.turn.next_place(ctx.path), model)
     size = size_of(messages)
     stream = _Stream(
         agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size
@@ -119,10 +117,10 @@ async def call_model(
     if model.wants_place:
         stream.place = span.turn.place(span.path)
     try:
-        if span.turn.cassette is None:
+        if span.turn.player is None:
             source = _read
         else:
-            source = _taped
+            source = _recorded
         message = await source(model, messages, span, stream)
         ending = ending_of(message, model.spec)
     except BaseException as error:
@@ -191,7 +189,7 @@ def _close_failed(
     if model.gate is not None:
         model.gate.heed(error)
     line = model.fault_line(
-        error, turn.log, quiet=turn.cassette is not None and turn.cassette.mode == "replay"
+        error, turn.log, quiet=turn.player is not None and turn.player.mode == "replay"
     )
     error_class = model.error_class(error)
     span.emit(
@@ -212,27 +210,27 @@ def _room(tokens: float | None) -> float:
     return min(LONGEST, tokens * CHARACTERS)
 
 
-async def _taped(
+async def _recorded(
     model: BoundModel, messages: Sequence[BaseMessage], ctx: RunContext, stream: _Stream
 ) -> AIMessage:
     """Answers from the recording, or reads the reply and records it."""
-    cassette = ctx.turn.cassette
+    player = ctx.turn.player
     log = ctx.turn.log
-    assert cassette is not None
+    assert player is not None
     place = stream.place or ctx.turn.place(ctx.path)
     request = model_request(model.spec, model.tools, messages)
-    take = cassette.find(place, request)
+    call = player.find(place, request)
     began = log.now()
-    if take is not None:
-        stream.begun = take.begun
-        stream.characters = take.said
-        message = await replay(take, stream.hear, cassette.sleep)
+    if call is not None:
+        stream.begun = call.begun
+        stream.characters = call.said
+        message = await replay(call, stream.hear, player.sleep)
         _think(stream, ctx, message)
         _end(stream, ctx)
-        if take.first is None:
+        if call.first is None:
             stream.first = None
         else:
-            stream.first = began + take.first * cassette.pace
+            stream.first = began + call.first * player.pace
         return message
     try:
         message = await _read(model, messages, ctx, stream)
@@ -242,14 +240,14 @@ async def _taped(
             "said": stream.characters,
             "seconds": log.now() - began,
         }
-        cassette.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
+        player.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
     if stream.first is None:
         first = None
     else:
         first = stream.first - began
     timing: Any = {"pieces": stream.pieces, "first": first, "seconds": log.now() - began}
-    cassette.keep(place, request, message=plain_message(message), **timing)
+    player.keep(place, request, message=plain_message(message), **timing)
     return message
 
 

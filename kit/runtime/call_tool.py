@@ -2,7 +2,6 @@
 
 import asyncio
 import datetime
-import json
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import MappingProxyType
@@ -28,7 +27,7 @@ from kit.runtime.acts.pause import Paused
 from kit.runtime.agents.handoff import hide
 from kit.runtime.agents.tool_grants import watched_since
 from kit.runtime.context import RunContext
-from kit.runtime.recording.recorded_call import failure_of
+from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
 from kit.runtime.tool_call_ids import UNREAD
 from kit.tools.bounds import ToolBounds
@@ -178,7 +177,7 @@ async def _look_up(
         return ToolResult(
             text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn"
         )
-    result = await (_run if turn.cassette is None else _taped)(tool, call, agent, ctx, bounds)
+    result = await (_run if turn.player is None else _recorded)(tool, call, agent, ctx, bounds)
     if result.fault == "principal_mismatch":
         turn.barred.add(lookup_key(call))
     return result
@@ -196,21 +195,19 @@ async def _put_away(result: ToolResult, agent: str, ctx: RunContext) -> ToolResu
     return await put_away(result, task, files)
 
 
-async def _taped(
+async def _recorded(
     tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
 ) -> ToolResult:
     """Answers from the recording, or runs the tool and records its result with what it said meanwhile."""
-    cassette = ctx.turn.cassette
+    player = ctx.turn.player
     log = ctx.turn.log
-    who = ctx.inherited.principal
-    assert cassette is not None
+    assert player is not None
     place = ctx.turn.place(f"{ctx.path}/{call['name']}")
-    arguments = json.dumps(call["args"], sort_keys=True, indent=1, default=str)
-    request = (("tool", call["name"]), ("principal", str(who)), ("arguments", arguments))
-    take = cassette.find(place, request)
+    request = tool_request(call["name"], ctx.inherited.principal, call["args"])
+    recorded = player.find(place, request)
     emit = ctx.report
-    if take is not None:
-        return await replay_tool(take, emit, cassette.sleep)
+    if recorded is not None:
+        return await replay_tool(recorded, emit, player.sleep)
     began = log.now()
     bodies = list[tuple[float, Body]]()
 
@@ -223,9 +220,9 @@ async def _taped(
     except Paused:
         raise
     except BaseException as error:
-        cassette.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
+        player.keep_fault(place, request, error, told=bodies, seconds=log.now() - began)
         raise
-    cassette.keep(place, request, result=result, told=bodies, seconds=log.now() - began)
+    player.keep(place, request, result=result, told=bodies, seconds=log.now() - began)
     return result
 
 

@@ -24,7 +24,7 @@ from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger
 from kit.runtime.log import TurnLog
-from kit.runtime.recording.recording import Recording
+from kit.runtime.recording.player import Player
 from kit.runtime.speech.narration import Hear
 from kit.runtime.speech.progress import Progress
 
@@ -91,7 +91,8 @@ class TurnState(CallLedger):
     """Models bound to one structured job each."""
     voice: Voice | None = None
     """Who speaks for the orchestrator: its model, or since that failed its fallback."""
-    cassette: Recording | None = None
+    player: Player | None = None
+    """Answers calls of models and tools in their place."""
     locale: Locale = ENGLISH
     """The language of the fixed sentences."""
     pictures: tuple[Picture, ...] = ()
@@ -121,8 +122,13 @@ class TurnState(CallLedger):
 
     def place(self, path: str) -> str:
         """Names the next model or tool call made from `path`, the same on every run: never by arrival order."""
-        number = self.model_calls[path] = self.model_calls.get(path, 0) + 1
-        return f"{path}:{number}"
+        place = self.next_place(path)
+        self.model_calls[path] = self.model_calls.get(path, 0) + 1
+        return place
+
+    def next_place(self, path: str) -> str:
+        """Returns the name that `place` gives next."""
+        return f"{path}:{self.model_calls.get(path, 0) + 1}"
 
 
 class RunContext(NamedTuple):

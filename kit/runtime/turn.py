@@ -182,7 +182,7 @@ class _Runner:
             progress=Progress(turn_log, self.settings, span, locale.statuses.values_by_field),
             locale=locale,
             jobs=kit.team.jobs,
-            cassette=kit.cassette,
+            player=kit.cassette,
             pictures=pictures,
         )
         inherited = _inherited(

@@ -1,9 +1,9 @@
-"""Records how calls of models and tools ended and plays it back; keyed by what was asked and where,
+"""A file of recorded calls: how calls of models and tools ended, keyed by what was asked and where,
 never by arrival order."""
 
 import asyncio
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,14 +12,13 @@ from typing import Any
 from kit.core.display.command import command
 from kit.core.errors import CassetteError, KitError
 from kit.core.secret import holds_secret, scrubbed
-from kit.runtime.bound_model import BoundModel
-from kit.runtime.recording.mismatch import misfit
+from kit.runtime.recording.player import Player
 from kit.runtime.recording.recorded_call import (
     Header,
     Key,
     Mode,
+    RecordedCall,
     Request,
-    Take,
     digest,
     failure_of,
     key_of,
@@ -30,19 +29,17 @@ from kit.tools.tool import ToolResult
 
 
 @dataclass
-class _Recording:
-    """The file in memory, shared by all its tracks."""
+class _Run:
+    """What one run does with the file, shared by all its tracks."""
 
     header: Header
-    takes: dict[Key, Take]
     current: set[Key] = field(default_factory=set[Key])
-    """Asked, or recorded, by this run."""
-    begun: set[str] = field(default_factory=set[str])
+    """Calls that this run asked for, or recorded."""
+    tracks: set[str] = field(default_factory=set[str])
     """Tracks that this run plays."""
-    misfits: list[CassetteError] = field(default_factory=list[CassetteError])
 
 
-class Cassette:
+class Cassette(Player):
     """One file, one run; a grid gives each of its cells a track of the same file.
 
     `replay` answers from the file and calls nothing, `record` calls everything, `refresh` calls
@@ -65,21 +62,21 @@ class Cassette:
         Raises CassetteError, with file and line, for a file that is missing or broken; to record
         over one, neither matters.
         """
-        self.mode: Mode = mode
         self.path = Path(path)
-        if mode == "refresh":
-            self.pace = 0.0
-        else:
+        header = Header()
+        calls: dict[Key, RecordedCall] = {}
+        if mode == "record":
+            header, calls = _read_leniently(self.path)
+        elif mode == "replay" or self.path.exists():
+            header, calls = read(self.path)
+        super().__init__(mode, str(self.path), again, calls)
+        if mode != "refresh":
             self.pace = pace
-        self._secrets = tuple[str, ...]()
-        self._again = again
-        self._track = ""
+        else:
+            self.pace = 0.0
+        self._run = _Run(header)
+        self._secrets: tuple[str, ...] = ()
         self._counts: Counter[tuple[str, str]] = Counter()
-        fresh = mode == "refresh" and not self.path.exists()
-        header, takes = (
-            (Header(), {}) if fresh else _old(self.path) if mode == "record" else read(self.path)
-        )
-        self._recording = _Recording(header, takes)
 
     def begin(self, today: str, model: str | None, secrets: Iterable[str | None] = ()) -> Header:
         """Notes the date and model of this run, and which keys must not be written; returns what it is to be told.
@@ -87,76 +84,65 @@ class Cassette:
         That is the same when it records, and what stands in the file when it replays or refreshes.
         """
         self._secrets = tuple(secret for secret in secrets if secret)
-        if self.mode == "record" or not self._recording.takes:
-            self._recording.header = Header(today=today, model=model)
-        return self._recording.header
-
-    def model(self, path: str, model: BoundModel) -> BoundModel:
-        """Returns the model of the next call from a path: here the one that is asked."""
-        return model
+        if self.mode == "record" or not self.calls:
+            self._run.header = Header(today=today, model=model)
+        return self._run.header
 
     async def sleep(self, seconds: float) -> None:
         """Waits as long as a recorded call took, at the pace of the replay."""
         await asyncio.sleep(seconds * self.pace)
 
     def track(self, name: str) -> "Cassette":
-        """The same file for one of several runs in it."""
-        mine = copy(self)
-        mine._track = name
-        mine._counts = Counter()
-        self._recording.begun.add(name)
-        return mine
+        """Returns the same file for one of several runs in it."""
+        cassette = copy(self)
+        cassette._track = name
+        cassette._counts = Counter()
+        self._run.tracks.add(name)
+        return cassette
 
     def holds(self, name: str) -> bool:
-        """Whether the file holds a take of this track."""
-        return any(track == name for track, *_ in self._recording.takes)
+        """Whether the file holds a call of this track."""
+        return any(key[0] == name for key in self.calls)
 
-    def find(self, place: str, request: Request) -> Take | None:
-        """Returns the take for a request; None when the call is to be made. A replay raises
-        CassetteError with what changed."""
+    def find(self, place: str, request: Request) -> RecordedCall | None:
+        """Returns the recorded call for a request; None when the call is to be made. A replay
+        raises CassetteError with what changed."""
         request = self._clean(request)
         name = digest(request)
-        self._recording.begun.add(self._track)
+        self._run.tracks.add(self._track)
         self._counts[place, name] += 1
-        if self.mode == "record":
-            return None
-        for again in range(
-            self._counts[place, name], 0, -1
-        ):  # one that was recorded once answers as often as it is asked
-            take = self._recording.takes.get((self._track, place, name, again))
-            if take is not None and not (self.mode == "refresh" and take.was_refused):
-                self._recording.current.add(key_of(take))
-                return take
-        if self.mode == "refresh":
-            return None
-        takes = [
-            take for key, take in self._recording.takes.items() if key[:2] == (self._track, place)
-        ]
-        unasked = [take for take in takes if key_of(take) not in self._recording.current]
-        error = CassetteError(
-            misfit(str(self.path), self._track, place, request, unasked or takes, self._again)
-        )
-        self._recording.misfits.append(error)
-        raise error
+        call = self.serve(place, request, self._counts[place, name])
+        if call is not None:
+            self._run.current.add(key_of(call))
+        return call
+
+    def recorded_at(self, place: str) -> Sequence[RecordedCall]:
+        """Returns the calls that were recorded from a place and not asked for yet; all, where all were."""
+        calls = super().recorded_at(place)
+        unused = [call for call in calls if key_of(call) not in self._run.current]
+        return unused or calls
 
     def keep(self, place: str, request: Request, **outcome: Any) -> None:
-        """Remembers how a call ended: fields of a Take."""
+        """Remembers how a call ended: fields of a RecordedCall."""
         request = self._clean(request)
-        again = max(1, self._counts[place, digest(request)])
-        fields: dict[str, dict[str, Any] | Any] = {}
+        fields: dict[str, Any] = {}
         for name, value in outcome.items():
-            fields[name] = value.model_dump(mode="json") if isinstance(value, ToolResult) else value
-        fields["told"] = [
-            (at, body.model_dump(mode="json")) for at, body in outcome.get("told", ())
-        ]
-        if holds_secret(whole := "".join(outcome.get("pieces", ())), self._secrets):
-            fields["pieces"] = [whole]  # it may have come in two
+            if isinstance(value, ToolResult):
+                value = value.model_dump(mode="json")
+            fields[name] = value
+        bodies = outcome.get("told", ())
+        fields["told"] = [(second, body.model_dump(mode="json")) for second, body in bodies]
+        text = "".join(outcome.get("pieces", ()))
+        if holds_secret(text, self._secrets):
+            fields["pieces"] = [text]  # a secret may have come in two pieces
         fields = scrubbed(fields, self._secrets)
-        take = Take.model_validate(
-            {**fields, "track": self._track, "place": place, "request": request, "again": again}
-        )
-        self._recording.takes[key_of(take)] = take
-        self._recording.current.add(key_of(take))
+        fields["track"] = self._track
+        fields["place"] = place
+        fields["request"] = request
+        fields["again"] = max(1, self._counts[place, digest(request)])
+        call = RecordedCall.model_validate(fields)
+        self.calls[key_of(call)] = call
+        self._run.current.add(key_of(call))
 
     def keep_fault(
         self, place: str, request: Request, error: BaseException, **outcome: Any
@@ -165,41 +151,36 @@ class Cassette:
 
         A KitError is not kept: it speaks of this installation, and the next one has its own.
         """
-        if not isinstance(error, KitError):
-            task = asyncio.current_task()
-            is_stop = (
-                isinstance(error, asyncio.CancelledError)
-                and task is not None
-                and task.cancelling() > 0
-            )
-            failure = failure_of(error)
-            if failure.kind == "cancelled" and not is_stop:
-                failure = failure.replace(kind="exception")
-            self.keep(place, request, broken=failure.model_dump(), **outcome)
+        if isinstance(error, KitError):
+            return
+        failure = failure_of(error)
+        task = asyncio.current_task()
+        is_stop = task is not None and task.cancelling() > 0
+        if failure.kind == "cancelled" and not is_stop:
+            # The call itself raised CancelledError; nobody gave it up.
+            failure = failure.replace(kind="exception")
+        self.keep(place, request, broken=failure.model_dump(), **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""
-        recording = self._recording
-        unplayed = {
-            key[0] for key in recording.takes if tracks is None or key[0] in tracks
-        } - recording.begun
-        takes = {
-            key: take
-            for key, take in recording.takes.items()
-            if key in recording.current or key[0] in unplayed
-        }
+        calls: dict[Key, RecordedCall] = {}
+        for key, call in self.calls.items():
+            track = key[0]
+            is_unplayed = track not in self._run.tracks and (tracks is None or track in tracks)
+            if key in self._run.current or is_unplayed:
+                calls[key] = call
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(self.path.name + ".part")
         with draft.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(lines_of(recording.header, takes))
+            file.writelines(lines_of(self._run.header, calls))
         draft.replace(self.path)
 
     def close(self, tracks: Collection[str] | None = None) -> None:
         """Ends the run: writes what was recorded, or raises the CassetteError of the first request that did not fit."""
         if self.mode != "replay":
             self.save(tracks)
-        elif self._recording.misfits:
-            raise self._recording.misfits[0]
+        elif self.errors:
+            raise self.errors[0]
 
     def _clean(self, request: Request) -> Request:
         return tuple((label, scrubbed(text, self._secrets)) for label, text in request)
@@ -219,7 +200,7 @@ def cassette_at(file: Path | None, mode: Mode | None, *words: str) -> Cassette |
     return Cassette(file, mode or "replay", again=f"refresh it with: {again}")
 
 
-def _old(path: Path) -> tuple[Header, dict[Key, Take]]:
+def _read_leniently(path: Path) -> tuple[Header, dict[Key, RecordedCall]]:
     """Reads the file that is recorded over; one that cannot be read counts as empty."""
     try:
         return read(path)

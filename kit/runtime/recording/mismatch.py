@@ -1,43 +1,41 @@
-"""Why a replay does not fit its recording, for a person: which call, which part of the request, the
+"""Why a request does not fit its record, for a person: which call, which part of the request, the
 lines that differ."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher, unified_diff
 from textwrap import wrap
 
-from kit.runtime.recording.recorded_call import Request, Take
+from kit.runtime.recording.recorded_call import RecordedCall, Request
 
 WIDTH = 100
 MOST = 14
 """Lines of a diff that are shown."""
 
 
-def misfit(
-    path: str, track: str, place: str, request: Request, takes: Sequence[Take], again: str
+def mismatch(
+    source: str, call: str, request: Request, recorded: Sequence[RecordedCall], advice: str
 ) -> str:
-    """Returns the message for a request that no take answers; `takes` were recorded from the same place."""
-    if track:
-        call = f"{place}, {track}"
-    else:
-        call = place
-    if not takes:
-        return f"{path}: the recording was never asked from {call}; it asks now:\n{_excerpt(request[-1][1])}\n{again}"
-    before = max((take.request for take in takes), key=lambda old: _alike(old, request))
-    label, old, new = _first_change(before, request)
-    lines = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
-    if len(lines) > MOST:
-        more = [f"  ({len(lines) - MOST} more lines)"]
-    else:
-        more = []
-    diff = "\n".join(f"  {line}" for line in lines[:MOST])
-    return "\n".join(
-        [f"{path}: {call} does not ask what was recorded: {label}", diff, *more, again]
-    )
+    """Returns the message for a request that no recorded call answers.
+
+    `source` names the record and `call` what was asked for; `recorded` are the calls from the same place.
+    """
+    if not recorded:
+        excerpt = _excerpt(request[-1][1])
+        return f"{source}: the recording was never asked from {call}; it asks now:\n{excerpt}\n{advice}"
+    nearest = max((known.request for known in recorded), key=lambda old: _alike(old, request))
+    label, old, new = _first_change(nearest, request)
+    diff = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
+    lines = [f"{source}: {call} does not ask what was recorded: {label}"]
+    for line in diff[:MOST]:
+        lines.append(f"  {line}")
+    if len(diff) > MOST:
+        lines.append(f"  ({len(diff) - MOST} more lines)")
+    return "\n".join([*lines, advice])
 
 
-def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
+def _first_change(old_request: Request, request: Request) -> tuple[str, str, str]:
     """Returns the first part that differs: in what way, its old text, its new text."""
-    old = dict(before)
+    old = dict(old_request)
     new = dict(request)
     for label, text in request:
         if label not in old:
@@ -48,20 +46,22 @@ def _first_change(before: Request, request: Request) -> tuple[str, str, str]:
     return f"{label} is gone", old[label], ""
 
 
-def _alike(one: Request, other: Request) -> float:
+def _alike(old: Request, new: Request) -> float:
     """Returns how many parts are equal, and as a fraction how similar the last ones are."""
-    same = sum(a == b for a, b in zip(one, other, strict=False))
-    return same + SequenceMatcher(None, one[-1][1][-500:], other[-1][1][-500:]).ratio()
+    same = sum(old_part == part for old_part, part in zip(old, new, strict=False))
+    return same + SequenceMatcher(None, old[-1][1][-500:], new[-1][1][-500:]).ratio()
 
 
 def _lines(text: str) -> list[str]:
     lines: list[str] = []
     for line in text.splitlines():
-        for piece in wrap(line, WIDTH) or [""]:
-            lines.append(piece)
+        lines += wrap(line, WIDTH) or [""]
     return lines
 
 
 def _excerpt(text: str) -> str:
     lines = _lines(text)
-    return "\n".join(f"  {line}" for line in lines[:4]) + ("\n  ..." if len(lines) > 4 else "")
+    excerpt = "\n".join(f"  {line}" for line in lines[:4])
+    if len(lines) > 4:
+        return f"{excerpt}\n  ..."
+    return excerpt

@@ -1,4 +1,4 @@
-"""A recorded call as a value, and recordings as files: one take a line, sorted, long texts that return written once."""
+"""A recorded call as a value, and recordings as files: one call a line, sorted, long texts that return written once."""
 
 import asyncio
 import hashlib
@@ -11,11 +11,12 @@ from typing import Any, Literal
 from langchain_core.messages import AIMessage, BaseMessage, message_to_dict
 
 from kit.core.bodies.call import CallFailure, StoredFailure
+from kit.core.context import Principal
 from kit.core.errors import CassetteError, error_text
-from kit.core.event import Body
+from kit.core.event import Body, Event
 from kit.core.limits import Data, read_json
 from kit.core.model import ModelSpec
-from kit.core.outcome import Reason
+from kit.core.outcome import Outcome, Reason
 from kit.core.value import Value, map_leaves
 from kit.models.diagnosis import message_of, status_of
 from kit.runtime.acts.pause import Paused
@@ -31,7 +32,9 @@ _LONG = 60
 _METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
 """What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
 
-Mode = Literal["replay", "record", "refresh"]
+Mode = Literal["replay", "record", "refresh", "live"]
+"""How a turn goes on: `replay` makes no call, `record` makes every call, `refresh` makes those that are not
+recorded, `live` those for which the record holds nothing at all."""
 Request = tuple[tuple[str, str], ...]
 """What was asked: named parts of text. A key is made of them, and a diff is read from them."""
 
@@ -45,7 +48,7 @@ class Header(Value):
     """The key that stood in for every agent's model, where one did."""
 
 
-class Take(Value):
+class RecordedCall(Value):
     """One recorded call: where and what was asked, and what came of it."""
 
     track: str = ""
@@ -72,6 +75,13 @@ class Take(Value):
     first: float | None = None
     """Seconds to the first piece."""
     seconds: float = 0.0
+    """How long it took; of a sub-agent that is played as a whole the second of the turn in which it ended."""
+    model: str = ""
+    """The key of the model that was asked, where a turn may ask another one now."""
+    outcome: Outcome | None = None
+    """A sub-agent's."""
+    events: tuple[Event, ...] = ()
+    """All that happened in it, its start and its end aside."""
 
     @property
     def was_refused(self) -> bool:
@@ -80,7 +90,7 @@ class Take(Value):
         return self.broken is not None and self.broken.status is not None
 
 
-_PLAIN = Take(place="", request=()).model_dump(mode="json")
+_PLAIN = RecordedCall(place="", request=()).model_dump(mode="json")
 Key = tuple[str, str, str, int]
 
 
@@ -114,8 +124,14 @@ def digest(request: Request) -> str:
     return hashlib.sha256(json.dumps(request).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def key_of(take: Take) -> Key:
-    return (take.track, take.place, digest(take.request), take.again)
+def key_of(call: RecordedCall) -> Key:
+    return (call.track, call.place, digest(call.request), call.again)
+
+
+def tool_request(tool: str, principal: Principal, args: Mapping[str, Any]) -> Request:
+    """What a tool is asked, and for whom."""
+    arguments = json.dumps(dict(args), sort_keys=True, indent=1, default=str)
+    return (("tool", tool), ("principal", str(principal)), ("arguments", arguments))
 
 
 def model_request(
@@ -185,30 +201,30 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
     return record
 
 
-def lines_of(header: Header, takes: Mapping[Key, Take]) -> Iterator[str]:
-    """The lines of a file: header, shared texts, takes by track, place and request."""
+def lines_of(header: Header, calls: Mapping[Key, RecordedCall]) -> Iterator[str]:
+    """The lines of a file: header, shared texts, calls by track, place and request."""
     yield header.model_dump_json() + "\n"
-    uses = Counter(text for take in takes.values() for _, text in take.request if len(text) > _LONG)
+    uses = Counter(text for call in calls.values() for _, text in call.request if len(text) > _LONG)
     names: dict[str, str] = {}
     for text, n in uses.items():
         if n > 1:
             names[text] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     for text, name in sorted(names.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
-    for _, take in sorted(takes.items()):
+    for _, call in sorted(calls.items()):
         line: dict[str, Any] = {}
-        for name, value in take.model_dump(mode="json").items():
+        for name, value in call.model_dump(mode="json").items():
             if value != _PLAIN[name]:
                 line[name] = value
         line["request"] = [
             [label, {"text": names[text]} if text in names else text]
-            for label, text in take.request
+            for label, text in call.request
         ]
         yield json.dumps(line) + "\n"
 
 
-def read(path: Path) -> tuple[Header, dict[Key, Take]]:
-    """A file's header and takes. Raises CassetteError, one sentence with file and line."""
+def read(path: Path) -> tuple[Header, dict[Key, RecordedCall]]:
+    """A file's header and calls. Raises CassetteError, one sentence with file and line."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -218,7 +234,7 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
         ) from error
     header = Header()
     texts = dict[str, str]()
-    takes = dict[Key, Take]()
+    calls = dict[Key, RecordedCall]()
     for number, line in enumerate(lines, 1):
         try:
             row = read_json(line)
@@ -233,8 +249,8 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
                 parts: list[tuple[Any, str]] = []
                 for label, part in row["request"]:
                     parts.append((label, part if isinstance(part, str) else texts[part["text"]]))
-                take = Take.model_validate({**row, "request": parts})
-                takes[key_of(take)] = take
+                call = RecordedCall.model_validate({**row, "request": parts})
+                calls[key_of(call)] = call
         except (ValueError, KeyError, TypeError) as error:
             if number == 1:
                 what = "the head of a recording of this version"
@@ -245,4 +261,4 @@ def read(path: Path) -> tuple[Header, dict[Key, Take]]:
             ) from error
     if not lines:
         raise CassetteError(f"{path}:1: the recording is empty; record it again")
-    return header, takes
+    return header, calls
