@@ -86,5 +86,5 @@ def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_
     [turn] = store.turns()
     assert (turn.id, turn.status) == (turn_id, "interrupted")
     assert [alert.turn_ids for alert in alerts(store.tally().mismatches)] == [(turn_id,)]
-    assert metrics(store).principal_mismatch_total == 1
+    assert metrics(store).number(MISMATCH) == 1
     store.close()

@@ -82,7 +82,7 @@ async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() 
     assert [
         (e.body.axis, e.body.is_final) for e in reply.events if isinstance(e.body, AgentError)
     ] == [("data", False)]
-    assert metrics(kit.store).axes["data"] == 1
+    assert metrics(kit.store).number("failures_total", "axis 2: data") == 1
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,10 @@ async def test_data_that_was_asked_for_again_and_came_takes_the_reservation_away
         ("timeout",),
         None,
     ) and reply.text == "Two coffee deals."
-    assert reply.routing.outcomes[0].result == "success" and metrics(kit.store).axes["data"] == 1
+    assert (
+        reply.routing.outcomes[0].result == "success"
+        and metrics(kit.store).number("failures_total", "axis 2: data") == 1
+    )
 
 
 async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed() -> None:
@@ -139,7 +142,11 @@ async def test_another_lookup_that_came_does_not_make_good_the_one_that_failed()
 async def test_an_answer_whose_data_was_missing_is_no_success_of_its_fan_out() -> None:
     _, _, kit = await shop([ASKED, TIP], none(), ToolResult(text="two"), others=("play",))
     found = metrics(kit.store)
-    assert (found.fan_out_success.right, found.fan_out_success.n, found.partial_failures.right) == (
+    assert (
+        found.share("fan_out_success_rate").right,
+        found.share("fan_out_success_rate").n,
+        found.share("partial_failure_rate").right,
+    ) == (
         1,
         2,
         1,

@@ -13,7 +13,7 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.fault import KINDS, kinds_of
-from kit.core.outcome import Failure, total
+from kit.core.outcome import Failure, Usage, total
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
 from kit.metrics.summary import metrics
@@ -21,6 +21,7 @@ from kit.models.scripted import ScriptedModel
 from kit.patterns import PATTERNS
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.protocol import Store
+from kit.stores.tally import Tally
 from kit.wire import open_kit
 from tests.kits import ALICE, answering, failing
 from tests.test_a2a import ask, hopping
@@ -35,6 +36,18 @@ def figures(usages: Any, *names: str) -> list[Any]:
     whole = total(usages)
     cost = whole.cost if whole.cost is None else round(whole.cost, 9)
     return [*(getattr(whole, name) for name in (*TOKENS, *names)), cost, whole.estimated]
+
+
+def usages(tally: Tally) -> list[Usage]:
+    """What the metrics know of each purpose's calls."""
+    return [
+        Usage(
+            **{name: tally.counts[name, purpose] for name in TOKENS},
+            cost=tally.dollars.get(("cost", purpose)),
+            estimated=tally.counts["estimated", purpose] > 0,
+        )
+        for purpose in tally.of("purpose")
+    ]
 
 
 def one_ledger(reply: Reply, store: Store) -> None:
@@ -83,9 +96,9 @@ async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
             )
             one_ledger(reply, kit.store)
             replies.append(reply)
-        outlays = metrics(kit.store).spending.by_purpose.values()
+        tally = kit.store.tally()
     assert len(replies) == len(KINDS) > 15
-    assert figures(one.usage for one in outlays) == figures(reply.usage for reply in replies)
+    assert figures(usages(tally)) == figures(reply.usage for reply in replies)
 
 
 @pytest.mark.req("K-7")
@@ -137,7 +150,7 @@ async def test_a_call_that_a_peer_did_not_end_is_ended_with_its_agent_and_takes_
     [call] = [span for span in reply.trace.spans if span.agent == "shop" and span.kind == "model"]
     assert call.cut_off and call.seconds == pytest.approx(8.0, abs=0.01) and call.usage.estimated
     assert [(span.agent, one.cause) for span, one in diagnoses(reply.trace)] == [("shop", "model")]
-    late = {name: rate.value for name, rate in metrics(kit.store).timeouts.items()}
+    late = {name: rate.value for name, rate in metrics(kit.store).shares("timeout_rate").items()}
     assert (late["model"], late["unknown"]) == (1.0, 0.0)
 
 

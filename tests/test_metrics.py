@@ -23,7 +23,8 @@ from kit.core.record import AgentMeasure, Measures, TurnRecord
 from kit.core.status import UNKNOWN
 from kit.core.trace import trace_of
 from kit.metrics.alert import MISMATCH, alerts
-from kit.metrics.latency import percentile
+from kit.metrics.latency import Path as TurnPath
+from kit.metrics.latency import latencies, percentile
 from kit.metrics.summary import Label, Metrics, fold, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
@@ -143,25 +144,32 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
     decisions = [body.decision for body in kinds("routing")]
     fans = [[o.result == "success" for o in d.outcomes] for d in decisions if len(d.outcomes) > 1]
     ended = kinds("agent_ended")
-    assert found.turns == 40
-    assert sum(found.intents.values()) == 40 and found.intents["3+"] == sum(
-        d.intent_count > 2 for d in decisions
-    )
-    assert found.fan_outs == dict(sorted(Counter(len(d.outcomes) for d in decisions).items()))
-    assert found.cap_exceeded == sum(d.cap_behavior == "over" for d in decisions) > 0
+    assert found.number("turns") == 40
+    assert sum(
+        count or 0 for count in found.numbers("intent_count").values()
+    ) == 40 and found.numbers("intent_count")["3+"] == sum(d.intent_count > 2 for d in decisions)
+    sizes = Counter(str(len(d.outcomes)) for d in decisions)
+    assert found.numbers("fan_out") == dict(sorted(sizes.items()))
     assert (
-        found.principal_mismatch_total
-        == sum(not e.principal_verified for e in kinds("envelope"))
+        found.number("cap_exceeded_total") == sum(d.cap_behavior == "over" for d in decisions) > 0
+    )
+    assert found.number(MISMATCH) == sum(not e.principal_verified for e in kinds("envelope")) > 0
+    assert (
+        found.number("ps6.envelope.version_mismatch_total")
+        == sum(not e.version_ok for e in kinds("envelope"))
         > 0
     )
-    assert found.version_mismatch_total == sum(not e.version_ok for e in kinds("envelope")) > 0
-    assert found.partial_failures.right == sum(any(fan) and not all(fan) for fan in fans) > 0
-    assert (found.fan_out_success.right, found.fan_out_success.n) == (
+    assert (
+        found.share("partial_failure_rate").right
+        == sum(any(fan) and not all(fan) for fan in fans)
+        > 0
+    )
+    assert (found.share("fan_out_success_rate").right, found.share("fan_out_success_rate").n) == (
         sum(map(sum, fans)),
         sum(map(len, fans)),
     )
     assert (
-        found.axes["invocation"]
+        found.number("failures_total", "axis 1: invocation")
         == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended)
         > 0
     )
@@ -169,58 +177,64 @@ async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
         len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data"
         for e in ended
     )
-    assert found.axes["data"] == data > 0
-    assert found.axes["partial"] == found.partial_failures.right
-    assert found.unknown_statuses == sum(s.status == UNKNOWN for s in kinds("status")) > 0
+    assert found.number("failures_total", "axis 2: data") == data > 0
+    assert (
+        found.number("failures_total", "axis 3: partial")
+        == found.share("partial_failure_rate").right
+    )
+    assert (
+        found.number("status_unknown_total")
+        == sum(s.status == UNKNOWN for s in kinds("status"))
+        > 0
+    )
     owed = Counter(
         bodies[-1].path
         for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw)
         if bodies
     )
-    assert {path: rate.right for path, rate in found.acknowledgements.items() if rate.right} == owed
+    assert {
+        path: rate.right
+        for path, rate in found.shares("acknowledgement_rate").items()
+        if rate.right
+    } == owed
     traces = [trace_of(kit.store.events(reply.turn_id, OPERATOR)) for reply in replies]
     spans = [span for trace in traces for span in trace.spans]
-    for agent in found.agents:
-        times = [span.seconds for span in spans if (span.kind, span.name) == ("agent", agent.agent)]
-        assert agent.latency.count == len(times)
-        assert agent.latency.p50 == pytest.approx(
-            percentile(times, 0.5)
-        ) and agent.latency.p99 == pytest.approx(max(times))
+    for agent, count in found.numbers("sub_agent_invocations").items():
+        times = [span.seconds for span in spans if (span.kind, span.name) == ("agent", agent)]
+        assert count == len(times) > 0
+        assert found.number("sub_agent_seconds_p50", agent) == pytest.approx(percentile(times, 0.5))
+        assert found.number("sub_agent_seconds_p99", agent) == pytest.approx(max(times))
     decisions = [
         [span.seconds for span in trace.spans if span.attributes.get("purpose") == "decide"]
         for trace in traces
     ]
     deciding = [sum(seconds) for seconds in decisions if seconds]
-    assert found.orchestrator is not None
-    assert found.orchestrator.p95 == pytest.approx(percentile(deciding, 0.95))
+    assert found.number("orchestrator_seconds_p95") == pytest.approx(percentile(deciding, 0.95))
 
 
 @pytest.mark.req("PC1-NFR-1")
 async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_recount() -> None:
     kit, replies = await some_turns(40, seed=3)
-    found = {(one.pattern, one.path): one for one in metrics(kit.store).latencies}
+    found = metrics(kit.store)
+    tally = kit.store.tally()
     asked = [bool(reply.outcomes) for reply in replies]
-    groups = {
+    groups: dict[TurnPath, list[bool]] = {
         "every turn": [True] * 40,
         "sub-agents asked": asked,
         "nobody asked": [not one for one in asked],
     }
-    assert {path for _, path in found} == set(groups) and 0 < sum(asked) < 40
+    paths = {of.removeprefix("mediated, ") for of in found.numbers("turn_seconds_p50")}
+    assert paths == set(groups) and 0 < sum(asked) < 40
     for path, chosen in groups.items():
         turns = [reply.events for reply, is_in in zip(replies, chosen, strict=True) if is_in]
         ends = [events[-1].at for events in turns]
         first = [next(event.at for event in events if event.kind == "text") for events in turns]
-        here = found["mediated", path]
-        assert here.turn is not None and here.first_text is not None and here.routing is not None
-        assert (here.turn.count, here.turn.p50, here.turn.p95) == (
-            len(turns),
-            percentile(ends, 0.5),
-            percentile(ends, 0.95),
-        )
-        assert here.first_text.p99 == max(first) and here.routing.p50 == pytest.approx(0.3)
-    rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
-    whole = found["mediated", "sub-agents asked"].turn
-    assert whole is not None and rows["turn_seconds_p95", "mediated, sub-agents asked"] == whole.p95
+        of = f"mediated, {path}"
+        assert latencies(tally, "turn", path)["mediated"].count == len(turns)
+        assert found.number("turn_seconds_p50", of) == percentile(ends, 0.5)
+        assert found.number("turn_seconds_p95", of) == percentile(ends, 0.95)
+        assert found.number("first_text_seconds_p99", of) == max(first)
+        assert found.number("routing_seconds_p50", of) == pytest.approx(0.3)
 
 
 @pytest.mark.req("PC2-R-5")
@@ -238,15 +252,13 @@ async def test_first_status_and_longest_silence_are_exact_for_each_invocation() 
     [call] = record.measures.agents
     assert call.first_status == pytest.approx(1.2) and call.seconds == pytest.approx(3.5)
     assert call.longest_silence == pytest.approx(2.3) and call.statuses == 1
-    assert metrics(kit.store).agents[0].first_status is not None
+    assert metrics(kit.store).number("sub_agent_first_status_seconds_p95", "shop") is not None
 
 
 async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None:
     kit, _ = await some_turns(12, seed=5)
-    overhead = metrics(kit.store).overhead
-    assert overhead is not None and overhead.p99 == pytest.approx(
-        0.0, abs=1e-6
-    )  # virtual time: only waiting counts
+    overhead = kit.store.tally().samples["overhead",]
+    assert max(overhead) == pytest.approx(0.0, abs=1e-6)  # virtual time: only waiting counts
 
     @dataclass(frozen=True)
     class Dawdler:
@@ -260,8 +272,8 @@ async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None
     slow = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("x"))})
     slow.team = slow.team.with_agents({"shop": Dawdler(slow.team.deck.cards["shop"])})
     await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), slow)
-    measured = metrics(slow.store).overhead
-    assert measured is not None and measured.p95 == pytest.approx(0.7)
+    measured = metrics(slow.store).number("dispatch_overhead_seconds_p95")
+    assert measured == pytest.approx(0.7)
 
 
 def row(
@@ -282,7 +294,11 @@ def row(
 
 def test_metrics_of_nothing_are_there_and_empty() -> None:
     found = metrics(SqliteStore(":memory:"))
-    assert found.turns == 0 and found.agents == () and found.partial_failures.n == 0
+    assert (
+        found.number("turns") == 0
+        and not found.numbers("sub_agent_invocations")
+        and found.share("partial_failure_rate").n == 0
+    )
     values = {row["metric"]: row["value"] for row in found.rows()}
     assert {"intent_count", MISMATCH, "orchestrator_seconds_p95"} <= set(values)
     assert values["compaction_rate"] is values["partial_failure_rate"] is None, (
@@ -295,11 +311,11 @@ def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> Non
     turns = [row("a", 10.0), row("b", 20.0), row("c", 30.0, "globex"), row("d", 40.0, seconds=None)]
     for turn in turns:
         store.end_turn(turn, [], [])
-    assert metrics(store).turns == 3
-    assert metrics(store, since=20.0).turns == 2
+    assert metrics(store).number("turns") == 3
+    assert metrics(store, since=20.0).number("turns") == 2
     assert (
-        metrics(store, tenant="globex").turns == 1
-        and metrics(store, since=20.0, tenant="acme").turns == 1
+        metrics(store, tenant="globex").number("turns") == 1
+        and metrics(store, since=20.0, tenant="acme").number("turns") == 1
     )
 
 
@@ -307,10 +323,12 @@ def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() 
     paths = ["composed", "composed", "rescued", None]
     turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
     found = fold(tally_of(turns))
-    assert (found.compactions.right, found.compactions.n) == (1, 4)
+    assert (found.share("compaction_rate").right, found.share("compaction_rate").n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
     shares["unsaid"] = 0.0
-    assert {path: rate.value for path, rate in found.acknowledgements.items()} == shares
+    assert {
+        path: rate.value for path, rate in found.shares("acknowledgement_rate").items()
+    } == shares
     assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(
         shares
     )
@@ -330,13 +348,16 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
         Label(turn_id="3", agents=("rewards",), resolved=False),
     ]
     found = fold(tally_of(turns), list(zip(turns, labels, strict=True)))
-    assert {v: (r.right, r.n) for v, r in found.routing_accuracy.items()} == {
+    assert {v: (r.right, r.n) for v, r in found.shares("routing_accuracy").items()} == {
         "play": (0, 1),
         "rewards": (0, 1),
         "shop": (2, 2),
     }
-    assert (found.reference_resolution.right, found.reference_resolution.n) == (1, 2)
-    assert found.scores == {"shop": {"quality": 0.75, "safety": 1.0}}
+    assert (
+        found.share("reference_resolution_rate").right,
+        found.share("reference_resolution_rate").n,
+    ) == (1, 2)
+    assert found.numbers("score") == {"shop: quality": 0.75, "shop: safety": 1.0}
 
 
 @pytest.mark.req("PC1-S10.2")
@@ -360,7 +381,24 @@ async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
     found = metrics(
         kit.store, labels=[Label(turn_id=reply.turn_id, carried=("ember hill", "R-12", "R-13"))]
     )
-    assert (found.prior_context_recall.right, found.prior_context_recall.n) == (2, 3)
+    assert (found.share("prior_context_recall").right, found.share("prior_context_recall").n) == (
+        2,
+        3,
+    )
+
+
+async def test_a_label_of_another_tenants_turn_reads_and_counts_nothing() -> None:
+    call = {"query": "q", "intent_count": 1, "prior_context": "Ember Hill coffee"}
+    kit = small_kit(
+        [Line(calls=[("ask_shop", call)]), stitched], {"shop": ScriptedModel(Line("ok"))}
+    )
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="theirs", user_id="u")), kit
+    )
+    label = Label(turn_id=reply.turn_id, agents=("shop",), carried=("ember hill",))
+    assert metrics(kit.store, tenant="theirs", labels=[label]).share("prior_context_recall").n == 1
+    found = metrics(kit.store, tenant="ours", labels=[label])
+    assert found.share("prior_context_recall").n == 0 and not found.shares("routing_accuracy")
 
 
 @pytest.mark.parametrize(
@@ -448,7 +486,7 @@ async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
     assert "planted" not in repr(model.seen) + repr(reply) and "u-999" not in repr(
         model.seen
     ) + repr(reply)
-    assert metrics(kit.store).principal_mismatch_total == 1
+    assert metrics(kit.store).number(MISMATCH) == 1
     assert [alert.turn_ids for alert in alerts(kit.store.tally().mismatches)] == [(reply.turn_id,)]
     [said] = [record.getMessage() for record in caplog.records if record.name == "kit.alert"]
     assert MISMATCH in said and reply.turn_id in said and "u-" not in said
@@ -514,7 +552,7 @@ def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Pat
     old.close()
     store = SqliteStore(path)
     found: Metrics = metrics(store)
-    assert found.turns == 1 and found.principal_mismatch_total == 0
+    assert found.number("turns") == 1 and found.number(MISMATCH) == 0
     store.end_turn(mismatched("new", 1.0, 0.25), [], [])
     assert [turn.measures.mismatches for turn in store.turns()] == [(0.25,), ()]
     store.close()
@@ -530,10 +568,9 @@ async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
             for n in range(3)
         )
         replies = await asyncio.gather(*asked)
-        overhead = metrics(kit.store).overhead
+        overhead = kit.store.tally().samples["overhead",]
     tools = [span.seconds for reply in replies for span in reply.trace.spans if span.kind == "tool"]
-    assert overhead is not None and overhead.count == 3
-    assert 0.0 < overhead.p95 < max(tools)
+    assert len(overhead) == 3 and 0.0 < max(overhead) < max(tools)
 
 
 @pytest.mark.req("PC1-R-7")
@@ -548,7 +585,10 @@ async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_i
         kit = small_kit([asks("shop"), Line(text)], {"shop": ScriptedModel(Line(words))})
         await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
         found = metrics(kit.store)
-        assert (found.repeats.right, found.repeats.n) == (repeats, 1), text
+        assert (
+            found.share("verbatim_composition_rate").right,
+            found.share("verbatim_composition_rate").n,
+        ) == (repeats, 1), text
         assert {row["metric"]: row["value"] for row in found.rows()}[
             "verbatim_composition_rate"
         ] == float(repeats)
@@ -558,7 +598,7 @@ async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_i
     ):  # nothing to quote
         kit = small_kit(lead, {"shop": ScriptedModel(Line(sub))})
         await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
-        assert metrics(kit.store).repeats.n == 0
+        assert metrics(kit.store).share("verbatim_composition_rate").n == 0
 
 
 @pytest.mark.req("PC1-R-7")
@@ -567,5 +607,5 @@ async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes
         prompt = " ".join(kit.team.orchestrator.prompt.prefix.split())
         assert "in your own words. Their results are your material, not your answer" in prompt
         await kit.ask("How many points do I have?", kit.session("s"))
-        found = metrics(kit.store).repeats
+        found = metrics(kit.store).share("verbatim_composition_rate")
     assert (found.right, found.n) == (1, 1)

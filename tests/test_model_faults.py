@@ -85,7 +85,10 @@ async def test_a_sub_agent_is_told_calls_again_and_its_answer_is_whole(
     [answer] = reply.outcomes
     assert isinstance(answer, Answer) and answer.text == reply.text == "Two coffee deals."
     assert not answer.data_faults and words in heard[0]
-    assert denied(reply) == [("shop", bad[0], because)] and metrics(kit.store).model_faults == 1
+    assert (
+        denied(reply) == [("shop", bad[0], because)]
+        and metrics(kit.store).number("model_faults_total") == 1
+    )
     ran = [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)]
     assert len(ran) == 2 and ran[0] is not None and ran[1] is None
 
@@ -95,7 +98,10 @@ async def test_a_bad_call_beside_a_good_one_costs_neither_the_good_one_nor_the_a
         [asks("shop"), stitched], [Line(calls=[GOOD, INVENTED, NONSENSE]), "Two coffee deals."]
     )
     assert isinstance(reply.outcomes[0], Answer) and reply.text == "Two coffee deals."
-    assert metrics(kit.store).model_faults == 2 and metrics(kit.store).axes["data"] == 0
+    assert (
+        metrics(kit.store).number("model_faults_total") == 2
+        and metrics(kit.store).number("failures_total", "axis 2: data") == 0
+    )
 
 
 async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> None:
@@ -108,7 +114,10 @@ async def test_two_bad_replies_in_a_row_are_borne_and_a_third_is_the_end() -> No
         "invocation",
         "insufficient",
     )
-    assert "Let me look that up" not in reply.text and metrics(kit.store).model_faults == 3
+    assert (
+        "Let me look that up" not in reply.text
+        and metrics(kit.store).number("model_faults_total") == 3
+    )
 
 
 @pytest.mark.parametrize("kind", ROUTED_BADLY)
@@ -119,7 +128,7 @@ async def test_an_orchestrator_is_told_and_routes_again(kind: str) -> None:
         ("shop", "answer")
     ] and reply.text == "Two deals."
     assert [(agent, name) for agent, name, _ in denied(reply)] == [("orchestrator", bad[0])]
-    assert metrics(kit.store).model_faults == 1 and "ledger" not in reply.preamble
+    assert metrics(kit.store).number("model_faults_total") == 1 and "ledger" not in reply.preamble
 
 
 @pytest.mark.parametrize("kind", ROUTED_BADLY)

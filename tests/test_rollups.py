@@ -101,7 +101,7 @@ async def test_a_turn_that_runs_is_waited_for_and_its_mismatches_count_at_once()
     store.begin_turn(running.model_copy(update={"measures": mismatches}))
     turns = await many(store, CHUNK + 10)
     assert "r" in {one.turn_id for one in store.tally().mismatches}
-    assert (metrics(store).turns, sums(store)) == (CHUNK + 10, 0)
+    assert (metrics(store).number("turns"), sums(store)) == (CHUNK + 10, 0)
     ended = running.model_copy(update={"seconds": 3.0, "status": "ok"})
     store.end_turn(ended, [], [])
     agree(store, [ended, *turns], None, None)
@@ -117,4 +117,4 @@ async def test_a_turn_that_somebody_else_wrote_breaks_no_sum(odd: str) -> None:
     store = SqliteStore(":memory:")
     turns = await many(store, CHUNK + 5)
     store._db.execute("UPDATE turns SET measures = ? WHERE id IN ('t3', 't1003')", (odd,))
-    assert CHUNK + 3 <= metrics(store).turns <= len(turns) and sums(store) == 1
+    assert CHUNK + 3 <= metrics(store).number("turns") <= len(turns) and sums(store) == 1

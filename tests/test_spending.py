@@ -18,8 +18,8 @@ from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord
-from kit.metrics.spending import EXTRA, spending
-from kit.metrics.summary import metrics
+from kit.metrics.catalogue import EXTRA_CALLS
+from kit.metrics.summary import fold, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
@@ -132,7 +132,7 @@ async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
 @pytest.mark.req("PC1-NFR-7")
 async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_whole() -> None:
     kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
-    told = metrics(kit.store).spending
+    told = metrics(kit.store)
     raw: dict[str, list[tuple[str, float]]] = defaultdict(list)
     for reply in replies:
         for purpose, calls in recount(kit.store.events(reply.turn_id, OPERATOR)).items():
@@ -149,15 +149,15 @@ async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_who
         )
     assert (
         set(raw)
-        == set(told.by_purpose)
+        == set(told.numbers("model_calls_total"))
         == {"decide", "work", "compose", "prior_context", "summary"}
     )
     for purpose, calls in raw.items():
-        usage = told.by_purpose[purpose].usage
-        assert usage.model_calls == len(calls) and usage.cost == pytest.approx(
+        assert told.number("model_calls_total", purpose) == len(calls)
+        assert told.number("cost_dollars_total", purpose) == pytest.approx(
             sum(dollars for _, dollars in calls)
         )
-    extra = sum(dollars for purpose in EXTRA for _, dollars in raw[purpose])
+    extra = sum(dollars for purpose in EXTRA_CALLS for _, dollars in raw[purpose])
     rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
     assert rows[
         "extra_cost_dollars_per_turn", "compose + prior_context + summary"
@@ -177,7 +177,7 @@ async def test_extra_calls_go_to_the_cheaper_model() -> None:
         for reply in replies
         for purpose, calls in recount(list(reply.events)).items()
     }
-    assert {purpose: asked[purpose] for purpose in EXTRA} == {
+    assert {purpose: asked[purpose] for purpose in EXTRA_CALLS} == {
         "compose": {"composer"},
         "prior_context": {"helper"},
         "summary": {"helper"},
@@ -194,20 +194,15 @@ async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_pric
             Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)),
             kit,
         )
-    found = metrics(kit.store).spending
-    assert (found.turns, found.users) == (6, 3) and found.extra.cost is not None
-    assert (
-        dict((row[0], row[2]) for row in found.rows())["extra_cost_dollars_per_user"]
-        == found.extra.cost / 3
+    found = metrics(kit.store)
+    extra = "compose + prior_context + summary"
+    assert found.number("turns") == 6
+    assert found.number("extra_cost_dollars_per_user", "3 users") == pytest.approx(
+        found.number("extra_cost_dollars_per_turn", extra) * 6 / 3
     )
     plain = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("Hi."))})
     await run_turn("shop", ALICE, plain)
-    assert (
-        dict((row[0], row[2]) for row in metrics(plain.store).spending.rows())[
-            "extra_cost_dollars_per_turn"
-        ]
-        is None
-    )
+    assert metrics(plain.store).number("extra_cost_dollars_per_turn", extra) is None
 
 
 @pytest.mark.req("PC1-NFR-7")
@@ -293,10 +288,6 @@ def test_cached_tokens_are_kept_by_purpose() -> None:
         "pattern": "mediated",
     }
     turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
-    rows = spending(
-        tally_of([turn.model_copy(update={"measures": Measures(spent=spent)})] * 2)
-    ).rows()
-    assert {of: value for metric, of, value in rows if metric == "cached_tokens_total"} == {
-        "decide": 14,
-        "compose": 4,
-    }
+    turns = [turn.model_copy(update={"measures": Measures(spent=spent)})] * 2
+    cached = fold(tally_of(turns)).numbers("cached_tokens_total")
+    assert cached == {"decide": 14, "compose": 4}

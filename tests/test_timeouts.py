@@ -432,7 +432,7 @@ async def test_the_share_of_each_cause_is_one_call(tmp_path: Path) -> None:
     ):
         kit.team = kit_of(deck, models).team
         await turn_of(kit)
-    rates = metrics(kit.store).timeouts
+    rates = metrics(kit.store).shares("timeout_rate")
     assert {cause: (rate.right, rate.n) for cause, rate in rates.items()} == {
         "tool": (1, 4),
         "model": (2, 4),

@@ -1,6 +1,5 @@
 """Published latencies by path, each with the sample of ours that would settle it."""
 
-from collections.abc import Sequence
 from math import ceil, log, pi, sqrt
 from statistics import NormalDist
 
@@ -9,7 +8,8 @@ from kit.compose.yaml_loader import load_yaml
 from kit.core.value import Value
 from kit.home import HOME
 from kit.metrics.estimate import normal_reach
-from kit.metrics.latency import Latency, Measure, Path, Spread
+from kit.metrics.latency import Path, Spread, TimedPart, latencies
+from kit.stores.tally import Tally
 
 PUBLISHED = HOME / "data" / "source" / "published.yaml"
 VARIATION = 0.5
@@ -27,7 +27,7 @@ class LatencyBaseline(Value):
     target_ms: float | None = None
     of: str = "no sample is given"
     """What it rests on, in words."""
-    measure: Measure
+    measure: TimedPart
     path: Path
 
     @property
@@ -43,18 +43,9 @@ class LatencyBaseline(Value):
         )
         return f"{settling:,} turns for 10 % either way; {below:,} to show that it stays below {self.target_ms:g} ms"
 
-    def ours(self, latencies: Sequence[Latency]) -> list[tuple[str, Spread]]:
-        """The same measure on the same path here: (pattern, percentiles)."""
-        same = (
-            (latency.pattern, getattr(latency, self.measure))
-            for latency in latencies
-            if latency.path == self.path
-        )
-        ours: list[tuple[str, Spread]] = []
-        for pattern, spread in same:
-            if spread is not None:
-                ours.append((pattern, spread))
-        return ours
+    def ours(self, tally: Tally) -> dict[str, Spread]:
+        """Returns pattern -> the same measure on the same path here."""
+        return latencies(tally, self.measure, self.path)
 
 
 def latency_baselines() -> tuple[LatencyBaseline, ...]:

@@ -1,6 +1,7 @@
 """The metrics page, run by Streamlit's own test driver over a store with real turns."""
 
 import asyncio
+import json
 import re
 import time
 from collections.abc import Iterator
@@ -11,16 +12,19 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from kit.bench.latency_baseline import latency_baselines
+from kit.bench.metrics_report import print_metrics
 from kit.core.context import Principal, Session
 from kit.core.record import Measures, TurnRecord
+from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
-from kit.metrics.summary import Metrics, fold, metrics
-from kit.settings import HOME, Settings
+from kit.metrics.catalogue import METRICS, Metric, Unit
+from kit.metrics.summary import metrics
+from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
-from kit.stores.tally import Tally
-from kit.ui.metrics.figures import FIGURES, agents_table, lines, read
+from kit.ui.metrics import page as metrics_page
+from kit.ui.metrics.page import read
 from kit.ui.shared import frame
-from kit.wire import open_kit
+from kit.wire import Kit, open_kit
 from tests.pages import unescaped
 
 ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
@@ -148,21 +152,21 @@ def test_every_metric_of_both_sections_stands_on_the_page_with_its_value_and_def
     assert not {metric for listed in SECTIONS.values() for metric in listed} - on_page
     assert not {row["metric"] for row in found.rows()} - on_page
     told = values(said)
-    for line in lines(found):
-        assert line.figure.means in said.replace("&#x27;", "'"), line.figure.metric
-        if line.figure.group != "Sub-agents":
-            assert all(
-                value in told[line.figure.metric] and of in told[line.figure.metric]
-                for of, value in line.values
-            )
+    units: dict[str, Unit] = {metric.name: metric.unit for metric in METRICS}
+    for metric in METRICS:
+        assert metric.means in said.replace("&#x27;", "'"), metric.name
+    cells = set(re.findall(r"<td>([^<]*)</td>", said))
+    for row in found.rows():
+        if row["metric"] in told and row["value"] is not None and row["of"][-5:] != "asked":
+            assert read(row["value"], units[row["metric"]]) in told[row["metric"]]
+            assert row["of"] in told[row["metric"]]
+        elif row["metric"].startswith("sub_agent"):
+            assert read(row["value"], units[row["metric"]]) in cells
     assert (
         told["turns"] == "4"
         and told["cap_exceeded_total"] == "1"
         and "1: invocation  1" in told["failures_total"]
     )
-    for row in agents_table(found)[1]:
-        cells = "".join(f"<td>{cell}</td>" for cell in row[1:])
-        assert f'<th scope="row">{row[0]}</th>{cells}' in said
     charts = [chart.proto.alt for chart in page.get("vega_lite_chart")]
     assert len(charts) == 5 and all(any(map(str.isdigit, words)) for words in charts)
 
@@ -184,23 +188,30 @@ def test_published_latencies_stand_beside_ours(page: AppTest) -> None:
         )
 
 
-def test_the_page_and_the_document_name_the_same_metrics(asked: Path) -> None:
-    document = (HOME / "docs" / "metrics.md").read_text()
-    known = {figure.metric for figure in FIGURES}
-    in_words = {
-        name
-        for name in re.findall(r"`([a-z0-9_.]+(?:\{[^`]*\})?)`", document.split("A **label**")[0])
-        if name in known
-    }
-    assert known - in_words <= {
-        "sub_agent_seconds_p95",
-        "sub_agent_seconds_p99",
-        "sub_agent_invocations",
-        "sub_agent_status_per_invocation",
-        "envelopes_total",
-        "turns",
-    }
-    assert len(known) == len(FIGURES)
+def test_every_metric_has_one_name() -> None:
+    assert len({metric.name for metric in METRICS}) == len(METRICS)
+
+
+def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_table(
+    page: AppTest, asked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    added = Metric(
+        "turns_twice",
+        "Progress",
+        "Turns, twice",
+        "count",
+        "Every turn counted two times.",
+        lambda sample: {"of all": 2 * sample.tally.counts["turns",]},
+    )
+    monkeypatch.setattr(catalogue, "METRICS", (*METRICS, added))
+    said = shown(page.run())
+    assert values(said)["turns_twice"] == "of all  8" and added.means in said
+    store = SqliteStore(asked)
+    row = {"metric": "turns_twice", "of": "of all", "value": 8}
+    assert row in metrics(store, tenant="acme").rows()
+    print_metrics(store, None, "acme", as_json=True)
+    store.close()
+    assert row in [json.loads(line) for line in capsys.readouterr().out.splitlines()]
 
 
 def test_the_window_chooses_turns(bare: AppTest, tmp_path: Path) -> None:
@@ -292,26 +303,17 @@ def test_values_read_as_a_person_reads_them() -> None:
     )
 
 
-def test_metrics_of_nothing_can_be_drawn() -> None:
-    empty: Metrics = fold(Tally())
-    assert len(lines(empty)) == len(FIGURES) and agents_table(empty)[1] == []
-
-
 async def test_where_every_turn_asked_sub_agents_their_latency_stands_once() -> None:
     async with open_kit(Settings(store=":memory:", pace=0.0, model="offline")) as kit:
         await kit.ask("How many points do I have?", kit.session("s"))
-        busy = [
-            line.values
-            for line in lines(metrics(kit.store))
-            if line.figure.metric == "turn_seconds_p50"
-        ]
+        busy = drawn_of(kit)
         await kit.ask("hello", kit.session("s"))
-        both = [
-            line.values
-            for line in lines(metrics(kit.store))
-            if line.figure.metric == "turn_seconds_p50"
-        ]
-    assert [of for of, _ in busy[0]] == ["mediated, every turn"]
-    assert {of for of, _ in both[0]} == {
-        f"mediated, {path}" for path in ("every turn", "nobody asked", "sub-agents asked")
-    }
+        both = drawn_of(kit)
+    assert re.findall("mediated, [a-z -]*[a-z]", busy) == ["mediated, every turn"]
+    for path in ("every turn", "nobody asked", "sub-agents asked"):
+        assert f"mediated, {path}" in both
+
+
+def drawn_of(kit: Kit) -> str:
+    """Returns what the page says of the time of whole turns."""
+    return values(metrics_page.group_html("Latency", metrics(kit.store)))["turn_seconds_p50"]

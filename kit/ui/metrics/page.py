@@ -1,9 +1,10 @@
 """The page Metrics: sums over the stored turns of the visitor's tenant, each number beside its meaning."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from html import escape
+from typing import Any
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,12 +13,14 @@ from kit.core.context import Principal
 from kit.core.display.command import command
 from kit.core.display.count import many
 from kit.core.errors import DataError
+from kit.metrics import catalogue
 from kit.metrics.alert import alerts
-from kit.metrics.latency import Spread
-from kit.metrics.summary import Label, Metrics, metrics
+from kit.metrics.catalogue import Group, Metric, Unit
+from kit.metrics.estimate import Estimate
+from kit.metrics.sample import Label
+from kit.metrics.summary import Metrics, metrics
 from kit.metrics.watchdog import Silence
-from kit.stores.tally import Mismatch
-from kit.ui.metrics.figures import FIGURES, GROUPS, Figure, Group, Line, Unit, agents_table, lines
+from kit.stores.tally import Mismatch, Tally
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
@@ -28,9 +31,9 @@ WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "
 ALERTS = 20
 """Alerts that are listed, the newest first."""
 _AXES = {
-    "invocation": "A sub-agent failed",
-    "data": "Data failed",
-    "partial": "Some of several failed",
+    "axis 1: invocation": "A sub-agent failed",
+    "axis 2: data": "Data failed",
+    "axis 3: partial": "Some of several failed",
 }
 
 
@@ -56,10 +59,9 @@ def page(host: Host, _: DeltaGenerator) -> None:
     _alert(tally.mismatches, now, who)
     _silences(host.silences(since or 0.0))
     summary = metrics(store, since, who.tenant_id, _labels(), tally)
-    st.caption(
-        f"{many(summary.turns, 'ended turn')} of {who.tenant_id}, all of its people. Percentiles are by nearest rank."
-    )
-    _groups(summary)
+    turns = many(tally.counts["turns",], "ended turn")
+    st.caption(f"{turns} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+    _groups(summary, tally)
 
 
 def _nothing(who: Principal, *, ever: bool) -> None:
@@ -148,38 +150,25 @@ def _labels() -> Sequence[Label]:
         return ()
 
 
-def _groups(summary: Metrics) -> None:
-    from kit.ui.metrics.charts import draw_bars
-
-    groups: dict[Group, list[Line]] = {
-        group: [line for line in lines(summary) if line.figure.group == group] for group in GROUPS
-    }
-    with _draw_group("Routing", groups):
-        draw_bars(
-            {f"{name} call{'s' * (name != '1')}": count for name, count in summary.intents.items()},
-            "Turns by calls in them",
-        )
-        draw_bars(
-            {many(size, "sub-agent"): count for size, count in summary.fan_outs.items()},
-            "Turns by sub-agents that ran",
-        )
+def _groups(summary: Metrics, tally: Tally) -> None:
+    with _draw_group("Routing", summary):
+        _bars(summary, "intent_count", "Turns by calls in them", _calls)
+        _bars(summary, "fan_out", "Turns by sub-agents that ran", _sub_agents)
     st.markdown("### Latency")
-    st.html(_lines_html(groups["Latency"]))
-    _published(summary)
+    st.html(group_html("Latency", summary))
+    _published(tally)
     st.markdown("### Sub-agents")
     _agents(summary)
-    with _draw_group("Failures", groups):
-        draw_bars({_AXES[axis]: count for axis, count in summary.axes.items()}, "Failures by axis")
-        if summary.acknowledgements:
-            paths = {path: rate.value or 0.0 for path, rate in summary.acknowledgements.items()}
-            draw_bars(paths, "How failures were owned up to", share=True)
-    for place, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
-        place.markdown(f"### {group}")
-        place.html(_lines_html(groups[group]))
+    with _draw_group("Failures", summary):
+        _bars(summary, "failures_total", "Failures by axis", _AXES.__getitem__)
+        _bars(summary, "acknowledgement_rate", "How failures were owned up to", str)
+    for column, group in zip(st.columns(2, gap="large"), ("Whose data", "Progress"), strict=True):
+        column.markdown(f"### {group}")
+        column.html(group_html(group, summary))
     st.markdown("### Spending")
-    st.html(_lines_html(groups["Spending"]))
+    st.html(group_html("Spending", summary))
     st.markdown("### Judged by labels")
-    st.html(_lines_html(groups["Judged by labels"], empty="needs labels"))
+    st.html(group_html("Judged by labels", summary, empty="needs labels"))
     st.file_uploader(
         "Labels, a line of JSON for each turn (docs/metrics.md says which fields)",
         type=["jsonl"],
@@ -187,82 +176,145 @@ def _groups(summary: Metrics) -> None:
     )
 
 
-def _published(summary: Metrics) -> None:
+def _draw_group(group: Group, summary: Metrics) -> DeltaGenerator:
+    """Draws the figures of a group, and returns the column for its charts."""
+    st.markdown(f"### {group}")
+    words_column, chart_column = st.columns([6, 5], gap="large")
+    words_column.html(group_html(group, summary))
+    return chart_column
+
+
+def _bars(summary: Metrics, metric: str, title: str, name: Callable[[str], str]) -> None:
+    """Draws the figures of a metric as bars; `name` returns the words of what a figure is of."""
+    from kit.ui.metrics.charts import draw_bars
+
+    values: dict[str, float] = {}
+    is_share = False
+    for of, figure in summary.figures[metric].items():
+        if isinstance(figure, Estimate):
+            is_share = True
+            values[name(of)] = figure.value
+        else:
+            values[name(of)] = figure or 0
+    draw_bars(values, title, share=is_share)
+
+
+def _calls(count: str) -> str:
+    if count == "1":
+        return "1 call"
+    return f"{count} calls"
+
+
+def _sub_agents(count: str) -> str:
+    return many(int(count), "sub-agent")
+
+
+def _published(tally: Tally) -> None:
     """Draws the published latencies beside ours."""
     from kit.bench.latency_baseline import latency_baselines
 
-    rows = (
-        row_html(
-            baseline.says,
-            escape(baseline.of),
-            escape(baseline.sample),
-            _ours(baseline.ours(summary.latencies)),
-        )
-        for baseline in latency_baselines()
-    )
+    rows: list[str] = []
+    for baseline in latency_baselines():
+        ours: list[str] = []
+        for pattern, times in baseline.ours(tally).items():
+            ours.append(f"{pattern} {took(times.p50)} of {times.count}")
+        cells = (baseline.of, baseline.sample, ", ".join(ours) or "none yet")
+        rows.append(row_html(baseline.says, *map(escape, cells)))
     head = ("Published", "From", "What would settle it", "Here, p50")
     st.html(f'<div class="metrics">{table_html("Published latencies", rows, head)}</div>')
     st.caption("Turns of the offline stand-in, which is no model, settle nothing about a paid one.")
 
 
-def _ours(spreads: Sequence[tuple[str, Spread]]) -> str:
-    return escape(
-        ", ".join(f"{pattern} {took(one.p50)} of {one.count}" for pattern, one in spreads)
-        or "none yet"
-    )
-
-
-def _draw_group(group: Group, groups: Mapping[Group, list[Line]]) -> DeltaGenerator:
-    """Draws the figures of a group, and returns the place for its charts."""
-    st.markdown(f"### {group}")
-    words_column, chart_column = st.columns([6, 5], gap="large")
-    words_column.html(_lines_html(groups[group]))
-    return chart_column
-
-
 def _agents(summary: Metrics) -> None:
+    """Draws what each sub-agent took and did, the slowest first."""
     from kit.ui.metrics.charts import draw_latencies
 
-    if not summary.agents:
+    columns = [metric for metric in catalogue.METRICS if metric.group == "Sub-agents"]
+    means = "".join(map(_meaning_html, columns))
+    table = ""
+    p95 = summary.numbers("sub_agent_seconds_p95")
+    agents = sorted(p95, key=lambda agent: p95[agent] or 0.0, reverse=True)
+    if agents:
+        p50 = summary.numbers("sub_agent_seconds_p50")
+        times = [(label(agent), p50[agent] or 0.0, p95[agent] or 0.0) for agent in agents]
+        draw_latencies(times, "One invocation, p50 to p95")
+        rows: list[str] = []
+        for agent in agents:
+            cells = [read(summary.numbers(column.name)[agent], column.unit) for column in columns]
+            rows.append(row_html(label(agent), *map(escape, cells)))
+        head = ["Sub-agent", *(column.label for column in columns)]
+        table = table_html("Sub-agents", rows, head)
+    else:
         st.markdown("No sub-agent was asked in this window.")
-    else:
-        slowest = sorted(summary.agents, key=lambda one: -one.latency.p95)
-        spans = [(label(agent.agent), agent.latency.p50, agent.latency.p95) for agent in slowest]
-        draw_latencies(spans, "One invocation, p50 to p95")
-    head, rows = agents_table(summary)
-    means = "".join(_meaning(figure) for figure in FIGURES if figure.group == "Sub-agents")
-    if rows:
-        table = table_html(
-            "Sub-agents", (row_html(name, *map(escape, cells)) for name, *cells in rows), head
-        )
-    else:
-        table = ""
     st.html(
         f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>'
     )
 
 
-def _meaning(figure: Figure) -> str:
-    name = escape(figure.metric)
-    return (
-        f'<div title="{name}" '
-        f'data-metric="{name}"><dt>{escape(figure.label)}</dt><dd>{escape(figure.means)}</dd></div>'
-    )
-
-
-def _lines_html(group: Sequence[Line], empty: str = "none yet") -> str:
-    return '<dl class="metrics">' + "".join(_line_html(line, empty) for line in group) + "</dl>"
-
-
-def _line_html(line: Line, empty: str) -> str:
-    figure = line.figure
-    value = "".join(_value(of, text, figure.unit) for of, text in line.values) or f"<i>{empty}</i>"
-    name = escape(figure.metric)
-    words = f'<dt>{escape(figure.label)}</dt><dd class="value">{value}</dd><dd>{escape(figure.means)}</dd>'
+def _meaning_html(metric: Metric) -> str:
+    name = escape(metric.name)
+    words = f"<dt>{escape(metric.label)}</dt><dd>{escape(metric.means)}</dd>"
     return f'<div title="{name}" data-metric="{name}">{words}</div>'
 
 
-def _value(of: str, text: str, unit: Unit) -> str:
-    if of[:1].isdigit() and unit == "share":
+def group_html(group: Group, summary: Metrics, empty: str = "none yet") -> str:
+    """Returns the metrics of a group with their values; `empty` stands where a metric has none."""
+    rows = summary.rows()
+    items: list[str] = []
+    for metric in catalogue.METRICS:
+        if metric.group == group:
+            values = [(row["of"], row["value"]) for row in rows if row["metric"] == metric.name]
+            items.append(_metric_html(metric, _once(values), empty))
+    return f'<dl class="metrics">{"".join(items)}</dl>'
+
+
+def _once(values: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
+    """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
+    answered_alone: set[str] = set()
+    for of, _ in values:
+        if of.endswith(", nobody asked"):
+            answered_alone.add(of.removesuffix(", nobody asked"))
+    distinct: list[tuple[str, Any]] = []
+    for of, value in values:
+        pattern = of.removesuffix(", sub-agents asked")
+        if pattern == of or pattern in answered_alone:
+            distinct.append((of, value))
+    return distinct
+
+
+def _metric_html(metric: Metric, values: Sequence[tuple[str, Any]], empty: str) -> str:
+    figures: list[str] = []
+    for of, value in values:
+        if value is not None:
+            figures.append(_value_html(of, read(value, metric.unit), metric.unit))
+    value_html = "".join(figures) or f"<i>{empty}</i>"
+    name = escape(metric.name)
+    words = f'<dt>{escape(metric.label)}</dt><dd class="value">{value_html}</dd><dd>{escape(metric.means)}</dd>'
+    return f'<div title="{name}" data-metric="{name}">{words}</div>'
+
+
+def _value_html(of: str, text: str, unit: Unit) -> str:
+    if unit == "share" and of[:1].isdigit():
         return f"<span><b>{escape(text)}</b> of {escape(of)}</span>"
     return f"<span>{escape(of)} <b>{escape(text)}</b></span>"
+
+
+def read(value: Any, unit: Unit) -> str:
+    """Returns a value as a person reads it; a dash where there is none."""
+    if value is None:
+        return "–"
+    match unit:
+        case "count":
+            return f"{value:,}"
+        case "seconds":
+            return took(value)
+        case "share":
+            if value in (0, 1) or value >= 0.1:
+                return f"{value:.0%}"
+            return f"{value:.1%}"
+        case "each":
+            return f"{value:.2f}".rstrip("0").rstrip(".")
+        case "dollars":
+            if value:
+                return f"${value:,.4f}"
+            return "$0"

@@ -1,0 +1,678 @@
+"""Every metric that there is: its name, its unit, its words, and how it is measured.
+
+A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit metrics` and
+`metrics(store).rows()` read this list and nothing else.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from kit.core.bodies.speech import Acknowledgement
+from kit.core.display.turn_parts import ENDING_WORDS
+from kit.core.timeout import Cause
+from kit.metrics.alert import MISMATCH
+from kit.metrics.estimate import Estimate, share
+from kit.metrics.latency import PATHS, Spread, TimedPart, spread
+from kit.metrics.sample import Sample
+
+Unit = Literal["count", "seconds", "share", "each", "dollars"]
+Group = Literal[
+    "Routing",
+    "Latency",
+    "Sub-agents",
+    "Failures",
+    "Whose data",
+    "Progress",
+    "Spending",
+    "Judged by labels",
+]
+GROUPS: tuple[Group, ...] = get_args(Group)
+Number = float | None
+"""A count, a sum, a mean or a percentile; None where there is nothing to make it from."""
+Figures = Mapping[str, Number] | Mapping[str, Estimate]
+"""What each figure is of (an agent, a pattern, a purpose ...; empty: the turns) -> the figure."""
+EXTRA_CALLS = ("compose", "prior_context", "summary")
+"""Purposes of calls that are made beside routing and answering, only when they are needed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric."""
+
+    name: str
+    group: Group
+    label: str
+    unit: Unit
+    means: str
+    measure: Callable[[Sample], Figures]
+    words: str = "{of}"
+    """How a row names what a figure is of; `{n}` is how many items a share is made from."""
+
+
+def _count(name: str) -> Callable[[Sample], Figures]:
+    """Measures one of the sums over all turns."""
+    return lambda sample: {"": sample.tally.counts[name,]}
+
+
+def _endings(sample: Sample) -> Figures:
+    endings = sample.tally.of("ending")
+    figures: dict[str, Number] = {}
+    for ending, words in ENDING_WORDS.items():
+        if endings.get(ending):
+            figures[words] = endings[ending]
+    return figures
+
+
+def _calls_in_a_turn(sample: Sample) -> Figures:
+    counts = sample.tally.counts
+    return {calls: counts["intents", calls] for calls in ("0", "1", "2", "3+")}
+
+
+def _agents_in_a_turn(sample: Sample) -> Figures:
+    sizes = sample.tally.of("fan_out")
+    return {size: sizes[size] for size in sorted(sizes, key=int) if sizes[size]}
+
+
+def _p95(spread: Spread | None) -> Number:
+    if spread is None:
+        return None
+    return spread.p95
+
+
+def _orchestrator(sample: Sample) -> Figures:
+    times: list[float] = []
+    for key, seconds in sample.tally.samples.items():
+        if key[0] == "routing":
+            times += seconds
+    return {"": _p95(spread(times))}
+
+
+def _overhead(sample: Sample) -> Figures:
+    return {"": _p95(spread(sample.tally.samples.get(("overhead",), ())))}
+
+
+def _verbatim(sample: Sample) -> Figures:
+    repeats = sample.tally.of("repeats")
+    return {"": share(repeats.get("True", 0), sum(repeats.values()))}
+
+
+def _compacted(sample: Sample) -> Figures:
+    counts = sample.tally.counts
+    return {"": share(counts["compacted",], counts["turns",])}
+
+
+PERCENTILES = {
+    "p50": "Half of the {items} took no longer",
+    "p95": "Of twenty {items} nineteen took no longer",
+    "p99": "Of a hundred {items} ninety-nine took no longer",
+}
+
+
+def _latency(part: TimedPart, label: str, means: str) -> tuple[Metric, ...]:
+    """Returns the percentiles of a part of a turn: a metric each, of every pattern and path."""
+
+    def measure_of(percentile: str) -> Callable[[Sample], Figures]:
+        def measure(sample: Sample) -> Figures:
+            figures: dict[str, Number] = {}
+            for path in PATHS:
+                for pattern, times in sample.turn_times(part, path).items():
+                    figures[f"{pattern}, {path}"] = getattr(times, percentile)
+            return dict(sorted(figures.items()))
+
+        return measure
+
+    metrics: list[Metric] = []
+    for percentile, words in PERCENTILES.items():
+        metric = Metric(
+            name=f"{part}_seconds_{percentile}",
+            group="Latency",
+            label=f"{label}, {percentile}",
+            unit="seconds",
+            means=f"{words.format(items='turns')}: {means}.",
+            measure=measure_of(percentile),
+        )
+        metrics.append(metric)
+    return tuple(metrics)
+
+
+def _agent_count(name: str) -> Callable[[Sample], Figures]:
+    """Measures one of the sums over the invocations of each sub-agent."""
+    return lambda sample: {agent: sample.tally.counts[name, agent] for agent in sample.agent_times}
+
+
+def _invocations(sample: Sample) -> Figures:
+    return {agent: times.count for agent, times in sample.agent_times.items()}
+
+
+def _agent_percentile(percentile: str) -> Callable[[Sample], Figures]:
+    return lambda sample: {
+        agent: getattr(times, percentile) for agent, times in sample.agent_times.items()
+    }
+
+
+def _statuses_of_agents(sample: Sample) -> Figures:
+    statuses = sample.tally.counts
+    return {
+        agent: statuses["statuses", agent] / times.count
+        for agent, times in sample.agent_times.items()
+    }
+
+
+def _first_status(sample: Sample) -> Figures:
+    figures: dict[str, Number] = {}
+    for agent in sample.agent_times:
+        figures[agent] = _p95(spread(sample.tally.samples.get(("first_status", agent), ())))
+    return figures
+
+
+def _longest_silence(sample: Sample) -> Figures:
+    return {agent: sample.tally.silences[agent] for agent in sample.agent_times}
+
+
+def _failures(sample: Sample) -> Figures:
+    axes = sample.tally.of("axis")
+    faults = sum(sample.tally.of("data_faults").values())
+    return {
+        "axis 1: invocation": axes.get("invocation", 0),
+        "axis 2: data": axes.get("data", 0) + faults,
+        "axis 3: partial": sample.tally.counts["fan_outs_partial",],
+    }
+
+
+def _partial_failures(sample: Sample) -> Figures:
+    counts = sample.tally.counts
+    return {"": share(counts["fan_outs_partial",], counts["fan_outs",])}
+
+
+def _fan_out_success(sample: Sample) -> Figures:
+    counts = sample.tally.counts
+    return {"": share(counts["fan_out_whole",], counts["fan_out_calls",])}
+
+
+def _timeouts(sample: Sample) -> Figures:
+    causes = sample.tally.of("cause")
+    total = sum(causes.values())
+    return {cause: share(causes.get(cause, 0), total) for cause in get_args(Cause)}
+
+
+def _acknowledgements(sample: Sample) -> Figures:
+    paths = sample.tally.of("acknowledged")
+    total = sum(paths.values())
+    names = (*get_args(Acknowledgement), "unsaid")
+    return {path: share(paths.get(path, 0), total) for path in names}
+
+
+def _mismatches(sample: Sample) -> Figures:
+    return {"": len(sample.tally.mismatches)}
+
+
+def _statuses(sample: Sample) -> Figures:
+    invocations = 0
+    for size, turns in sample.tally.of("fan_out").items():
+        invocations += int(size) * turns
+    if not invocations:
+        return {"": None}
+    return {"": sum(sample.tally.of("statuses").values()) / invocations}
+
+
+def _unknown_statuses(sample: Sample) -> Figures:
+    return {"": sum(sample.tally.of("unknown_statuses").values())}
+
+
+def _purposes(sample: Sample) -> dict[str, int]:
+    """Returns what model calls were for -> the turns with such a call."""
+    return dict(sorted(sample.tally.of("purpose").items()))
+
+
+def _by_purpose(*counts: str) -> Callable[[Sample], Figures]:
+    """Measures a sum over the model calls of each purpose."""
+
+    def measure(sample: Sample) -> Figures:
+        figures: dict[str, Number] = {}
+        for purpose in _purposes(sample):
+            figures[purpose] = sum(sample.tally.counts[name, purpose] for name in counts)
+        return figures
+
+    return measure
+
+
+def _a_turn(measure: Callable[[Sample], Mapping[str, Number]]) -> Callable[[Sample], Figures]:
+    """Divides what is measured by the number of turns."""
+
+    def divided(sample: Sample) -> Figures:
+        turns = sample.tally.counts["turns",]
+        return {of: _divide(value, turns) for of, value in measure(sample).items()}
+
+    return divided
+
+
+def _divide(value: Number, count: int) -> Number:
+    if value is None or not count:
+        return None
+    return value / count
+
+
+def _calls(sample: Sample) -> dict[str, Number]:
+    return {purpose: sample.tally.counts["model_calls", purpose] for purpose in _purposes(sample)}
+
+
+def _cost(sample: Sample) -> dict[str, Number]:
+    """Returns dollars by purpose; None where no price is known."""
+    return {purpose: sample.tally.dollars.get(("cost", purpose)) for purpose in _purposes(sample)}
+
+
+def _extra_cost(sample: Sample) -> dict[str, Number]:
+    costs = _cost(sample)
+    known: list[float] = []
+    for purpose in EXTRA_CALLS:
+        cost = costs.get(purpose)
+        if cost is not None:
+            known.append(cost)
+    total = None
+    if known:
+        total = sum(known)
+    return {" + ".join(EXTRA_CALLS): total}
+
+
+def _extra_cost_of_users(sample: Sample) -> Figures:
+    users = len(sample.tally.users)
+    (cost,) = _extra_cost(sample).values()
+    return {f"{users} users": _divide(cost, users)}
+
+
+def _routing_accuracy(sample: Sample) -> Figures:
+    """Over the turns in which a vertical should have been asked, or was."""
+    concerned = Counter[str]()
+    hits = Counter[str]()
+    for turn, label in sample.labelled:
+        if label.agents is None:
+            continue
+        right = set(label.agents)
+        asked = set(turn.invoked)
+        concerned.update(right | asked)
+        hits.update(right & asked)
+    return {vertical: share(hits[vertical], concerned[vertical]) for vertical in sorted(concerned)}
+
+
+def _recall(sample: Sample) -> Figures:
+    return {"": sample.recall}
+
+
+def _resolved(sample: Sample) -> Figures:
+    resolved = [label.resolved for _, label in sample.labelled if label.resolved is not None]
+    return {"": share(sum(resolved), len(resolved))}
+
+
+def _scores(sample: Sample) -> Figures:
+    by_quality: dict[str, list[float]] = {}
+    for _, label in sample.labelled:
+        for vertical, scores in label.scores.items():
+            for quality, score in scores.items():
+                by_quality.setdefault(f"{vertical}: {quality}", []).append(score)
+    return {of: sum(scores) / len(scores) for of, scores in sorted(by_quality.items())}
+
+
+METRICS: tuple[Metric, ...] = (
+    Metric(
+        "turns",
+        "Routing",
+        "Turns",
+        "count",
+        "Turns that ended in this window; one that runs or was interrupted is not counted.",
+        _count("turns"),
+    ),
+    Metric(
+        "turns_by_ending",
+        "Routing",
+        "How turns ended",
+        "count",
+        "Turns by how they ended, in the words of the chat. Partly answered are those of which some parts "
+        "were answered and others not.",
+        _endings,
+    ),
+    Metric(
+        "intent_count",
+        "Routing",
+        "Calls in a turn",
+        "count",
+        "Turns by how many calls the orchestrator's model emitted.",
+        _calls_in_a_turn,
+    ),
+    Metric(
+        "fan_out",
+        "Routing",
+        "Sub-agents in a turn",
+        "count",
+        "Turns by how many sub-agents ran.",
+        _agents_in_a_turn,
+    ),
+    Metric(
+        "cap_exceeded_total",
+        "Routing",
+        "Over the limit",
+        "count",
+        "Turns with more calls than the limit; the rest were left out.",
+        _count("over_cap"),
+    ),
+    Metric(
+        "orchestrator_seconds_p95",
+        "Routing",
+        "Orchestrator, 95th percentile",
+        "seconds",
+        "A turn's deciding calls and the calls that write what is carried over to another sub-agent.",
+        _orchestrator,
+    ),
+    Metric(
+        "dispatch_overhead_seconds_p95",
+        "Routing",
+        "Dispatch overhead, 95th percentile",
+        "seconds",
+        "From a decision to the orchestrator's next call, less the time in which a sub-agent's model or "
+        "tool was at work.",
+        _overhead,
+    ),
+    Metric(
+        "verbatim_composition_rate",
+        "Routing",
+        "Answers that quote",
+        "share",
+        "Composed answers that hold the words of a sub-agent byte for byte. The offline stand-in, which is "
+        "no model, quotes.",
+        _verbatim,
+        "{n} compositions",
+    ),
+    Metric(
+        "compaction_rate",
+        "Routing",
+        "Conversations summed up",
+        "share",
+        "Turns in which old turns were summed up.",
+        _compacted,
+        "{n} turns",
+    ),
+    *_latency("routing", "Routing", "deciding whom to ask, and what is carried over"),
+    *_latency(
+        "first_text", "First text", "to the first text a person could read, a preamble included"
+    ),
+    *_latency("turn", "Whole turn", "from the message to the end"),
+    Metric(
+        "sub_agent_invocations",
+        "Sub-agents",
+        "Asked",
+        "count",
+        "Invocations, failures included.",
+        _invocations,
+    ),
+    Metric(
+        "sub_agent_seconds_p50",
+        "Sub-agents",
+        "p50",
+        "seconds",
+        "Half of the invocations took no longer, from start to end, failures included.",
+        _agent_percentile("p50"),
+    ),
+    Metric(
+        "sub_agent_seconds_p95",
+        "Sub-agents",
+        "p95",
+        "seconds",
+        "Of twenty invocations nineteen took no longer.",
+        _agent_percentile("p95"),
+    ),
+    Metric(
+        "sub_agent_seconds_p99",
+        "Sub-agents",
+        "p99",
+        "seconds",
+        "Of a hundred invocations ninety-nine took no longer.",
+        _agent_percentile("p99"),
+    ),
+    Metric(
+        "sub_agent_failures_total",
+        "Sub-agents",
+        "Failed",
+        "count",
+        "Invocations that ended in a failure.",
+        _agent_count("failures"),
+    ),
+    Metric(
+        "sub_agent_data_faults_total",
+        "Sub-agents",
+        "Data faults",
+        "count",
+        "Data calls that failed while the sub-agent still answered.",
+        _agent_count("data_faults"),
+    ),
+    Metric(
+        "sub_agent_status_per_invocation",
+        "Sub-agents",
+        "Statuses",
+        "each",
+        "Statuses of the vocabulary for each invocation.",
+        _statuses_of_agents,
+    ),
+    Metric(
+        "sub_agent_first_status_seconds_p95",
+        "Sub-agents",
+        "First status, p95",
+        "seconds",
+        "From an invocation's start to its first status, the runtime's own word for it included; 2 s is "
+        "the target.",
+        _first_status,
+    ),
+    Metric(
+        "sub_agent_longest_silence_seconds",
+        "Sub-agents",
+        "Longest silence",
+        "seconds",
+        "The longest stretch of any invocation without a status.",
+        _longest_silence,
+    ),
+    Metric(
+        "failures_total",
+        "Failures",
+        "Failures by axis",
+        "count",
+        "Axis 1: invocations that failed. Axis 2: data that failed. Axis 3: turns in which some of several "
+        "failed.",
+        _failures,
+    ),
+    Metric(
+        "model_faults_total",
+        "Failures",
+        "Calls nobody could make",
+        "count",
+        "Calls of tools that do not exist or with arguments nobody can read: told to the model that made "
+        "them.",
+        _count("model_faults"),
+    ),
+    Metric(
+        "partial_failure_rate",
+        "Failures",
+        "Partial fan-outs",
+        "share",
+        "Of turns with two sub-agents and more, those in which some and not all failed or lacked their "
+        "data.",
+        _partial_failures,
+        "{n} fan-outs",
+    ),
+    Metric(
+        "fan_out_success_rate",
+        "Failures",
+        "Answers in fan-outs",
+        "share",
+        "In those turns, answers among the sub-agents that ran: M of N.",
+        _fan_out_success,
+        "{n} sub-agents",
+    ),
+    Metric(
+        "timeout_rate",
+        "Failures",
+        "What took the time of time-outs",
+        "share",
+        "Of the sub-agents whose time ran out, those that lost it in a slow tool, one slow model call, or "
+        "long reasoning.",
+        _timeouts,
+        "{of}, of {n} time-outs",
+    ),
+    Metric(
+        "acknowledgement_rate",
+        "Failures",
+        "How failures were owned up to",
+        "share",
+        "Of turns that owed it: composed in the answer's own words, recomposed, appended beneath, rescued "
+        "by fixed words, or unsaid.",
+        _acknowledgements,
+    ),
+    Metric(
+        MISMATCH,
+        "Whose data",
+        "Replies for another principal",
+        "count",
+        "Replies for another principal, unsigned ones where a key is set, and refusals. None of them "
+        "reached a model.",
+        _mismatches,
+    ),
+    Metric(
+        "ps6.envelope.version_mismatch_total",
+        "Whose data",
+        "Replies of another version",
+        "count",
+        "Replies of a major version that is not understood.",
+        _count("version_mismatches"),
+    ),
+    Metric(
+        "envelopes_total",
+        "Whose data",
+        "Replies checked",
+        "count",
+        "Replies of the context service, each checked for its principal.",
+        _count("envelopes"),
+    ),
+    Metric(
+        "status_per_invocation",
+        "Progress",
+        "Statuses for each invocation",
+        "each",
+        "Statuses of the vocabulary, over all sub-agents.",
+        _statuses,
+    ),
+    Metric(
+        "status_unknown_total",
+        "Progress",
+        "Unknown statuses",
+        "count",
+        "Statuses outside the vocabulary: kept in the trace, never read by a person.",
+        _unknown_statuses,
+    ),
+    Metric(
+        "model_calls_total",
+        "Spending",
+        "Model calls",
+        "count",
+        "Calls of a model, by what they were for; of a fork those that it made, not those that it played.",
+        _by_purpose("model_calls"),
+    ),
+    Metric(
+        "model_calls_per_turn",
+        "Spending",
+        "Model calls a turn",
+        "each",
+        "The same over all turns.",
+        _a_turn(_calls),
+    ),
+    Metric(
+        "turns_with_model_call",
+        "Spending",
+        "Turns with such a call",
+        "count",
+        "Turns in which a model was called for this.",
+        _purposes,
+    ),
+    Metric(
+        "tokens_total",
+        "Spending",
+        "Tokens",
+        "count",
+        "Tokens in and out of those calls.",
+        _by_purpose("input_tokens", "output_tokens"),
+    ),
+    Metric(
+        "cached_tokens_total",
+        "Spending",
+        "Cached tokens",
+        "count",
+        "Of the tokens in, those that a provider says it had in its cache; 0 where it says nothing.",
+        _by_purpose("cached_tokens"),
+    ),
+    Metric(
+        "cost_dollars_total",
+        "Spending",
+        "Cost",
+        "dollars",
+        "Of those calls; empty where no price is known.",
+        _cost,
+    ),
+    Metric(
+        "cost_dollars_per_turn",
+        "Spending",
+        "Cost a turn",
+        "dollars",
+        "The same over all turns.",
+        _a_turn(_cost),
+    ),
+    Metric(
+        "extra_cost_dollars_per_turn",
+        "Spending",
+        "Extra calls, a turn",
+        "dollars",
+        "Composing, what is carried over, and summaries.",
+        _a_turn(_extra_cost),
+    ),
+    Metric(
+        "extra_cost_dollars_per_user",
+        "Spending",
+        "Extra calls, a user",
+        "dollars",
+        "The same over the users of this window.",
+        _extra_cost_of_users,
+    ),
+    Metric(
+        "routing_accuracy",
+        "Judged by labels",
+        "Routing accuracy",
+        "share",
+        "Labelled turns in which a vertical was asked, of those in which it should have been or was.",
+        _routing_accuracy,
+        "{of} ({n} labelled)",
+    ),
+    Metric(
+        "prior_context_recall",
+        "Judged by labels",
+        "Carried over",
+        "share",
+        "Entities a label names that crossed to another sub-agent as prior context.",
+        _recall,
+        "{n} entities",
+    ),
+    Metric(
+        "reference_resolution_rate",
+        "Judged by labels",
+        "References understood",
+        "share",
+        "Labelled references to something of another vertical that were understood.",
+        _resolved,
+        "{n} labelled",
+    ),
+    Metric(
+        "score",
+        "Judged by labels",
+        "Scores",
+        "each",
+        "Mean of a label's scores, for each vertical and quality.",
+        _scores,
+    ),
+)
+"""Every metric, in the order in which they are read."""
