@@ -265,14 +265,14 @@ def _cost(sample: Sample) -> dict[str, Number]:
 
 def _extra_cost(sample: Sample) -> dict[str, Number]:
     costs = _cost(sample)
-    known: list[float] = []
+    priced_costs: list[float] = []
     for purpose in EXTRA_CALLS:
         cost = costs.get(purpose)
         if cost is not None:
-            known.append(cost)
+            priced_costs.append(cost)
     total = None
-    if known:
-        total = sum(known)
+    if priced_costs:
+        total = sum(priced_costs)
     return {" + ".join(EXTRA_CALLS): total}
 
 
@@ -286,13 +286,13 @@ def _routing_accuracy(sample: Sample) -> Figures:
     """Over the turns in which a vertical should have been asked, or was."""
     concerned = Counter[str]()
     hits = Counter[str]()
-    for turn, label in sample.labelled:
+    for turn, label in sample.labelled_turns:
         if label.agents is None:
             continue
         right = set(label.agents)
-        asked = set(turn.invoked)
-        concerned.update(right | asked)
-        hits.update(right & asked)
+        invoked_agents = set(turn.invoked)
+        concerned.update(right | invoked_agents)
+        hits.update(right & invoked_agents)
     return {vertical: share(hits[vertical], concerned[vertical]) for vertical in sorted(concerned)}
 
 
@@ -301,13 +301,13 @@ def _recall(sample: Sample) -> Figures:
 
 
 def _resolved(sample: Sample) -> Figures:
-    resolved = [label.resolved for _, label in sample.labelled if label.resolved is not None]
+    resolved = [label.resolved for _, label in sample.labelled_turns if label.resolved is not None]
     return {"": share(sum(resolved), len(resolved))}
 
 
 def _scores(sample: Sample) -> Figures:
     by_quality: dict[str, list[float]] = {}
-    for _, label in sample.labelled:
+    for _, label in sample.labelled_turns:
         for vertical, scores in label.scores.items():
             for quality, score in scores.items():
                 by_quality.setdefault(f"{vertical}: {quality}", []).append(score)

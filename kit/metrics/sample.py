@@ -33,7 +33,7 @@ class Sample:
     """The turns that metrics are measured on."""
 
     tally: Tally
-    labelled: Sequence[tuple[TurnRecord, Label]] = ()
+    labelled_turns: Sequence[tuple[TurnRecord, Label]] = ()
     """Those of the turns that have a label."""
     recall: Estimate = field(default_factory=lambda: share(0, 0))
     """Entities that labels name, and which of them prior_context carried."""
@@ -72,8 +72,8 @@ def read_sample(
     Only turns that have a label are read one by one, and of those whose label names carried
     entities the events.
     """
-    labelled: list[tuple[TurnRecord, Label]] = []
-    carried: list[bool] = []
+    labelled_turns: list[tuple[TurnRecord, Label]] = []
+    outcomes: list[bool] = []
     for label in labels:
         turn = store.turn(label.turn_id, OPERATOR)
         if turn is None or turn.seconds is None or turn.started_at < (since or 0.0):
@@ -81,12 +81,14 @@ def read_sample(
         # A label may name anybody's turn: of another tenant's nothing is read, nor counted.
         if tenant not in (None, turn.tenant_id):
             continue
-        labelled.append((turn, label))
-        carried += _carried(store, label)
-    return Sample(tally or store.tally(tenant, since), labelled, share(sum(carried), len(carried)))
+        labelled_turns.append((turn, label))
+        outcomes += _entities_carried(store, label)
+    return Sample(
+        tally or store.tally(tenant, since), labelled_turns, share(sum(outcomes), len(outcomes))
+    )
 
 
-def _carried(store: Store, label: Label) -> list[bool]:
+def _entities_carried(store: Store, label: Label) -> list[bool]:
     """Returns of each entity of a label whether the turn's prior_context held it."""
     if not label.carried:
         return []

@@ -68,15 +68,15 @@ def metrics(
 
     `tally` is what the store adds up to, where the caller has it.
     """
-    return measured(read_sample(store, since, tenant, labels, tally))
+    return measure_all(read_sample(store, since, tenant, labels, tally))
 
 
-def fold(tally: Tally, labelled: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
+def fold(tally: Tally, labelled_turns: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
     """Measures every metric over what turns in memory add up to, and the labelled ones of them."""
-    return measured(Sample(tally, labelled))
+    return measure_all(Sample(tally, labelled_turns))
 
 
-def measured(sample: Sample) -> Metrics:
+def measure_all(sample: Sample) -> Metrics:
     """Measures every metric of the catalogue."""
     return Metrics({metric.name: metric.measure(sample) for metric in catalogue.METRICS})
 

@@ -63,8 +63,8 @@ def draw_shares(ways: Sequence[Summary], axes: Sequence[str], kinds: str) -> Non
 
 def draw_times(rows: Sequence[Row], axes: Sequence[str], kinds: str) -> None:
     """Draws which share of a way's turns were done after so many seconds; nothing where no turn was timed."""
-    timed = [row for row in rows if row.get("seconds") is not None]
-    times = _join_alike(timed, axes)
+    timed_rows = [row for row in rows if row.get("seconds") is not None]
+    times = _join_alike(timed_rows, axes)
     if not times:
         return
     order = sorted(times, key=lambda way: -median(times[way]["to the last text"]))
@@ -114,15 +114,15 @@ def draw_costs(
     if not shares:
         return
     measure = shares[0].scorer
-    priced = all(row["cost"] is not None for row in rows)
-    costs = {way: sum(each) / len(each) for way, each in _costs(rows, axes, priced).items()}
+    has_prices = all(row["cost"] is not None for row in rows)
+    costs = {way: sum(each) / len(each) for way, each in _costs(rows, axes, has_prices).items()}
     dots = [
         dot._replace(cost=costs[dot.way])
         for dot in _dots(shares, axes)
         if dot.measure == words(measure)
     ]
     unit = "tokens of a turn, read and written; no price is known"
-    if priced:
+    if has_prices:
         unit = "dollars for 1,000 turns"
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     points = _merge(dots)
@@ -211,12 +211,12 @@ def _line(way: str, part: str, seconds: Sequence[float]) -> list[dict[str, Any]]
     ]
 
 
-def _costs(rows: Sequence[Row], axes: Sequence[str], priced: bool) -> dict[str, list[float]]:
+def _costs(rows: Sequence[Row], axes: Sequence[str], has_prices: bool) -> dict[str, list[float]]:
     """Returns way -> what each of its turns cost: dollars for a thousand like it, else tokens."""
     costs: dict[str, list[float]] = {}
     for row in rows:
         cost = (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
-        if priced:
+        if has_prices:
             cost = 1000 * row["cost"]
         costs.setdefault(way_name(row, axes), []).append(cost)
     return costs
@@ -225,16 +225,16 @@ def _costs(rows: Sequence[Row], axes: Sequence[str], priced: bool) -> dict[str, 
 def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     """Returns the dots from the cheapest on; those that would lie on one another are one."""
     widest = max((dot.cost for dot in dots), default=0.0) or 1.0
-    merged: list[_Dot] = []
+    distinct_dots: list[_Dot] = []
     for dot in sorted(dots, key=lambda dot: (dot.cost, dot.share)):
-        for number, other in enumerate(merged):
+        for number, other in enumerate(distinct_dots):
             near = abs(other.cost - dot.cost) < NEAR * widest
             if near and abs(other.share - dot.share) < NEAR / 2:
-                merged[number] = other._replace(way=f"{other.way}, {dot.way}")
+                distinct_dots[number] = other._replace(way=f"{other.way}, {dot.way}")
                 break
         else:
-            merged.append(dot)
-    return merged
+            distinct_dots.append(dot)
+    return distinct_dots
 
 
 def _beats(other: _Dot, dot: _Dot) -> bool:
