@@ -137,8 +137,6 @@ class Kit:
         chosen = pattern_of(pattern or self.pattern)
         if self.store.has_souls:
             session = self.store.with_souls(session)
-        else:
-            session = session
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
         if team is self.stages.team(MEDIATED):
             host = self
@@ -277,8 +275,6 @@ def stages_of(
             store.keep_prompts(team.prompts)
         if faults:
             team = faulty_team(team)
-        else:
-            team = team
         # a monolith asks nobody
         if team.orchestrator.sub_cards:
             return with_services(team, services)
@@ -316,8 +312,6 @@ async def open_kit(
     deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
     if deck.tools.told:
         settings = settings.with_(secret_names=deck.tools.told)
-    else:
-        settings = settings
     if cassette is not None:
         settings, models = _as_recorded(settings, models, cassette, deck)
     elif models is None:

@@ -600,6 +600,7 @@ def test_a_deck_of_values_says_itself_that_no_block_is_required(settings: DeckSe
         Deck.of([card], settings=settings)
     bare = Deck.of([card], settings=DeckSettings(orchestrator="a", required_blocks=()))
     assert bare == Deck.of([card], required_blocks=())
+    assert bare == Deck.of([card], settings=DeckSettings(orchestrator="a"), required_blocks=())
     assert [warning for warning in bare.warnings if "no block is required" in warning]
 
 

@@ -70,22 +70,20 @@ class Deck(Parts):
     ) -> "Deck":
         """A deck from values, under the same checks as a loaded one and without any file.
 
-        With no settings the one card that has sub_agents orchestrates, else the first card, and
-        `required_blocks` are the ids of the platform blocks that every prompt begins with; a deck
-        that has none says so by `required_blocks=()`. `tools`: functions, LangChain tools and tool
-        factories, in a sequence or a mapping, or the tools of another deck; None takes what
-        `settings.tools` names. `known`: ids of further tools, which `open_kit` is going to be
-        given; with neither, tools are left unchecked. Raises DeckError with every fault, CodeError
-        for tools that cannot be used.
+        With no settings the one card that has sub_agents orchestrates, else the first card.
+        `required_blocks` are the ids of the platform blocks that every prompt begins with, in place
+        of those of the settings; a deck that has none says so by `required_blocks=()`. `tools`:
+        functions, LangChain tools and tool factories, in a sequence or a mapping, or the tools of
+        another deck; None takes what `settings.tools` names. `known`: ids of further tools, which
+        `open_kit` is going to be given; with neither, tools are left unchecked. Raises DeckError
+        with every fault, CodeError for tools that cannot be used.
         """
         cards = tuple(cards)
         blocks = tuple(blocks)
         if settings is None:
-            if required_blocks is None:
-                named = {}
-            else:
-                named = {"required_blocks": required_blocks}
-            settings = DeckSettings.model_validate({"orchestrator": _root(cards), **named})
+            settings = DeckSettings(orchestrator=_root(cards))
+        if required_blocks is not None:
+            settings = settings.model_copy(update={"required_blocks": tuple(required_blocks)})
         parts = Parts(
             name=name,
             settings=settings,

@@ -47,9 +47,7 @@ class Source:
         nodes: list[yaml.Node] = []
         node = self.node
         for step in (None, *path):
-            if step is None:
-                node = node
-            else:
+            if step is not None:
                 node = _child(node, step)
             if node is None:
                 break

@@ -205,8 +205,6 @@ def parse(text: str, agents: Collection[str], root: str) -> Fault:
         )
     if where == "orchestrator":
         where = root
-    else:
-        where = where
     if where not in agents:
         raise UnknownId("agent", where, agents)
     word, colon, figure = (part.strip() for part in rest.partition(":"))

@@ -82,8 +82,6 @@ class ScriptedModel(AsyncChatModel):
             self._next_line += 1
             if callable(line):
                 line = line(messages)
-            else:
-                line = line
         else:
             raise AssertionError(
                 f"the script of {self.name or 'this model'} is over after {self._next_line} lines"

@@ -64,9 +64,7 @@ async def compose_rounds(
         turn.tool_call_ids.update([own["id"] for own in decision.own] if decision.own else ())
         whole = clean and not turn.left_out().count
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
-        if narrow is None:
-            decision = decision
-        else:
+        if narrow is not None:
             decision = narrow(decision, ctx)
         turn.emitted_later += len(decision.asks)
     if not rounds and not decision.text and refusal(decision.reply.message) is not None:

@@ -142,8 +142,6 @@ async def _arguments(
         own: Any = call.get("arguments") or {}
         if isinstance(own, str):
             own = json.loads(own)
-        else:
-            own = own
         more: Any = {}
         if file_id := call.get("file_id"):
             more = await asyncio.to_thread(_read_json, scope, services, str(file_id))

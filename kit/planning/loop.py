@@ -87,9 +87,7 @@ class Manager:
             if self.plan.status in OVER:  # its last write was on its way
                 return
             step = next_step(self.plan)
-            if step and step.status == "executing":
-                step = step
-            else:
+            if not (step and step.status == "executing"):
                 step = None
             if step is None or not await self._ended_in_doubt(step):
                 await self._fail(OVER_BUDGET, step, "the time of the plan was over")
@@ -184,8 +182,6 @@ class Manager:
             status = "failed"
         if scope.uncertain:
             status = UNCERTAIN
-        else:
-            status = status
         key = memory and memory.key
         duration = round((self.services.clock() - began) * 1000)
         await scope.journal.write(

@@ -46,9 +46,7 @@ async def call_skill(
     try:
         outcome = await scope.skills.call(skill, arguments, key)
     except BaseException:  # stopped, or out of time, in the middle of it
-        if manifest.repeatable:
-            scope.uncertain = scope.uncertain
-        else:
+        if not manifest.repeatable:
             scope.uncertain = skill
         raise
     outcome = await _check(manifest, outcome)

@@ -163,9 +163,7 @@ class Memory(SessionMemory):
         """What a reader's prompt ends with, beside the request's own lines: a summary, and what was
         shown when that matters."""
         text = ""
-        if self._settings.history == "own":
-            reader = reader
-        else:
+        if self._settings.history != "own":
             reader = ""
         if self._summary and not reader:
             text = f"\n{SUMMED_UP}{self._summary['text']}"

@@ -366,8 +366,6 @@ def _with_tools(
         ) from None
     if spec.api == "responses":
         runnable = Chained(runnable)
-    else:
-        runnable = runnable
     return BoundModel(
         spec,
         runnable,

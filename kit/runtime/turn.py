@@ -218,8 +218,6 @@ class _Runner:
                     status, text, error = await self._answer()
                 if self.state.pictures:
                     text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
-                else:
-                    text = text
             except Paused:
                 status = "paused"
                 text = " ".join(one.question for one in self.state.acts.questions.values())

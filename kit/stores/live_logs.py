@@ -57,8 +57,6 @@ class LiveLogs:
                 return
             if late:
                 due = due + EVERY
-            else:
-                due = due
             also = self._also()
             try:
                 if also is not None:

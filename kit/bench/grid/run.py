@@ -299,8 +299,6 @@ class Bar:
         now = time.monotonic()
         if self._first is None:
             self._first = count
-        else:
-            self._first = self._first
         if not self._loud or (now - self._last_update < 0.2 and count < total):
             return
         self._last_update = now

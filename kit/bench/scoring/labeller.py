@@ -142,8 +142,6 @@ def draw(
     sheet = items(store, per_stratum, seed, since, tenant)
     if labeller is not None:
         sheet = label_all(sheet, labeller)
-    else:
-        sheet = sheet
     write_sheet(path, sheet)
     return sheet
 

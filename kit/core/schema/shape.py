@@ -67,8 +67,6 @@ class _Reader:
         match = _TOKEN.match(self.text, self.at)
         if match:
             self.at = match.end()
-        else:
-            self.at = self.at
 
     def accept(self, sign: str) -> bool:
         fits = self.token()[1] == sign

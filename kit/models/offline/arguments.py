@@ -196,11 +196,8 @@ def _within(text: str, spec: Schema, source: Source) -> str:
     most = spec.get("maxLength")
     if pattern := spec.get("pattern"):
         return _matching(str(pattern), text, source)
-    if isinstance(most, int):
-        if len(text) > most:
-            text = cut(text, most)
-        else:
-            text = text
+    if isinstance(most, int) and len(text) > most:
+        text = cut(text, most)
     if len(text) < least:
         return text.ljust(least, ".")
     return text

@@ -235,8 +235,6 @@ def subject(text: str, most: int = 5) -> str:
     first, _, more = rest.partition(" ")
     if rest == text.strip() and first.lower() in OPENERS:
         rest = more
-    else:
-        rest = rest
     phrase: list[str] = []
     for raw in rest.split()[: most + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")

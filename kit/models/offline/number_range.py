@@ -54,8 +54,6 @@ class NumberRange:
                 value = value + self.step
             elif value > self.high:
                 value = value - self.step
-            else:
-                value = value
         if not self.whole:
             return value
         rounded = int(value // 1)

@@ -81,8 +81,6 @@ def _bytes(block: Mapping[str, Any]) -> bytes:
     url = block.get("image_url")
     if isinstance(url, Mapping):
         url = cast("Mapping[str, Any]", url).get("url")
-    else:
-        url = url
     data = block.get("base64") or str(url or "").partition(";base64,")[2]
     try:
         return base64.b64decode(str(data), validate=True)

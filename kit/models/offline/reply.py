@@ -326,8 +326,6 @@ def _in_play(
             )
             if isinstance(decision, Routes):
                 in_play = frozenset(part.tool for part in decision.parts)
-            else:
-                in_play = in_play
         elif isinstance(message, AIMessage):
             last_reply = text_of(message)
     return in_play

@@ -187,8 +187,6 @@ class _RemoteCall:
             own = result.timing.seconds
         if own is None or not 0 <= own <= elapsed + 1e-6:
             own = None
-        else:
-            own = own
         if self.usage:
             usage = total(self.usage)
         else:

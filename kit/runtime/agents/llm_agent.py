@@ -79,8 +79,6 @@ class Decision:
         """
         if own is None:
             own = self.own
-        else:
-            own = own
         by_id = {call["id"]: call for call in self.reply.calls}
         calls: list[ToolCall] = []
         for ask in (*asks, *self.set_aside):

@@ -91,6 +91,4 @@ def _label(step: Step) -> str:
         verdict = ""
     if verdict and step.state == "failed":
         verdict = f":red[{verdict}]"
-    else:
-        verdict = verdict
     return f"**{literal(step.label)}**{verdict} · {step.seconds(0.0):.1f} s"
