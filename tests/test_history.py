@@ -9,9 +9,9 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from kit.bench.overhead import count_calls
+from benchmarks.turn_cost.workload import KitLoop
+from kit.bench.grid.cost import count_calls
 from kit.bench.routing import BENCH_USER
-from kit.bench.workload import KitLoop
 from kit.core.context import Session
 from kit.core.model import ModelSpec
 from kit.core.record import Message

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.bench.overhead import GATE, IN_FLIGHT, calls_per_turn, kib_in_flight
-from kit.bench.workload import HandLoop, KitLoop
+from benchmarks.turn_cost.measure import GATE, IN_FLIGHT, calls_per_turn, kib_in_flight
+from benchmarks.turn_cost.workload import HandLoop, KitLoop
+from kit.cli import main
 
 
 @pytest.mark.realtime
@@ -18,6 +19,16 @@ async def test_a_traced_turn_makes_fewer_calls_than_a_hand_loop_through_the_wrap
     ours = await calls_per_turn(KitLoop(2, streaming, str(tmp_path / "kit.db")))
     assert ours <= GATE["streaming" if streaming else "whole replies"] * hand, (
         f"{ours:.0f} calls against {hand:.0f}"
+    )
+
+
+def test_without_a_checkout_the_command_says_where_the_measurement_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("kit.home.IS_CHECKOUT", False)
+    assert main(["bench"]) == 2
+    assert "benchmarks/turn_cost, which only a checkout of the repository has" in (
+        capsys.readouterr().err
     )
 
 

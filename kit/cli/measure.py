@@ -114,7 +114,8 @@ def add(commands: Any) -> None:
     pair.set_defaults(run=_compare)
 
     bench = commands.add_parser(
-        "bench", help="cost of a turn beside a hand-written loop, one interleaved run"
+        "bench",
+        help="cost of a turn beside a hand-written loop, one interleaved run; in a checkout alone",
     )
     bench.add_argument(
         "--gate", action="store_true", help="fail when a turn makes more Python calls than it may"
@@ -243,11 +244,18 @@ def _margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | N
 
 
 def _bench(arguments: Namespace) -> int:
-    from kit.bench.overhead import report
     from kit.compose.models import load_models
+    from kit.home import IS_CHECKOUT
     from kit.settings import HOME, Settings
 
     if arguments.model is None:
+        if not IS_CHECKOUT:
+            raise SettingsError(
+                "what a turn costs is measured by benchmarks/turn_cost, which only a checkout of "
+                "the repository has; `--model KEY` works without one"
+            )
+        from benchmarks.turn_cost.measure import report
+
         return report(gate=arguments.gate)
     spec = load_models(HOME / "cards" / "models.yaml")[arguments.model]
     if not (Settings.read().has_model or spec.is_self_contained):

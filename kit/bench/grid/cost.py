@@ -1,10 +1,12 @@
 """What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU,
 which other work disturbs."""
 
+import cProfile
+import gc
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -16,7 +18,6 @@ from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener, Player
 from kit.bench.grid.run import LEDGER, write
 from kit.bench.grid.workers import BATCH
-from kit.bench.overhead import count_calls
 from kit.core.context import OPERATOR, Session
 from kit.core.errors import DataError
 from kit.core.record import TurnRecord
@@ -48,6 +49,21 @@ class CellCost:
     def __str__(self) -> str:
         turn = f"turn {self.turn_calls:7,.0f} calls {self.turn_ms:6.2f} ms"
         return f"{self.pattern:20} {turn}, harness {self.harness_calls:4.0f} calls {self.harness_ms:5.2f} ms"
+
+
+async def count_calls(work: Awaitable[object]) -> int:
+    """Returns the Python and C calls that are made until it is done."""
+    profile = cProfile.Profile()
+    # What was there before must not be collected meanwhile: its finalisers would be counted.
+    gc.collect()
+    gc.disable()
+    profile.enable()
+    try:
+        await work
+    finally:
+        profile.disable()
+        gc.enable()
+    return sum(entry.callcount for entry in profile.getstats())
 
 
 def cell_costs(

@@ -1,18 +1,15 @@
 """What a turn costs beside a hand-written loop: Python calls (exact) and CPU (noisy), interleaved in one run."""
 
 import asyncio
-import cProfile
-import gc
-import pstats
 import statistics
 import tempfile
 import time
 import tracemalloc
-from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 
-from kit.bench.workload import HandLoop, KitLoop, Runner
+from benchmarks.turn_cost.workload import HandLoop, KitLoop, Runner
+from kit.bench.grid.cost import count_calls
 
 GATE = {"whole replies": 0.69, "streaming": 0.84}
 """Python calls of a turn may be at most this many times the hand loop's, which goes through LangChain's wrapper."""
@@ -35,20 +32,6 @@ class Cost:
     """Median over rounds, milliseconds a turn, one after the other."""
     cpu_ms_at_once: float
     """The same with AT_ONCE turns at once; its inverse is the throughput of a core."""
-
-
-async def count_calls(work: Awaitable[object]) -> int:
-    """Python and C calls until it is done, none of them made by collecting what was there before."""
-    profile = cProfile.Profile()
-    gc.collect()
-    gc.disable()
-    profile.enable()
-    try:
-        await work
-    finally:
-        profile.disable()
-        gc.enable()
-    return pstats.Stats(profile).total_calls  # type: ignore[attr-defined]
 
 
 async def calls_per_turn(runner: Runner) -> float:
