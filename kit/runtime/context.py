@@ -53,9 +53,6 @@ class SessionMemory:
     """What a turn may read of its session, here as it is given; a reader is an agent id, or "" for the orchestrator."""
 
     lines: Callable[[str], Sequence[Message]] = lambda _: ()
-    ending: Callable[[str], str] = lambda _: ""
-    last_agents: frozenset[str] | None = None
-    """Who was called in the last turn that called anybody or failed; None where there was none (decisions 3)."""
 
     def history(self, reader: str) -> Sequence[Message]:
         """Narration as one reader may see it, oldest first."""
@@ -63,7 +60,7 @@ class SessionMemory:
 
     def suffix(self, reader: str) -> str:
         """What else of earlier turns a reader's prompt ends with: a summary, references to what was shown."""
-        return self.ending(reader)
+        return ""
 
     def waits(self, call: AgentCall, ctx: "RunContext") -> bool:
         """Whether a call waits for something of earlier turns."""

@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from itertools import takewhile
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -99,62 +98,47 @@ class Memory(SessionMemory):
         self._session = session
         self._settings = settings
         self._message = message
-        if last_agents is None:
-            self.last_agents = None
-        else:
-            self.last_agents = frozenset(last_agents)
-        # a new session has nothing to look up
-        if past is None:
-            lines = ()
-        else:
-            lines = past.lines
-        if conversation is None:
-            self._conversation = lines
-        else:
-            self._conversation = conversation
-        self._notes: Mapping[str, Note] = (
-            past.notes if past is not None and conversation is None else {}
-        )
-        self._most = most_lines(settings)
-        self._read: dict[str, Sequence[Message]] = {}
-        self._components: Sequence[ShownComponent] | None = (
-            None if past is None else past.components
-        )
+        self._last_agents = None if last_agents is None else frozenset(last_agents)
+        """Who was called in the last turn that called anybody or failed; None where there was none (decisions 3)."""
+        self._conversation = conversation
+        self._components: Sequence[ShownComponent] | None = None
+        self._notes: Mapping[str, Note] = {}
+        if past is not None:
+            # a new session has nothing to look up, so its recall brings empty lines
+            if conversation is None:
+                self._conversation = past.lines
+                self._notes = past.notes
+            self._components = past.components
+        elif conversation is None:
+            self._conversation = ()
+        self._longest_window = most_lines(settings)
+        self._windows: dict[str, Sequence[Message]] = {}
         self._tidying: asyncio.Task[None] | None = None
-        self._new: dict[str, Note] = {}
-        note = self._notes.get("summary")
+        self._new_notes: dict[str, Note] = {}
         self._summary: dict[str, Any] = {}
+        note = self._notes.get("summary")
         if note is not None:
             self._summary = note.fields("text", "through") or {}
 
     def history(self, reader: str) -> Sequence[Message]:
         """Narration as one reader may see it, oldest first: what the user saw, or an agent's own turns."""
-        if reader not in self._read:
-            self._read[reader] = self._lines(reader)
-        return self._read[reader]
-
-    def _lines(self, reader: str) -> Sequence[Message]:
-        if reader and self._settings.history == "whole":
-            lines: list[Message] = []
-            for line in self.history(""):
-                lines.append(line.model_copy(update={"response_id": None}))
-            return lines
-        return self._lines_of(reader)
+        if reader not in self._windows:
+            if reader and self._settings.history == "whole":
+                # a response chain is the orchestrator's own: no other model may go on with it
+                self._windows[reader] = [
+                    line.replace(response_id=None) for line in self.history("")
+                ]
+            else:
+                self._windows[reader] = self._lines_of(reader)
+        return self._windows[reader]
 
     def _lines_of(self, reader: str) -> Sequence[Message]:
         """The lines that are the reader's own, whatever the deck lets it read beside them."""
         if self._conversation is not None:
-            messages: list[Message] = []
-            for message in self._conversation:
-                if message.agent == reader:
-                    messages.append(message)
-            return messages
-        if reader:
-            since = None
-        else:
-            since = self._summary.get("through")
-        who = self._session.principal
-        lines = self._store.history(self._session.id, reader, self._most, since, who)
+            return [message for message in self._conversation if message.agent == reader]
+        since = None if reader else self._summary.get("through")
+        user = self._session.principal
+        lines = self._store.history(self._session.id, reader, self._longest_window, since, user)
         if f"chain:{reader}" in self._notes:
             return self._chained(reader, lines)
         return lines
@@ -167,9 +151,8 @@ class Memory(SessionMemory):
             reader = ""
         if self._summary and not reader:
             text = f"\n{SUMMED_UP}{self._summary['text']}"
-        if (self._conversation is None or self._components) and points_back(
-            self._message, self._settings.components
-        ):
+        may_have_shown = self._conversation is None or bool(self._components)
+        if may_have_shown and points_back(self._message, self._settings.components):
             text += self._references(reader)
         return text
 
@@ -180,39 +163,29 @@ class Memory(SessionMemory):
         """
         kinds = self._settings.components
         components = self._shown()
-        one = resolve(self._message, components, kinds)
+        item = resolve(self._message, components, kinds)
         if reader:
-            components = [item for item in components if item.agent == reader]
-            if one is not None and one.agent != reader:
-                one = resolve(
-                    self._message,
-                    [item for item in components if item.turn_id == one.turn_id],
-                    kinds,
-                )
-        newest: list[str] = []
-        for item in components:
-            if item.turn_id == components[-1].turn_id:
-                newest.append(_line(item))
-        if newest:
-            text = SHOWN + "\n".join(newest)
-        else:
-            text = ""
-        if one is None:
-            return text
-        return (
-            text
-            + f"\nThe user means {_title(one) or one.id} ({one.type} {one.id}). Say by its name which one you speak of."
-        )
+            components = [shown for shown in components if shown.agent == reader]
+            if item is not None and item.agent != reader:
+                same_turn = [shown for shown in components if shown.turn_id == item.turn_id]
+                item = resolve(self._message, same_turn, kinds)
+        text = ""
+        if components:
+            newest_turn = components[-1].turn_id
+            lines = [_line(shown) for shown in components if shown.turn_id == newest_turn]
+            text = SHOWN + "\n".join(lines)
+        if item is not None:
+            name = _title(item) or item.id
+            text += f"\nThe user means {name} ({item.type} {item.id}). Say by its name which one you speak of."
+        return text
 
     def _shown(self) -> Sequence[ShownComponent]:
         """Returns what was shown; nothing where a conversation stands in for the store."""
+        if self._components is None and self._conversation is not None:
+            self._components = ()
         if self._components is None:
-            given = self._conversation is not None
-            who = self._session.principal
-            if given:
-                self._components = ()
-            else:
-                self._components = self._store.shown_components(self._session.id, who, LINES // 2)
+            user = self._session.principal
+            self._components = self._store.shown_components(self._session.id, user, LINES // 2)
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -248,16 +221,14 @@ class Memory(SessionMemory):
                 break
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
+            agent = call.agent
+            call_id = call.call_id
             ctx.emit(
                 GuardActed(
-                    guard="retry",
-                    action="reworded",
-                    agent=call.agent,
-                    call_id=call.call_id,
-                    reason=reason,
+                    guard="retry", action="reworded", agent=agent, call_id=call_id, reason=reason
                 )
             )
-        return call.model_copy(update={"query": query})
+        return call.replace(query=query)
 
     def _is_unaware(self, call: AgentCall) -> bool:
         """Whether a call's agent has not seen what came before, and its call does not say
@@ -266,87 +237,80 @@ class Memory(SessionMemory):
         Of a turn that others had a part of it saw its own part: that will do for a message that
         stands alone. One that gave no answer then is told again what it was told then.
         """
-        if self.last_agents is None or call.prior_context or self._settings.history != "own":
+        if self._last_agents is None or call.prior_context or self._settings.history != "own":
             return False
-        if call.agent not in self.last_agents:
+        if call.agent not in self._last_agents:
             return True
-        if len(self.last_agents) > 1:
+        if len(self._last_agents) > 1:
             return leans_back(self._message, self._settings.components)
-        own = self.history(call.agent)
-        if not own or own[-1].text != UNANSWERED:
+        lines = self.history(call.agent)
+        if not lines or lines[-1].text != UNANSWERED:
             return False
-        seen = {line.turn_id for line in own}
-        before = takewhile(lambda line: line.turn_id != own[-1].turn_id, self.history(""))
-        return bool(self._summary) or any(line.turn_id not in seen for line in before)
+        if self._summary:
+            return True
+        turns_seen = {line.turn_id for line in lines}
+        for line in self.history(""):
+            if line.turn_id == lines[-1].turn_id:
+                return False
+            if line.turn_id not in turns_seen:
+                return True
+        return False
 
     async def carry(self, calls: Sequence[AgentCall], ctx: RunContext) -> list[AgentCall]:
         """The same calls with what they need of earlier turns; nobody waits for more than one helper call."""
         calls = [self._with_unanswered_query(call, ctx) for call in calls]
         prior = self._with_prior_context(calls, ctx)
-        if not any(
-            agent.card.handoff.distilled
-            for call in calls
-            if (agent := ctx.turn.agents.get(call.agent))
-        ):
+        if not any(self._is_distilled(call, ctx) for call in calls):
             return await prior
-        carried, fields = await asyncio.gather(
-            prior, asyncio.gather(*(self._fields(call, ctx) for call in calls))
-        )
-        agent_calls: list[AgentCall] = []
-        for call, own in zip(carried, fields, strict=True):
-            agent_calls.append(call.model_copy(update={"fields": own}))
-        return agent_calls
+        fields_of_calls = asyncio.gather(*(self._fields(call, ctx) for call in calls))
+        carried, fields = await asyncio.gather(prior, fields_of_calls)
+        calls_with_fields: list[AgentCall] = []
+        for call, values in zip(carried, fields, strict=True):
+            calls_with_fields.append(call.replace(fields=values))
+        return calls_with_fields
+
+    def _is_distilled(self, call: AgentCall, ctx: RunContext) -> bool:
+        agent = ctx.turn.agents.get(call.agent)
+        return agent is not None and agent.card.handoff.distilled
 
     async def _fields(self, call: AgentCall, ctx: RunContext) -> Mapping[str, Any]:
         """Returns the fields of a call with those that its card has filled from earlier turns."""
-        agent = ctx.turn.agents.get(call.agent)
-        if agent is None or not agent.card.handoff.distilled:
+        if not self._is_distilled(call, ctx):
             return call.fields
-        by_rule, by_model = (
-            fields_from(agent.card, source) for source in ("shown", "conversation")
-        )
+        card = ctx.turn.agents[call.agent].card
         shown: list[ShownComponent] = []
-        if by_rule:
+        if fields_from(card, "shown"):
             components = self._shown()
             kinds = kinds_of(components, self._settings.components)
             shown = meant(call.query, components, points_back(call.query, kinds))
-        return await distil(
-            call, agent.card, self._material(self.history("")) if by_model else [], shown, ctx
-        )
+        material: list[BaseMessage] = []
+        if fields_from(card, "conversation"):
+            material = self._material(self.history(""))
+        return await distil(call, card, material, shown, ctx)
 
     async def _with_prior_context(
         self, calls: Sequence[AgentCall], ctx: RunContext
     ) -> list[AgentCall]:
         """The same calls, with prior_context for those that need it: the helper model writes it,
         once; else they run without."""
-        bare: list[AgentCall] = []
-        for c in calls:
-            if not ctx.turn.agents[c.agent].card.handoff.closed and self._is_unaware(c):
-                bare.append(c)
-        if bare:
-            lines = self.history("")
-        else:
-            lines = ()
-        if not bare or not (lines or self._summary):
-            return list(calls)
-        # one part of a message is not another's business
-        if len(bare) == 1:
-            about = f" The request is: {bare[0].query}"
-        else:
-            about = ""
-        text = await run_job(
-            PRIOR_CONTEXT, self._material(lines), f"A specialist takes over.{about}", ctx
-        )
-        ctx.emit(ContextCarried(agents=tuple(call.agent for call in bare), text=text))
-        agent_calls: list[AgentCall] = []
+        unaware: list[AgentCall] = []
         for call in calls:
-            agent_calls.append(call.replace(prior_context=text) if call in bare else call)
-        return agent_calls
+            handoff = ctx.turn.agents[call.agent].card.handoff
+            if not handoff.closed and self._is_unaware(call):
+                unaware.append(call)
+        if not unaware or not (self.history("") or self._summary):
+            return list(calls)
+        request = "A specialist takes over."
+        # one part of a message is not another's business
+        if len(unaware) == 1:
+            request += f" The request is: {unaware[0].query}"
+        text = await run_job(PRIOR_CONTEXT, self._material(self.history("")), request, ctx)
+        ctx.emit(ContextCarried(agents=tuple(call.agent for call in unaware), text=text))
+        return [call.replace(prior_context=text) if call in unaware else call for call in calls]
 
     # compaction
 
-    @property
-    def crowded(self) -> bool:
+    def _is_crowded(self) -> bool:
         """Whether the orchestrator's turns are past the deck's threshold."""
         lines = self.history("")
         settings = self._settings
@@ -354,20 +318,16 @@ class Memory(SessionMemory):
             return False
         if len(lines) >= 2 * settings.compact_after:
             return True
-        most = settings.compact_tokens
-        return (
-            most is not None
-            and len(lines) > 2 * settings.compact_keep
-            and sum(tokens(line.text) for line in lines) >= most
-        )
+        if settings.compact_tokens is None or len(lines) <= 2 * settings.compact_keep:
+            return False
+        return sum(tokens(line.text) for line in lines) >= settings.compact_tokens
 
     def tidy(self, ctx: RunContext) -> None:
         """Begins to sum up old turns beside this one, when there are too many; their summary holds
         from the next turn on."""
-        if self.crowded:
-            self._tidying = asyncio.create_task(
-                self.compact(ctx), name=f"compaction {ctx.turn.log.turn_id}"
-            )
+        if self._is_crowded():
+            name = f"compaction {ctx.turn.log.turn_id}"
+            self._tidying = asyncio.create_task(self._compact(ctx), name=name)
 
     async def settle(self, seconds: float) -> None:
         """Gives that so many seconds to end, then stops it. A stop of the turn that comes now
@@ -384,52 +344,47 @@ class Memory(SessionMemory):
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({task}, timeout=over - clock())
 
-    async def compact(self, ctx: RunContext) -> None:
+    async def _compact(self, ctx: RunContext) -> None:
         """Sums up the turns before the newest ones, with what was summed up before; when that fails, nothing changes.
 
         Where failures left more turns than are read at once, the oldest come first, a few at a time.
         """
         lines = self.history("")
-        order = list(dict.fromkeys([line.turn_id for line in lines]))
-        whole = set(order[-self._settings.compact_keep :])
-        if len(lines) == self._most:
+        turn_ids = list(dict.fromkeys([line.turn_id for line in lines]))
+        kept_ids = set(turn_ids[-self._settings.compact_keep :])
+        if len(lines) == self._longest_window:
             through = self._summary.get("through")
-            who = self._session.principal
-            lines = self._store.history(self._session.id, "", -LINES // 2, through, who)
-            whole.add(lines[-1].turn_id)  # it may be cut
-        old: list[Message] = []
-        for line in lines:
-            if line.turn_id not in whole:
-                old.append(line)
-        early = {line.turn_id for line in old}
-        if not early:
+            user = self._session.principal
+            lines = self._store.history(self._session.id, "", -LINES // 2, through, user)
+            kept_ids.add(lines[-1].turn_id)  # it may be cut
+        old_lines = [line for line in lines if line.turn_id not in kept_ids]
+        if not old_lines:
             return
-        text = await run_job(SUMMARY, self._material(old), "Sum up the conversation so far.", ctx)
-        before = sum([tokens(line.text) for line in old]) + tokens(self._summary.get("text", ""))
-        if text:
-            after = tokens(text)
-        else:
-            after = before
+        request = "Sum up the conversation so far."
+        text = await run_job(SUMMARY, self._material(old_lines), request, ctx)
+        size_before = tokens(self._summary.get("text", ""))
+        for line in old_lines:
+            size_before += tokens(line.text)
+        count = len({line.turn_id for line in old_lines})
         ctx.emit(
             Compacted(
                 done=text is not None,
-                turns=len(early),
-                kept=len(order) - len(early),
-                before=before,
-                after=after,
+                turns=count,
+                kept=len(turn_ids) - count,
+                before=size_before,
+                after=tokens(text) if text else size_before,
             )
         )
         if text is not None:
-            turns = self._summary.get("turns", 0) + len(early)
-            summary = {"text": text, "through": old[-1].turn_id, "turns": turns}
-            self._new["summary"] = Note(value=json.dumps(summary), at=time.time())
+            turns = self._summary.get("turns", 0) + count
+            summary = {"text": text, "through": old_lines[-1].turn_id, "turns": turns}
+            self._new_notes["summary"] = Note(value=json.dumps(summary), at=time.time())
 
     def _material(self, lines: Iterable[Message]) -> list[BaseMessage]:
+        messages = messages_of(lines)
         if self._summary:
-            summary = [AIMessage(f"Earlier: {self._summary['text']}")]
-        else:
-            summary = []
-        return [*summary, *messages_of(lines)]
+            messages.insert(0, AIMessage(f"Earlier: {self._summary['text']}"))
+        return messages
 
     # response chains
 
@@ -440,33 +395,34 @@ class Memory(SessionMemory):
         end = note.fields("turn", "after", "id")
         if end is None:
             return lines
-        order = list(dict.fromkeys(line.turn_id for line in lines))
-        continues = order[-1:] == [end["turn"]] and ["", *order][-2] == end["after"]
+        turn_ids = list(dict.fromkeys(line.turn_id for line in lines))
+        continues = turn_ids[-1:] == [end["turn"]] and ["", *turn_ids][-2] == end["after"]
         if not continues or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:
             return lines
-        return [*lines[:-1], lines[-1].model_copy(update={"response_id": end["id"]})]
+        return [*lines[:-1], lines[-1].replace(response_id=end["id"])]
 
     def remember(
         self, turn: TurnRecord, ctx: RunContext, agents: Mapping[str, Agent]
     ) -> Mapping[str, Note]:
         """What the episode keeps of this turn beside its narration: a new summary, the ends of response chains."""
-        last: dict[str, str] = {}
+        response_ids: dict[str, str] = {}
         last_text = ""
         for event in ctx.turn.log.events:
             if event.body.__class__ is ModelEnded:
                 body = cast(ModelEnded, event.body)
                 if body.response_id:
-                    last[body.agent] = body.response_id
+                    response_ids[body.agent] = body.response_id
                 if body.agent == ctx.path:
                     last_text = body.text
         if last_text.strip() != turn.text.strip():
-            last.pop(ctx.path, None)  # the user read other words than the provider remembers
-        if last:
-            self._keep_chains(last, turn, ctx, agents)
+            # the user read other words than the provider remembers
+            response_ids.pop(ctx.path, None)
+        if response_ids:
+            self._keep_chains(response_ids, turn, ctx, agents)
         # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
         secrets = ctx.turn.log.secrets
         self._keep_owed([without_secret_words(part, secrets) for part in ctx.turn.owed_parts])
-        return self._new
+        return self._new_notes
 
     @property
     def owed(self) -> tuple[str, ...]:
@@ -479,13 +435,13 @@ class Memory(SessionMemory):
     def _keep_owed(self, parts: Sequence[str]) -> None:
         """Keeps what this turn left out for the next one; a turn that left nothing out clears what was kept."""
         if parts or self.owed:
-            self._new[OWED] = Note(
+            self._new_notes[OWED] = Note(
                 value=json.dumps(list(parts), ensure_ascii=False), at=time.time()
             )
 
     def _keep_chains(
         self,
-        last: Mapping[str, str],
+        response_ids: Mapping[str, str],
         turn: TurnRecord,
         ctx: RunContext,
         agents: Mapping[str, Agent],
@@ -493,27 +449,21 @@ class Memory(SessionMemory):
         answer_counts = Counter(
             outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)
         )
-        for agent, response_id in last.items():
-            model = getattr(agents.get(agent), "model", None)
-            if (
-                not isinstance(model, BoundModel)
-                or model.spec.api != "responses"
-                or getattr(agents[agent], "composer", None)
-            ):
+        for agent_id, response_id in response_ids.items():
+            agent = agents.get(agent_id)
+            model = getattr(agent, "model", None)
+            if not isinstance(model, BoundModel) or model.spec.api != "responses":
+                continue
+            if getattr(agent, "composer", None):
                 continue  # what another model composed is no link of this one's chain
-            lead = agent == ctx.path
-            if (lead and turn.status == "ok") or answer_counts[agent] == 1:
-                if lead:
-                    reader = ""
-                else:
-                    reader = agent
-                lines = self.history(reader)
-                end = {
-                    "id": response_id,
-                    "turn": turn.id,
-                    "after": lines[-1].turn_id if lines else "",
-                }
-                self._new[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
+            is_lead = agent_id == ctx.path
+            if answer_counts[agent_id] != 1 and not (is_lead and turn.status == "ok"):
+                continue
+            reader = "" if is_lead else agent_id
+            lines = self.history(reader)
+            previous_turn = lines[-1].turn_id if lines else ""
+            end = {"id": response_id, "turn": turn.id, "after": previous_turn}
+            self._new_notes[f"chain:{reader}"] = Note(value=json.dumps(end), at=time.time())
 
 
 def _line(item: ShownComponent) -> str:

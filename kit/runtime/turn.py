@@ -46,7 +46,7 @@ from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
-log = logging.getLogger("kit.turn")
+logger = logging.getLogger("kit.turn")
 _inherited = builder(InheritedContext)
 _dynamic = builder(DynamicContext)
 _turn_started = builder(TurnStarted)
@@ -99,99 +99,108 @@ def run_turn(
     statuses = kit.team.deck.settings.vocabulary
     turn_log = TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets)
     runner = _Runner(
-        message,
-        pictures,
-        session,
-        kit,
-        pattern or kit.pattern,
-        turn_log,
-        past,
-        cap,
-        history,
-        in_play,
+        message=mark_pictures(clean(message), pictures),
+        session=session,
+        kit=kit,
+        pattern=pattern or kit.pattern,
+        log=turn_log,
+        past=past,
+        history=history,
+        in_play=in_play,
+        cap=cap,
+        pictures=pictures,
     )
     if resumes is not None:
-        runner.started_at, runner.state.acts = resumes.started_at, resumes.acts
+        runner.started_at = resumes.started_at
+        runner.state.acts = resumes.acts
     return Turn(runner)
 
 
 class _Runner:
-    started_at: float | None = None  # of a turn that goes on
-
     def __init__(
         self,
+        *,
         message: str,
-        pictures: tuple[Picture, ...],
         session: Session,
         kit: Host,
         pattern: Pattern,
-        turn_log: TurnLog,
+        log: TurnLog,
         past: SessionRecall | None,
-        cap: int | None,
         history: Sequence[Message] | None,
         in_play: Sequence[str] | None,
+        cap: int | None,
+        pictures: tuple[Picture, ...],
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting: list[asyncio.Future[None]] = []
-        self.begun = self.stop_requested = self.at_work = False
-        self._rest: asyncio.Task[None] | None = None
-        """Ends a turn whose work was left behind."""
+        self.begun = False
+        self.stop_requested = False
+        self.at_work = False
+        self.started_at: float | None = None
+        """Set where a stored turn goes on."""
         self.unsaved: str | None = None
-        self.message = mark_pictures(clean(message), pictures)
+        """Why the store does not have the turn."""
+        self._ending_task: asyncio.Task[None] | None = None
+        """Ends a turn whose work was left behind."""
+        self.message = message
         self.session = session
         self.kit = kit
         self.pattern = pattern
-        self.log = turn_log
+        self.log = log
         self.root = kit.team.orchestrator
         self.settings = kit.team.deck.settings
         self.session_exists = past is not None and past.lines is None
-        last, routed, due = (
-            (past.in_play, past.routed, past.unanswered) if past is not None else ((), None, ())
-        )
+        agents_in_play: tuple[str, ...] = ()
+        last_agents: tuple[str, ...] | None = None
+        unanswered: tuple[str, ...] = ()
         if in_play is not None:
-            last = tuple(in_play)
-            routed = tuple(in_play) or None
-            due = ()
-        self.memory = Memory(kit.store, session, past, self.settings, self.message, routed, history)
-        who = session.principal
-        here = session.location
+            agents_in_play = tuple(in_play)
+            last_agents = agents_in_play or None
+        elif past is not None:
+            agents_in_play = past.in_play
+            last_agents = past.routed
+            unanswered = past.unanswered
+        self.memory = Memory(kit.store, session, past, self.settings, message, last_agents, history)
         locale = locale_of(session.locale)
-        user_id = who.user_id
-        tag = session.locale
-        wish = session.persona
         dynamic = _dynamic(
             date=kit.today,
-            user_id=user_id,
-            locale=tag,
-            location=here,
-            persona=wish,
-            in_play=last,
-            unanswered=due,
+            user_id=session.principal.user_id,
+            locale=session.locale,
+            location=session.location,
+            persona=session.persona,
+            in_play=agents_in_play,
+            unanswered=unanswered,
         )
-        span = turn_log.new_span()
+        span = log.new_span()
         self.state = TurnState(
-            log=turn_log,
+            log=log,
             agents=kit.team.agents,
             dynamic=dynamic,
             cap=self.settings.cap if cap is None else cap,
-            message=self.message,
+            message=message,
             cards=kit.team.cards,
             pattern=pattern.name,
             settings=self.settings,
             memory=self.memory,
-            progress=Progress(turn_log, self.settings, span, locale.statuses.values_by_field),
+            progress=Progress(log, self.settings, span, locale.statuses.values_by_field),
             locale=locale,
             jobs=kit.team.jobs,
             player=kit.cassette,
             pictures=pictures,
         )
         inherited = _inherited(
-            principal=who, episode_id=session.id, locale=session.locale, location=here
+            principal=session.principal,
+            episode_id=session.id,
+            locale=session.locale,
+            location=session.location,
         )
-        callees = frozenset(card.id for card in self.root.sub_cards.values())
-        ledger = root_ledger(self.root.card)
         self.ctx = RunContext(
-            self.state, inherited, ledger, span, callees=callees, path=self.root.card.id
+            self.state,
+            inherited,
+            root_ledger(self.root.card),
+            span,
+            callees=frozenset(card.id for card in self.root.sub_cards.values()),
+            path=self.root.card.id,
         )
 
     def run(self) -> "CoroutineType[Any, Any, None]":
@@ -220,35 +229,36 @@ class _Runner:
                     text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
             except Paused:
                 status = "paused"
-                text = " ".join(one.question for one in self.state.acts.questions.values())
+                questions = self.state.acts.questions.values()
+                text = " ".join(asked.question for asked in questions)
             except asyncio.CancelledError:
                 status = "cancelled"
                 text = stopped(self.ctx, transcript(self.log.events).answer)
-            if self._rest is None:
+            if self._ending_task is None:
                 await self._end(status, text, error)
         except Exception as problem:  # a fault of the kit itself, for whoever awaits the turn
             self.reply.set_exception(problem)
         finally:
-            if self._rest is None:
+            if self._ending_task is None:
                 self._close()
 
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
-        if self.at_work:
-            log.error(
-                "turn %s: its work was stopped, does not end and is left behind", self.log.turn_id
-            )
-            self.ctx.ledger.close()  # when it goes on, it calls no further model
-            self.state.record(unrecorded(self.state))
-            if status == "cancelled":
-                text = stopped(self.ctx, transcript(self.log.events).answer)
-            else:
-                text = rescued(self.ctx)
-            self.at_work, self._rest = (
-                False,
-                asyncio.create_task(self._end(status, text, "its work does not end")),
-            )
-            self._rest.add_done_callback(lambda _: self._close())
+        if not self.at_work:
+            return
+        logger.error(
+            "turn %s: its work was stopped, does not end and is left behind", self.log.turn_id
+        )
+        self.ctx.ledger.close()  # when it goes on, it calls no further model
+        self.state.record(unrecorded(self.state))
+        if status == "cancelled":
+            text = stopped(self.ctx, transcript(self.log.events).answer)
+        else:
+            text = rescued(self.ctx)
+        self.at_work = False
+        ending = self._end(status, text, "its work does not end")
+        self._ending_task = asyncio.create_task(ending)
+        self._ending_task.add_done_callback(lambda _: self._close())
 
     def _close(self) -> None:
         self.log.close()
@@ -260,8 +270,8 @@ class _Runner:
         if status in ("failed", "deadline") and not self.state.calls:
             self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
         preamble = self._say(text)
-        await self.memory.settle(0.0 if status == "cancelled" or self._rest else LATE)
-        self.reply.set_result(await self._finish(self._record, status, text, error, preamble))
+        await self.memory.settle(0.0 if status == "cancelled" or self._ending_task else LATE)
+        self.reply.set_result(await self._finish(status, text, error, preamble))
 
     async def _begin(self) -> None:
         started_at = self.started_at or time.time()
@@ -297,13 +307,10 @@ class _Runner:
             record = without_secrets(record, self.log.secrets)
         self._record = record
         self.state.alarm = alarm(record, self.kit)
-        # refused when a stranger opened it in the meantime
-        if self.session_exists:
-            new = None
-        else:
-            new = self.session
+        # The store refuses a session that a stranger opened in the meantime.
+        new_session = None if self.session_exists else self.session
         await self._keep(
-            partial(self.kit.store.begin_turn, record, new, self.log.events, wait=False)
+            partial(self.kit.store.begin_turn, record, new_session, self.log.events, wait=False)
         )
 
     async def _keep(self, write: Callable[[], None], *refusals: type[Exception]) -> None:
@@ -322,7 +329,7 @@ class _Runner:
                 waited = PATIENCE
             if waited >= PATIENCE:
                 self.unsaved = str(problem)
-                log.error("turn %s is not saved: %s", self.log.turn_id, problem)
+                logger.error("turn %s is not saved: %s", self.log.turn_id, problem)
                 return
             pause = max(0.01, min(0.2, waited / 4))
             try:
@@ -342,11 +349,9 @@ class _Runner:
         self.memory.tidy(self.ctx)
         self._take_what_was_left_out()
         call = _call(call_id="root", agent=self.root.card.id, query=self.state.message, fields={})
-        self.at_work, seconds, leave = (
-            True,
-            self.settings.turn_budget_ms / 1000,
-            partial(self.leave, "deadline"),
-        )
+        self.at_work = True
+        seconds = self.settings.turn_budget_ms / 1000
+        leave = partial(self.leave, "deadline")
         try:
             outcome = await run_to_outcome(self.pattern.run, call, self.ctx, seconds, leave)
         finally:
@@ -355,16 +360,14 @@ class _Runner:
         if not self.ctx.ledger.touched:  # a system of its own says itself what it spent
             self.ctx.ledger.charge(outcome.usage)
         if isinstance(outcome, Answer):
-            return "ok", narration(outcome.text)[0] if MARK in outcome.text else outcome.text, None
+            text = narration(outcome.text)[0] if MARK in outcome.text else outcome.text
+            return "ok", text, None
+        error = f"{outcome.reason}: {outcome.detail}"
         if outcome.reason == "refusal" and outcome.suggestion and not self.state.outcomes:
             # The orchestrator declined before it asked anybody: the user reads in which words.
-            return "failed", outcome.suggestion, f"{outcome.reason}: {outcome.detail}"
-        late = outcome.reason == "timeout" and self.state.out_of_time
-        return (
-            "deadline" if late else "failed",
-            rescued(self.ctx),
-            f"{outcome.reason}: {outcome.detail}",
-        )
+            return "failed", outcome.suggestion, error
+        is_late = outcome.reason == "timeout" and self.state.out_of_time
+        return "deadline" if is_late else "failed", rescued(self.ctx), error
 
     def _take_what_was_left_out(self) -> None:
         """Has "go on" stand for the parts that the last answer left out and offered to take next."""
@@ -372,33 +375,26 @@ class _Runner:
         if not owed or not takes_rest(self.message, said_last(self.ctx)):
             return
         self.state.message = ", and ".join(owed)
-        self.ctx.emit(
-            GuardActed(
-                guard="left_out",
-                action="reworded",
-                agent=self.root.card.id,
-                reason=f"the message takes up what the last answer left out: {self.state.message}",
-            )
-        )
+        reason = f"the message takes up what the last answer left out: {self.state.message}"
+        agent = self.root.card.id
+        self.ctx.emit(GuardActed(guard="left_out", action="reworded", agent=agent, reason=reason))
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
         page = transcript(self.log.events)
         invoked = bool(self.state.calls)
-        if (invoked or page.lead.strip() != text) and page.answer.strip() != text.strip():
-            began = page.answer_seq
-            self.ctx.emit(
-                Text(channel="answer", text=text)
-                if began is None
-                else TextReplaced(from_seq=began, text=text)
-            )
-        if invoked:
-            return page.lead
-        return ""
+        is_shown = page.answer.strip() == text.strip()
+        if not invoked and page.lead.strip() == text:
+            is_shown = True
+        if not is_shown:
+            first = page.answer_seq
+            if first is None:
+                self.ctx.emit(Text(channel="answer", text=text))
+            else:
+                self.ctx.emit(TextReplaced(from_seq=first, text=text))
+        return page.lead if invoked else ""
 
-    async def _finish(
-        self, record: TurnRecord, status: Status, text: str, error: str | None, preamble: str
-    ) -> Reply:
+    async def _finish(self, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state, self.pattern)
         status = cast("Status", final_status(status, turn_parts(routing)))
         usage = self.ctx.ledger.settle()
@@ -407,7 +403,7 @@ class _Runner:
         end = _completed(status=status, text=text, error=error or self.unsaved)
         last = self.log.seal(end, self.ctx.span_id)
         events = [*self.log.events, last]
-        row = record_of(record, events, routing, usage, status, text)
+        row = record_of(self._record, events, routing, usage, status, text)
         lines = dialogue(row, self.state)
         outcomes = list(self.state.outcomes)
         secrets = self.log.secrets
@@ -418,19 +414,17 @@ class _Runner:
             routing = without_secrets(routing, secrets)
             preamble = without_secret_words(preamble, secrets)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
-        if self.unsaved is None or self.session_exists:
-            new = None
-        else:
-            new = self.session
+        # a turn whose beginning the store refused may have been the session's first
+        is_new = self.unsaved is not None and not self.session_exists
+        new_session = self.session if is_new else None
         await self._keep(
-            partial(self.kit.store.end_turn, row, events, lines, notes, new, wait=False),
+            partial(self.kit.store.end_turn, row, events, lines, notes, new_session, wait=False),
             SessionError,
         )
-        self.log.close(
-            last
-            if self.unsaved is None
-            else last.replace(body=end.replace(error=error or self.unsaved, saved=False))
-        )
+        if self.unsaved is not None:
+            end = end.replace(error=error or self.unsaved, saved=False)
+            last = last.replace(body=end)
+        self.log.close(last)
         self.kit.recorder.turn_ended(row, self.log.events)
         return Reply(
             turn_id=self.log.turn_id,

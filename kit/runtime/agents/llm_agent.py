@@ -2,8 +2,9 @@
 composes what came back."""
 
 import datetime
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
@@ -66,9 +67,9 @@ class Decision:
         self, asks: tuple[AgentCall, ...], set_aside: tuple[AgentCall, ...] | None = None
     ) -> "Decision":
         """The same decision with other words for its calls, or fewer of them; the model's message stays as it is."""
-        return replace(
-            self, asks=asks, set_aside=self.set_aside if set_aside is None else set_aside
-        )
+        if set_aside is None:
+            return replace(self, asks=asks)
+        return replace(self, asks=asks, set_aside=set_aside)
 
     def calling(
         self, asks: tuple[AgentCall, ...], own: tuple[ToolCall, ...] | None = None
@@ -77,14 +78,13 @@ class Decision:
 
         What else the model's message carries stays on it. A call the model made itself stays as it worded it.
         """
-        if own is None:
-            own = self.own
-        by_id = {call["id"]: call for call in self.reply.calls}
+        own_calls = self.own if own is None else own
+        calls_by_id = {call["id"]: call for call in self.reply.calls}
         calls: list[ToolCall] = []
         for ask in (*asks, *self.set_aside):
-            calls.append(_call_of(ask, by_id.get(ask.call_id)))
-        reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own]))
-        return Decision(reply, asks, own, self.set_aside)
+            calls.append(_call_of(ask, calls_by_id.get(ask.call_id)))
+        reply = replace(self.reply, message=with_calls(self.reply.message, [*calls, *own_calls]))
+        return Decision(reply, asks, own_calls, self.set_aside)
 
 
 def _call_of(ask: AgentCall, tool_call: ToolCall | None) -> ToolCall:
@@ -129,42 +129,36 @@ class LLMAgent:
             system += f"\nIn this turn the limit is another: call at most {turn.cap} tools."
         if call.prior_context:
             system += f"\nFrom earlier in the conversation: {call.prior_context}"
-        if call.fields:
-            system += "\n" + "\n".join(f"{name}: {value}" for name, value in call.fields.items())
+        for name, value in call.fields.items():
+            system += f"\n{name}: {value}"
         if self.prompt.closed:
             return [system_text(system), human_text(call.query)]
-        if self.card.sub_agents or ctx.path == self.card.id:
-            reader = ""
-        else:
-            reader = self.card.id
-        thread: Thread = [system_text(system + ctx.turn.memory.suffix(reader))]
-        thread += messages_of(ctx.turn.memory.history(reader))
-        thread.append(
-            human_message(call.query, ctx.pictures) if ctx.turn.pictures else human_text(call.query)
-        )
-        return thread
+        is_lead = bool(self.card.sub_agents) or ctx.path == self.card.id
+        reader = "" if is_lead else self.card.id
+        return [
+            system_text(system + turn.memory.suffix(reader)),
+            *messages_of(turn.memory.history(reader)),
+            human_message(call.query, ctx.pictures if turn.pictures else ()),
+        ]
 
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         """Runs a sub-agent: calls its model and its tools until the model has nothing more to call."""
         thread = self.open(call, ctx)
         results: list[tuple[ToolCall, ToolResult]] = []
-        over: AgentCall | None = None
+        hand_over: AgentCall | None = None
         voice = self._voice()
         news = 1
         while True:
-            if ctx.slot is None:
-                hear = None
-            else:
-                hear = self._listener(ctx, bool(results))
+            hear = None if ctx.slot is None else self._listener(ctx, bool(results))
             reply = await call_with_fallback(
                 voice, thread, ctx, agent=self.card.id, purpose="work", hear=hear, news=news
             )
             if self._is_void(reply):
                 reply = await self._ask_again(reply, voice, thread, ctx, "work")
-            own, over = (
-                (reply.calls, None) if not self.sub_cards else self._split_calls(reply, call, over)
-            )
-            if not own:
+            own_calls = reply.calls
+            if self.sub_cards:
+                own_calls, hand_over = self._split_calls(reply, call, hand_over)
+            if not own_calls:
                 return outcome_of_reply(
                     reply,
                     results,
@@ -174,22 +168,20 @@ class LLMAgent:
                     call_id=call.call_id,
                     shown=ctx.turn.locale.sentences.shown,
                     tools=self.tools,
-                    over=over,
+                    over=hand_over,
                 )
-            ctx.ledger.before_tools(len(own))
+            ctx.ledger.before_tools(len(own_calls))
             thread.append(reply.message)
-            tool_runs = await self.call_tools(own, ctx)
+            tool_runs = await self.call_tools(own_calls, ctx)
             thread += [message for message, _ in tool_runs]
-            if over is not None and len(own) < len(reply.calls):
-                thread += [
-                    tool_text(NEXT, peer["id"] or "") for peer in reply.calls if peer not in own
-                ]
-            results += [
-                (tool_call, result) for tool_call, (_, result) in zip(own, tool_runs, strict=True)
-            ]
-            voice.may_fall_back = not any(
-                result.fault == "principal_mismatch" for _, result in results
-            )
+            if self.sub_cards:
+                peer_calls = [peer for peer in reply.calls if peer not in own_calls]
+                thread += [tool_text(NEXT, peer["id"] or "") for peer in peer_calls]
+            for tool_call, (_, result) in zip(own_calls, tool_runs, strict=True):
+                results.append((tool_call, result))
+                # no second model is shown what a foreign principal's reply has cost the first
+                if result.fault == "principal_mismatch":
+                    voice.may_fall_back = False
             news = len(tool_runs)
 
     async def decide(
@@ -245,10 +237,7 @@ class LLMAgent:
     ) -> Decision:
         """Makes the composing call. Its text is the answer: streamed when `live`, otherwise held back (decisions 8)."""
         speech = Speech(ctx, "answer")
-        if live:
-            hear = speech.say
-        else:
-            hear = None
+        hear = speech.say if live else None
         try:
             reply = await call_with_fallback(
                 self._writer(ctx),
@@ -265,29 +254,33 @@ class LLMAgent:
 
     async def tool_messages(self, decision: Decision, fan: FanOut, ctx: RunContext) -> Thread:
         """Returns the model's message with its calls, then exactly one tool message for each call id."""
-        texts: dict[str, tuple[str, bool]] = {}
+        reword = ctx.turn.locale.reservation
+        texts: dict[str, str] = {}
+        failed_ids: set[str] = set()
         for outcome in fan.outcomes:
-            texts[outcome.call_id] = (
-                tell(outcome, with_components=True, reword=ctx.turn.locale.reservation),
-                isinstance(outcome, Failure),
-            )
-        texts |= {call.call_id: (tell_dropped(call), True) for call in fan.dropped}
-        texts |= {call.call_id: (SET_ASIDE, False) for call in decision.set_aside}
-        messages: list[ToolMessage] = []
-        for call_id, (text, failed) in texts.items():
-            messages.append(tool_text(text, call_id, failed=failed))
+            texts[outcome.call_id] = tell(outcome, with_components=True, reword=reword)
+            if isinstance(outcome, Failure):
+                failed_ids.add(outcome.call_id)
+        for ask in fan.dropped:
+            texts[ask.call_id] = tell_dropped(ask)
+            failed_ids.add(ask.call_id)
+        for ask in decision.set_aside:
+            texts[ask.call_id] = SET_ASIDE
+        thread: Thread = [decision.reply.message]
+        for call_id, text in texts.items():
+            thread.append(tool_text(text, call_id, failed=call_id in failed_ids))
         if decision.own:
-            messages += [message for message, _ in await self.call_tools(decision.own, ctx)]
-        return [decision.reply.message, *messages]
+            thread += [message for message, _ in await self.call_tools(decision.own, ctx)]
+        return thread
 
     def _is_void(self, reply: ModelReply) -> bool:
         """Whether a reply makes calls and none of them can be made: tools that do not exist,
         arguments nobody can read."""
-        good: list[ToolCall] = []
-        for c in reply.calls:
-            if (c["name"] in self.tools or c["name"] in self.sub_cards) and UNREAD not in c["args"]:
-                good.append(c)
-        return bool(reply.calls) and not good
+        for call in reply.calls:
+            exists = call["name"] in self.tools or call["name"] in self.sub_cards
+            if exists and UNREAD not in call["args"]:
+                return False
+        return bool(reply.calls)
 
     async def _ask_again(
         self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose
@@ -296,14 +289,15 @@ class LLMAgent:
 
         After BORNE such replies in a row the next one counts for nothing: it has neither text nor calls.
         """
-        for left in range(BORNE, -1, -1):
+        for attempts_left in range(BORNE, -1, -1):
             ctx.ledger.before_tools(len(reply.calls))
-            calls = [
-                ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}) for call in reply.calls
-            ]  # an id may come again
+            calls: list[ToolCall] = []
+            for call in reply.calls:
+                # an id may come again, and an endpoint takes each one once
+                calls.append(ToolCall({**call, "id": f"{call['id']}-void-{len(thread)}"}))
             answers = [message for message, _ in await self.call_tools(calls, ctx)]
             thread += [with_calls(reply.message, calls), *answers]
-            if not left:
+            if not attempts_left:
                 break
             reply = await call_with_fallback(
                 voice, thread, ctx, agent=self.card.id, purpose=purpose, news=len(answers)
@@ -313,20 +307,18 @@ class LLMAgent:
         return replace(reply, message=AIMessage(""), text="")
 
     def _split_calls(
-        self, reply: ModelReply, call: AgentCall, over: AgentCall | None
+        self, reply: ModelReply, call: AgentCall, hand_over: AgentCall | None
     ) -> tuple[list[ToolCall], AgentCall | None]:
         """Returns the calls of its own tools, and the call of the first peer it named: a swarm
         hands over to that one."""
-        peers = [
-            call
-            for call in reply.calls
-            if call["name"] in self.sub_cards and UNREAD not in call["args"]
-        ]
-        if peers and over is None:
-            over = read_call(
-                peers[0], self.sub_cards[peers[0]["name"]], peers[0]["id"] or "", call.query
-            )
-        return [tool_call for tool_call in reply.calls if tool_call not in peers], over
+        own_calls: list[ToolCall] = []
+        for tool_call in reply.calls:
+            card = self.sub_cards.get(tool_call["name"])
+            if card is None or UNREAD in tool_call["args"]:
+                own_calls.append(tool_call)
+            elif hand_over is None:
+                hand_over = read_call(tool_call, card, tool_call["id"] or "", call.query)
+        return own_calls, hand_over
 
     def _listener(self, ctx: RunContext, looked_up: bool) -> Hear | None:
         """Returns what passes its words to the user; None before its tools were called, and where
@@ -336,15 +328,11 @@ class LLMAgent:
         hear = ctx.slot(ctx.path)
         if hear is None or not self.sub_cards:
             return hear
-        return lambda piece, _="": (
-            hear(piece) if piece else None
-        )  # a hand-over follows words that stand
+        # What it says before it hands over stands; the name of a call would have the words taken back.
+        return lambda piece, _="": hear(piece) if piece else None
 
     def _voice(self, limit: float | None = None) -> Voice:
-        if self.policy.model_time_ms:
-            patience = self.policy.model_time_ms / 1000
-        else:
-            patience = None
+        patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
         return Voice(self.model, self.fallback, patience, limit)
 
     def _lead(self, ctx: RunContext) -> Voice:
@@ -375,31 +363,25 @@ class LLMAgent:
         if reply.truncated and reply.text and not reply.calls:
             reply = replace(reply, text=f"{reply.text}\n\n{ctx.turn.locale.reservation(CUT)}")
         asks: list[AgentCall] = []
-        own: list[ToolCall] = []
+        own_calls: list[ToolCall] = []
         for tool_call in reply.calls:
             card = self.sub_cards.get(tool_call["name"])
-            if (
-                card is None or UNREAD in tool_call["args"]
-            ):  # its own tool, or one that is told it cannot be called
-                own.append(tool_call)
+            # what cannot be called is run as a tool of its own: its message says why
+            if card is None or UNREAD in tool_call["args"]:
+                own_calls.append(tool_call)
             else:
                 asks.append(read_call(tool_call, card, tool_call["id"] or "", call.query))
-        return Decision(reply, tuple(asks), tuple(own))
+        return Decision(reply, tuple(asks), tuple(own_calls))
 
     async def call_tools(
         self, calls: Sequence[ToolCall], ctx: RunContext, owners: Mapping[str, str] | None = None
     ) -> list[tuple[ToolMessage, ToolResult]]:
         """Runs calls of its own tools at the same time, in the name of their `owners`; a message
         and a result for each."""
-        names: list[str] = []
+        owners = owners or {}
+        runs: list[Coroutine[Any, Any, tuple[ToolMessage, ToolResult]]] = []
         for call in calls:
-            names.append((owners or {}).get(call["name"], self.card.id))
-        pairs = zip(
-            calls, names, strict=True
-        )  # one that waits for the user does not cut off the others
-        return await together(
-            [
-                call_tool(call, self.tools, name, ctx, self.new_tools, self.bounds)
-                for call, name in pairs
-            ]
-        )
+            owner = owners.get(call["name"], self.card.id)
+            runs.append(call_tool(call, self.tools, owner, ctx, self.new_tools, self.bounds))
+        # one that waits for the user does not cut off the others
+        return await together(runs)
