@@ -7,7 +7,7 @@ from importlib import import_module
 import streamlit as st
 
 from kit.ui.shared import address
-from kit.ui.shared.frame import draw_style, freeze_modules
+from kit.ui.shared.frame import deck_pages, draw_style, freeze_modules
 
 
 def drawn_by(page: str) -> Callable[[], None]:
@@ -38,6 +38,14 @@ pages = {
         drawn_by("benchmarks"), title="Benchmarks", icon=":material/science:", url_path="benchmarks"
     ),
 }
+for name, draw in deck_pages().items():
+    # The prefix keeps a deck's page from taking the address of one of the kit's.
+    pages[f"own-{name}"] = st.Page(
+        draw,
+        title=name.replace("_", " ").capitalize(),
+        icon=":material/extension:",
+        url_path=f"own-{name}",
+    )
 st.session_state["pages"] = pages
 page = st.navigation(list(pages.values()), position="top")
 with st.container(

@@ -134,7 +134,7 @@ class Kit:
         without faults, PictureError for too many images, UnknownId for a flag that the deck does
         not declare, SessionError for a session of another, ClosedError when closing.
         """
-        chosen = pattern_of(pattern or self.pattern)
+        chosen = pattern_of(pattern or self.pattern, self.deck)
         if self.store.has_souls:
             session = self.store.with_souls(session)
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)
@@ -357,7 +357,7 @@ async def open_kit(
             team,
             store,
             sinks,
-            pattern_of(pattern),
+            pattern_of(pattern, deck),
             today_of(settings, deck),
             stages,
             stages_on,

@@ -5,7 +5,7 @@ import hashlib
 import inspect
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
 from kit.bench.identity import (
@@ -18,10 +18,11 @@ from kit.bench.identity import (
 )
 from kit.bench.scoring.judge import Judge, LLMJudge
 from kit.bench.scoring.scorers import SCORERS, Scorer
+from kit.compose.deck import Deck
 from kit.compose.models import spec_of_model
 from kit.core.errors import DataError
 from kit.core.model import ModelSpec
-from kit.patterns import PATTERNS
+from kit.patterns import PATTERNS, modes_of
 from kit.runtime.pattern import Pattern, Run
 from kit.runtime.team import Model
 from kit.tools.deck_tools import DeckTools
@@ -46,6 +47,16 @@ class OwnParts:
     def identity(self, kind: str, names: Iterable[str]) -> str:
         """Digests of the own parts among these names; empty where everybody knows them all."""
         return "".join(self.identities.get(f"{kind} {name}", "") for name in names)
+
+    def with_code_of(self, deck: Deck) -> "OwnParts":
+        """The same, with the identities of the deck's own patterns and guards: an edit of their code
+        makes other cells."""
+        identities = dict(self.identities)
+        for name in deck.code.patterns:
+            identities[f"pattern {name}"] = _pattern_identity(modes_of(deck)[name])
+        for name, guard in deck.code.guards.items():
+            identities[f"guard {name}"] = _digest(code_identity(guard))
+        return replace(self, identities=identities)
 
 
 NONE = OwnParts()
@@ -111,10 +122,17 @@ def own_patterns(
                 f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)"
             )
         names.append(pattern if isinstance(pattern, str) else pattern.name)
-    codes: dict[str, list[list[Any]]] = {}
-    for name, one in own.items():
-        codes[name] = [code_identity(code) for code in (one.run, one.stage) if code is not None]
-    return names, own, {f"pattern {name}": _digest(code) for name, code in codes.items()}
+    identities: dict[str, str] = {}
+    for name, pattern in own.items():
+        identities[f"pattern {name}"] = _pattern_identity(pattern)
+    return names, own, identities
+
+
+def _pattern_identity(pattern: Pattern) -> str:
+    code = [code_identity(pattern.run)]
+    if pattern.stage is not None:
+        code.append(code_identity(pattern.stage))
+    return _digest(code)
 
 
 def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:

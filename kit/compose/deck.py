@@ -9,6 +9,7 @@ from typing import Any
 
 from kit.compose.advice import advise
 from kit.compose.check import Check
+from kit.compose.deck_code import load_deck_code
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
 from kit.compose.registry import Registry
@@ -99,6 +100,7 @@ class Deck(Parts):
             tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp)
             if tools is None
             else given_tools(tools),
+            code=load_deck_code(settings.code, Path()),
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
         for noun, ids in (

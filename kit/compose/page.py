@@ -4,7 +4,7 @@ was found is drawn."""
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pydantic import Field, ValidationError
 
@@ -13,6 +13,7 @@ from kit.core.card import AgentCard
 from kit.core.errors import KitError
 from kit.core.fault import parse as parse_fault
 from kit.core.value import Value
+from kit.tools.loading import complete_references, is_reference
 
 Payload = Mapping[str, Any]
 """The fields of one component, as its tool sent them."""
@@ -132,6 +133,23 @@ def read_page(folder: Path) -> PageSettings:
     ]
     cards = [card for source in sources if source and (card := build(AgentCard, source, Faults()))]
     return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
+
+
+def read_pages(folder: Path) -> Mapping[str, str]:
+    """Reads which pages a deck brings, from its folder: name -> reference to the function that draws it.
+
+    Nothing is imported. What cannot be read is left out: `load_deck` reports it as a fault.
+    """
+    source = parse_file(folder / "deck.yaml", Faults())
+    if source is None:
+        return {}
+    references = complete_references("pages", source.value.get("pages"))
+    pages: dict[str, str] = {}
+    if isinstance(references, list):
+        for reference in cast("list[object]", references):
+            if isinstance(reference, str) and is_reference(reference):
+                pages[reference.rpartition(":")[2]] = reference
+    return pages
 
 
 def page_faults(

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, field_validator
+from pydantic import Field, ValidationInfo, field_validator
 
+from kit.compose.deck_code import DeckCode
 from kit.compose.page import PageSettings
 from kit.compose.reference import Kind
 from kit.compose.registry import Registry
@@ -19,7 +20,7 @@ from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
 from kit.tools.limits import NO_LIMITS, ToolLimits, merge_limits
-from kit.tools.loading import tool_references
+from kit.tools.loading import complete_references
 from kit.tools.mcp.server import McpServer
 
 PLATFORM = "platform"
@@ -65,6 +66,13 @@ class Guards(Value):
     part that no other call covers into one that shares no word with it."""
     fastpath: bool = True
     """Accepts a reply without calls for small talk only."""
+    own: tuple[str, ...] = Field(default=(), exclude=True)
+    """References to the deck's own guards, as under `tools:`. They are applied after the kit's, in this order."""
+
+    @field_validator("own", mode="before")
+    @classmethod
+    def _references(cls, value: object) -> object:
+        return complete_references("guards", value)
 
 
 GUARDS = Guards()
@@ -104,6 +112,10 @@ class DeckSettings(Value):
     tools: tuple[str, ...] = ()
     """The code that holds the deck's tools: `package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml.
     One may stand without a list; a file without a name means its TOOLS."""
+    patterns: tuple[str, ...] = Field(default=(), exclude=True)
+    """The code that holds the deck's own ways to run a turn, as under `tools:`."""
+    pages: tuple[str, ...] = Field(default=(), exclude=True)
+    """The code of the deck's own pages in the app, one function each."""
     tool_limits: dict[str, ToolLimits] = {}
     """Tool id -> how long a call of it may take, how often it is tried again, and how many run at
     once, whoever calls it."""
@@ -126,7 +138,8 @@ class DeckSettings(Value):
     support_agent: str | None = None
     """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
-    """In deck.yaml also one word: false switches all of them off, and what the model emits runs (decisions 25)."""
+    """In deck.yaml also one word: false switches all of them off, and what the model emits runs (decisions 25). A
+    reference or a list of them names guards of the deck's own and leaves the others on."""
     danger: tuple[str, ...] = ()
     """Locales whose words for danger to life are looked for in each message before anybody is asked, such as `en-US`;
     cards/danger/<locale>.yaml holds the words and what is answered (docs/danger.md)."""
@@ -180,16 +193,19 @@ class DeckSettings(Value):
     page: PageSettings = PageSettings()
     """What the chat page says and shows over this deck."""
 
-    @field_validator("tools", mode="before")
+    @field_validator("tools", "patterns", "pages", mode="before")
     @classmethod
-    def _tool_references(cls, tools: object) -> object:
-        return tool_references(tools)
+    def _references(cls, value: object, info: ValidationInfo) -> object:
+        return complete_references(info.field_name or "", value)
 
     @field_validator("guards", mode="before")
     @classmethod
-    def _all_or_none(cls, guards: object) -> object:
+    def _guards(cls, guards: object) -> object:
         if isinstance(guards, bool):
-            return dict.fromkeys(Guards.model_fields, guards)
+            switches = Guards.model_fields.keys() - {"own"}
+            return dict.fromkeys(switches, guards)
+        if isinstance(guards, str | list):
+            return {"own": cast("object", guards)}
         return guards
 
     @field_validator("statuses", mode="before")
@@ -198,6 +214,11 @@ class DeckSettings(Value):
         if isinstance(statuses, list):
             return {name: Term() for name in cast("list[str]", statuses)}
         return statuses
+
+    @property
+    def code(self) -> Mapping[str, tuple[str, ...]]:
+        """The references to the deck's own patterns, guards and pages, by section."""
+        return {"patterns": self.patterns, "guards": self.guards.own, "pages": self.pages}
 
     @property
     def vocabulary(self) -> Mapping[str, Term]:
@@ -236,6 +257,8 @@ class Parts:
     """The surface an environment chooses over the deck's."""
     tools: DeckTools = field(default_factory=DeckTools)
     """The tools that come with the deck; a Kit opens them."""
+    code: DeckCode = field(default_factory=DeckCode)
+    """The patterns, guards and pages that come with the deck."""
 
     @property
     def surface(self) -> str:

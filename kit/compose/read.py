@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from kit.compose.deck_code import DeckCode, load_deck_code
 from kit.compose.models import read_models
 from kit.compose.parts import PLATFORM, Block, DeckSettings, Parts
 from kit.compose.registry import Registry
@@ -17,7 +18,7 @@ from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools, load_deck_tools
-from kit.tools.loading import is_reference, tool_references
+from kit.tools.loading import complete_references, is_reference
 from kit.tools.mcp.server import McpServer
 
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
@@ -88,6 +89,7 @@ def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tupl
         dangers=Registry("danger", _dangers(root / "danger", draft)),
         environment_surface=here.surface,
         tools=_tools(folder, settings, draft),
+        code=_code(folder, settings, draft),
     )
     return parts, draft
 
@@ -99,10 +101,17 @@ def code_references(folder: Path) -> tuple[str, ...]:
     """
     source = _parse(folder / "deck.yaml", Draft())
     fields: dict[str, Any] = source.value if source else {}
-    tools = tool_references(fields.get("tools"))
+    references: list[object] = []
+    for section in ("tools", "patterns", "guards", "pages"):
+        value = fields.get(section)
+        if section == "guards" and isinstance(value, dict):
+            value = cast("dict[str, object]", value).get("own")
+        completed = complete_references(section, value)
+        if isinstance(completed, list):
+            references += cast("list[object]", completed)
     page = fields.get("page")
-    references: list[Any] = [*(cast("list[Any]", tools) if isinstance(tools, list) else ())]
-    references += cast("dict[str, Any]", page).values() if isinstance(page, dict) else ()
+    if isinstance(page, dict):
+        references += cast("dict[str, object]", page).values()
     texts: list[str] = []
     for text in references:
         if isinstance(text, str) and is_reference(text):
@@ -157,6 +166,17 @@ def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
         draft.unreadable.add(("tool", "*"))
 
     return load_deck_tools(settings.tools, folder, report, settings.mcp)
+
+
+def _code(folder: Path, settings: DeckSettings, draft: Draft) -> DeckCode:
+    def where(section: str, number: int) -> str:
+        source = draft.sources["settings", "deck"]
+        # `guards:` may be the list itself, or switches with the list under `own:`.
+        if section == "guards" and source.holds("guards", "own"):
+            return source.at("guards", "own", number)
+        return source.at(section, number)
+
+    return load_deck_code(settings.code, folder, where, draft.faults.add)
 
 
 def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:

@@ -12,8 +12,7 @@ from kit.core.errors import CassetteError, FaultError, ForkError
 from kit.core.fault import Fault, parse_all
 from kit.core.fault_injection import inject_faults
 from kit.core.record import CohortPrompt, SessionRecall, TurnRecord
-from kit.patterns import PATTERNS
-from kit.patterns.plan_execute import PLAN_EXECUTE
+from kit.patterns import modes_of
 from kit.patterns.stages import Stages
 from kit.patterns.turn_player import ADVICE, TurnPlayer
 from kit.runtime.agents.llm_agent import LLMAgent
@@ -107,12 +106,13 @@ def fork_turn(
     turn = store.turn(turn_id, who)
     if turn is None:
         raise ForkError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    if PLAN_EXECUTE.name in (turn.pattern, pattern):
+    modes = modes_of(kit.team.deck)
+    chosen_pattern = modes[pattern or turn.pattern]
+    if chosen_pattern.is_plan or modes[turn.pattern].is_plan:
         raise ForkError(
             "a plan is not forked: `resume` takes it up after its last complete step (docs/plans.md)"
         )
     base = kit.on(model) if model else kit
-    chosen_pattern = PATTERNS[pattern or turn.pattern]
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
     team = base.stages.team(chosen_pattern, persona=session.tenant_persona)

@@ -135,7 +135,7 @@ async def _record(
     return await create(plans, plan, who, turn_id, *lease)
 
 
-PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team)
+PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)
 
 
 def resumed(plan_id: str) -> Pattern:

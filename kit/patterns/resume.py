@@ -8,9 +8,9 @@ from kit.core.errors import ForkError, ResumeError
 from kit.core.event import Event
 from kit.core.fault_injection import inject_faults
 from kit.core.record import TurnRecord
-from kit.patterns import MODES
+from kit.patterns import modes_of
 from kit.patterns.fork import Forkable, ForkHost, check_record, playing_host
-from kit.patterns.plan_execute import PLAN, PLAN_EXECUTE, resumed
+from kit.patterns.plan_execute import PLAN, resumed
 from kit.patterns.stages import NO_FLAGS, Flags
 from kit.runtime.acts.pause import Acts, Resumption, acts_of
 from kit.runtime.recording.stored_turn import StoredTurn, turn_to_resume
@@ -37,18 +37,17 @@ def resume_turn(
     if turn is None:
         raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
     events = store.events(turn.id, who)
-    pattern = MODES[turn.pattern]
-    is_plan = pattern is PLAN_EXECUTE
+    pattern = modes_of(kit.team.deck)[turn.pattern]
     same = kit.team.orchestrator.model.spec.key == turn.model
     # of a plan nothing is played, so that any model can go on with it
-    if is_plan or same:
+    if pattern.is_plan or same:
         base = kit
     else:
         base = kit.on(turn.model)
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
-    if is_plan:
+    if pattern.is_plan:
         return _resume_plan(kit, turn, events, session, team)
     acts = _with_answers(turn, acts_of(events), answers)
     try:

@@ -5,7 +5,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from langchain_core.messages import BaseMessage
 
@@ -100,6 +100,10 @@ class TurnState(CallLedger):
         default_factory=partial(defaultdict[str, Sequence[BaseMessage]], tuple)
     )
     """Path -> what the last model call from there was sent, and its reply: the trace holds what the next one adds."""
+    own_guards: Mapping[str, Callable[..., Any]] = field(
+        default_factory=dict[str, Callable[..., Any]]
+    )
+    """The deck's own guards, applied after the kit's."""
     suffix: str = ""
     """What followed the prompt in the turn's first model call; the trace holds it once."""
     alarm: Callable[[Event], None] = lambda _: None

@@ -25,6 +25,8 @@ class Pattern:
     has_failsafe: bool = False
     """Whether its first reply holds all calls at once and goes through the guards, so that the
     failsafe can ask for a missing one (decisions 4)."""
+    is_plan: bool = False
+    """Whether a turn is run as a plan, which is resumed step by step and never forked; the deck needs a planner."""
 
     def team(self, deck: Deck, bind: Bind) -> Team:
         """Returns the team this pattern runs with; `bind` makes a team of a deck. Raises what `bind` raises."""

@@ -187,6 +187,7 @@ class _Runner:
             jobs=kit.team.jobs,
             player=kit.cassette,
             pictures=pictures,
+            own_guards=kit.team.deck.code.guards,
         )
         inherited = _inherited(
             principal=session.principal,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kit.core.errors import BindError, CodeError
-from kit.tools.loading import Reference, Tools, tools_in
+from kit.tools.loading import Tools, load_each, tools_in
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import accepted_tools, variables_of
 from kit.tools.tool import ConfiguredTool, LimitedTool, Toolbox, tool_name
@@ -96,35 +96,23 @@ def load_deck_tools(
     `report` gets each fault with the number of its reference, from 0, or the name of its server.
     Without `report` the first fault raises CodeError.
     """
-    tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
-    places: dict[str, str] = {}
 
     def complain(where: int | str, sentence: str) -> None:
         if report is None:
             raise CodeError(sentence)
         report(where, sentence)
 
-    for number, text in enumerate(references):
-        try:
-            more = tools_in(Reference.parse(text).load(folder), text)
-            if tool_id := next((one for one in more if one in places), None):
-                raise CodeError(
-                    f"tool {tool_id!r} of {text} is there already, from {places[tool_id]}; rename one"
-                )
-        except CodeError as error:
-            complain(number, str(error))
-        else:
-            tools |= more
-            places |= dict.fromkeys(more, text)
+    tools, sources = load_each(references, folder, "tool", tools_in, complain)
     for tool_id, factory in accepted_tools(servers or {}, folder, complain).items():
         server = tool_id.partition(".")[0]
         name = tool_name(tool_id)
-        if name in places:
+        if name in sources:
             complain(
                 server,
-                f"a model reads {tool_id!r} as {name!r}, which is there already, from {places[name]}; rename one",
+                f"a model reads {tool_id!r} as {name!r}, which is there already, from {sources[name]}; rename one",
             )
-        tools[tool_id], places[name] = factory, f"MCP server {server!r}"
+        tools[tool_id] = factory
+        sources[name] = f"MCP server {server!r}"
     return DeckTools(tools, tuple(references), folder, servers or {})
 
 

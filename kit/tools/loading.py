@@ -5,11 +5,11 @@ import importlib
 import importlib.util
 import inspect
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 from kit.core.errors import CodeError, nearest
@@ -20,6 +20,7 @@ from kit.tools.tool_factory import ToolFactory
 if TYPE_CHECKING:
     from langchain_core.tools import BaseTool, StructuredTool
 
+T = TypeVar("T")
 Tools: TypeAlias = Mapping[str, "BaseTool | ConfiguredTool | LimitedTool | ToolFactory"]
 """Tool id -> the tool, or the factory that makes it when a Kit opens."""
 FORMS = "`package.module:NAME`, or `./file.py:NAME` for a file beside deck.yaml"
@@ -71,19 +72,22 @@ class Reference:
         return getattr(module, self.name)
 
 
-def tool_references(value: object) -> object:
-    """What `tools:` of deck.yaml stands for: one reference may stand alone, and a file without a
-    name means its TOOLS."""
+def complete_references(section: str, value: object) -> object:
+    """Returns the references of a section of deck.yaml, such as `tools`: one may stand without a
+    list, and a file without a name means its TOOLS. What is neither is left to validation."""
     if not isinstance(value, str | list | tuple):
         return value
     if isinstance(value, str):
-        items = [value]
+        items: Sequence[object] = [value]
     else:
         items = cast("Sequence[object]", value)
-    return [
-        f"{item}:TOOLS" if isinstance(item, str) and item.endswith(".py") else item
-        for item in items
-    ]
+    references: list[object] = []
+    for item in items:
+        if isinstance(item, str) and item.endswith(".py"):
+            references.append(f"{item}:{section.upper()}")
+        else:
+            references.append(item)
+    return references
 
 
 def is_reference(text: str) -> bool:
@@ -98,6 +102,57 @@ def is_reference(text: str) -> bool:
 def load_reference(reference: str, folder: Path) -> object:
     """What a reference in deck.yaml stands for; `folder` is the deck's. Raises CodeError."""
     return Reference.parse(reference).load(folder)
+
+
+def load_each(
+    references: Sequence[str],
+    folder: Path,
+    noun: str,
+    read: Callable[[object, str], Mapping[str, T]],
+    report: Callable[[int, str], None],
+) -> tuple[dict[str, T], dict[str, str]]:
+    """Loads what each reference of a section of deck.yaml names, such as its tools.
+
+    `read` makes items by id of what stands under a name. `report` gets each fault with the number
+    of its reference, from 0. Returns the items, and which reference each came from.
+    """
+    items: dict[str, T] = {}
+    sources: dict[str, str] = {}
+    for number, reference in enumerate(references):
+        try:
+            found = read(load_reference(reference, folder), reference)
+            for item_id in found:
+                if item_id in sources:
+                    raise CodeError(
+                        f"{noun} {item_id!r} of {reference} is there already, from {sources[item_id]}; rename one"
+                    )
+        except CodeError as error:
+            report(number, str(error))
+        else:
+            items |= found
+            sources |= dict.fromkeys(found, reference)
+    return items, sources
+
+
+def named_items(value: object, reference: str) -> dict[str, Any]:
+    """The items in a sequence or mapping, or one alone, by the names that they have themselves. In
+    a mapping the key is the name. Raises CodeError for one without a name."""
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, list | tuple):
+        items = cast("Iterable[Any]", value)
+    else:
+        items = [value]
+    named: dict[str, Any] = {}
+    for item in items:
+        name = getattr(item, "name", None) or getattr(item, "__name__", None)
+        if not isinstance(name, str):
+            kind = type(item).__name__
+            raise CodeError(f"{reference}: holds a value of type {kind}; give functions")
+        if name in named:
+            raise CodeError(f"{reference} holds two things called {name!r}; rename one")
+        named[name] = item
+    return named
 
 
 def _file(folder: Path, name: str) -> ModuleType:

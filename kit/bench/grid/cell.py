@@ -106,6 +106,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     own = spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
     base += own.identity("scorer", grid.scorers) + own.identity("tools", ("",))
+    base += own.identity("guard", spec.deck.code.guards)
     base += judges_identity(spec)
     models = _model_identities(spec)
     if grid.others is not None:

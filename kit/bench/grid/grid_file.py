@@ -26,7 +26,7 @@ from kit.core.model import OFFLINE, ModelSpec
 from kit.core.value import Value
 from kit.home import HOME
 from kit.models.access import ModelAccess
-from kit.patterns import PATTERNS
+from kit.patterns import patterns_of
 from kit.patterns.a2a import A2A, a2a_over
 from kit.patterns.a2a.link import Link
 from kit.runtime.pattern import Pattern
@@ -83,7 +83,7 @@ class GridSpec:
     def patterns(self) -> Mapping[str, Pattern]:
         """Every pattern by name, the grid's own with the kit's; peers are behind the link that the
         grid says, or a socket."""
-        return {**PATTERNS, A2A.name: a2a_over(self.link), **self.own.patterns}
+        return {**patterns_of(self.deck), A2A.name: a2a_over(self.link), **self.own.patterns}
 
     @property
     def link(self) -> Link | None:
@@ -180,7 +180,7 @@ def make_spec(
     """The grid with all it names. `cases` gives them for the sub-agents there are. Raises DataError."""
     deck = _with_models(deck, grid, source, own.models)
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
-    spec = GridSpec(grid, deck, (), {}, {}, own=own)
+    spec = GridSpec(grid, deck, (), {}, {}, own=own.with_code_of(deck))
     _check_names(spec, source)
     rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
     decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
@@ -234,7 +234,7 @@ def _check_names(spec: GridSpec, source: Source) -> None:
         )
     for names, noun, registry in (
         ("models", "model", models),
-        ("patterns", "pattern", {**PATTERNS, **spec.own.patterns}),
+        ("patterns", "pattern", {**patterns_of(spec.deck), **spec.own.patterns}),
         ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):

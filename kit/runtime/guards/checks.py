@@ -1,13 +1,16 @@
 """Checks between a model's decision and its execution, in one order; each one that acts leaves an
 event with its reason."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped, GuardActed
 from kit.core.bodies.speech import Text
+from kit.core.errors import CodeError
 from kit.core.language.clauses import Clause, clauses
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words, words
@@ -44,7 +47,7 @@ async def apply_guards(
     guards: Guards,
 ) -> Decision:
     """Returns the decision as it is executed: asked again when short, then echo, fastpath, overlap,
-    verbatim (decisions 4-7, 25).
+    verbatim (decisions 4-7, 25), then the deck's own guards.
 
     `thread` is what the model was shown. With every guard off only call ids are put in order.
     Nothing here is told to the user. This is for a turn's first decision; of what follows, `tidy`
@@ -70,7 +73,24 @@ async def apply_guards(
             decision = overlap(decision, call, ctx)
         if guards.verbatim:
             decision = verbatim(decision, call, ctx)
+    for name, guard in ctx.turn.own_guards.items():
+        decision = await _own(name, guard, decision, call, ctx)
     return decision
+
+
+async def _own(
+    name: str, guard: Callable[..., Any], decision: Decision, call: AgentCall, ctx: RunContext
+) -> Decision:
+    """Applies a guard of the deck's own, which is someone else's code. Raises CodeError for one that
+    returns no decision."""
+    result = guard(decision, call, ctx)
+    if inspect.isawaitable(result):
+        result = await result
+    if not isinstance(result, Decision):
+        raise CodeError(
+            f"guard {name!r} returned a value of type {type(result).__name__}; return the decision, changed or not"
+        )
+    return result
 
 
 def tidy(decision: Decision, ctx: RunContext) -> Decision:

@@ -10,8 +10,7 @@ import streamlit as st
 from kit.core.errors import KitError
 from kit.core.fault import CATALOGUE, Fault, kinds_of, parse, parse_all
 from kit.core.value import Value
-from kit.patterns import MODES
-from kit.patterns.plan_execute import PLAN_EXECUTE
+from kit.patterns import modes_of
 from kit.ui.shared import address
 from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
@@ -171,8 +170,8 @@ def _choices(host: Host) -> None:
 def _modes(host: Host) -> list[str]:
     """The names of what turns of this deck can be run as: plans for one that has a planner."""
     modes: list[str] = []
-    for name in MODES:
-        if name != PLAN_EXECUTE.name or host.kit.deck.settings.planning:
+    for name, pattern in modes_of(host.kit.deck).items():
+        if not pattern.is_plan or host.kit.deck.settings.planning:
             modes.append(name)
     return modes
 

@@ -12,7 +12,7 @@ from kit.core.errors import PictureError
 from kit.core.fault import Fault, kinds_of
 from kit.core.picture import strip_marks
 from kit.core.record import TurnRecord
-from kit.patterns import PATTERNS
+from kit.patterns import PATTERNS, patterns_of
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import usable_models
 from kit.ui.shared.turn_facts import fault_words, model_words
@@ -58,7 +58,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             "With all that its conversation held before it. The new turn is its own; the conversation stays as it is."
         )
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            pattern = _select("Pattern", list(PATTERNS), turn.pattern, label)
+            pattern = _select("Pattern", list(patterns_of(host.kit.deck)), turn.pattern, label)
             model = _select("Model", usable_models(host.kit), turn.model, model_words)
             cap = _select(
                 "At once, at most", [str(cap) for cap in range(1, WIDEST + 1)], str(turn.cap)

@@ -1,17 +1,20 @@
 """What every page needs: the process' host, its visitor, its style, links to other pages, and errors in words."""
 
 import gc
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from kit.compose.page import read_pages
 from kit.core.context import Principal
-from kit.core.errors import KitError
+from kit.core.errors import CodeError, KitError
 from kit.settings import Settings
+from kit.tools.loading import load_reference
 from kit.ui.shared import address
 from kit.ui.shared.wording import literal
 
@@ -54,6 +57,26 @@ def freeze_modules(modules: int) -> None:
     while every other thread waits.
     """
     gc.freeze()
+
+
+def deck_pages() -> Mapping[str, Callable[[], None]]:
+    """Returns the pages that the deck brings, by name. The code of one is imported when it is drawn."""
+    try:
+        folder = Settings.read().deck
+    except KitError:  # the page that is open says what is wrong with the settings
+        return {}
+    pages: dict[str, Callable[[], None]] = {}
+    for name, reference in read_pages(folder).items():
+        pages[name] = partial(_draw_deck_page, reference, folder)
+    return pages
+
+
+def _draw_deck_page(reference: str, folder: Path) -> None:
+    with report_errors(st.empty()):
+        page = load_reference(reference, folder)
+        if not callable(page):
+            raise CodeError(f"page {reference!r} is no function; write one without parameters")
+        page()
 
 
 def draw_style() -> None:

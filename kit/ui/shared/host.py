@@ -17,7 +17,7 @@ from kit.core.fault import Fault
 from kit.core.picture import Picture, mark_pictures
 from kit.core.record import SessionRecall, TurnRecord
 from kit.metrics.watchdog import Silence, Watchdog, note_silence, silences
-from kit.patterns import MODES
+from kit.patterns import modes_of
 from kit.patterns.fork import fork_turn
 from kit.patterns.plan_execute import PLAN
 from kit.patterns.resume import Answers
@@ -98,8 +98,9 @@ class Host:
 
         async def bind() -> None:
             stages = self.on(model).stages
+            modes = modes_of(self.kit.deck)
             for pattern in patterns:
-                stages.team(MODES[pattern])
+                stages.team(modes[pattern])
 
         asyncio.run_coroutine_threadsafe(bind(), self._loop).result(timeout=60)
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from kit.core.record import TurnRecord
 from kit.core.trace import Span
-from kit.patterns import PATTERNS
+from kit.patterns import patterns_of
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.frame import open_page, report_errors
 from kit.ui.shared.host import Host
@@ -27,7 +27,7 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
             "What came before is played from the trace: nothing is called for it. This, and what came after, is called."
         )
         model = st.selectbox("Model", [SAME, *usable_models(host.kit)], format_func=model_words)
-        pattern = st.selectbox("Pattern", [SAME, *PATTERNS], format_func=label)
+        pattern = st.selectbox("Pattern", [SAME, *patterns_of(host.kit.deck)], format_func=label)
         if request is not None:
             before = request.prompt
         else:
