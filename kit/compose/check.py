@@ -6,11 +6,10 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from kit.compose.contract_check import Fault, contract_faults
+from kit.compose.contract_check import Fault, contract_faults, topology_faults
 from kit.compose.page import page_faults
 from kit.compose.parts import PLATFORM, DeckSettings, Parts
 from kit.compose.prompts import window_fault
-from kit.compose.topology_check import topology_faults
 from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, nearest

@@ -1,14 +1,18 @@
-"""Whether a card's contract can be held at all: every promise the runtime could not keep is a fault of the deck."""
+"""Whether what cards and topologies promise can be kept: what the runtime could not keep is a fault of the deck."""
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping, Sequence
 from typing import get_args
 
 from kit.compose.answer_schema import schema_faults
+from kit.compose.parts import Parts
+from kit.compose.topology import DRAFT, Topology
 from kit.core.card import AgentCard, ToolMode
 from kit.core.errors import nearest
 from kit.core.model import ModelSpec, fallback_of
 
-_NOT_TEXT = {("shown", kind) for kind in ("integer", "number", "boolean")}
+WIDTH = (2, 3)
+"""How many members a race or an ensemble has."""
 Fault = tuple[tuple[str | int, ...], str]
 """Where in the card, and the sentence with the fix."""
 
@@ -25,15 +29,10 @@ def contract_faults(card: AgentCard, models: Mapping[str, ModelSpec]) -> Iterato
     if card.handoff.output_schema is not None:
         for sentence in schema_faults(card.handoff.output_schema):
             yield ("handoff", "output_schema"), sentence
-    for name in (
-        name
-        for name, field in card.handoff.fields.items()
-        if (field.source, field.type) in _NOT_TEXT
-    ):
-        yield (
-            ("handoff", "fields", name),
-            "ids of what was shown are text; make it a string or an array",
-        )
+    for name, field in card.handoff.fields.items():
+        if field.source == "shown" and field.type in ("integer", "number", "boolean"):
+            sentence = "ids of what was shown are text; make it a string or an array"
+            yield ("handoff", "fields", name), sentence
     fallback = fallback_of(card, models)
     if card.policy.cost is not None:
         for key in dict.fromkeys((card.model, fallback)):
@@ -73,3 +72,85 @@ def _tool_cases(card: AgentCard) -> Iterator[Fault]:
                 ("tool_grants", tool),
                 f"{tool!r} is new and no case in eval.tool_cases has mode {missing} for it; add one of each",
             )
+
+
+def topology_faults(parts: Parts) -> Iterator[Fault]:
+    """What keeps the topologies of a deck from being carried out: where in deck.yaml, and the sentence with the fix."""
+    settings = parts.settings
+    if settings.topologies and parts.surface not in settings.topologies:
+        yield (
+            ("surface",),
+            f"unknown surface {parts.surface!r}: {nearest(parts.surface, settings.topologies)}",
+        )
+    root = parts.cards.get(settings.orchestrator)
+    for surface, agents in settings.topologies.items():
+        for agent, topology in agents.items():
+            path = ("topologies", surface, agent)
+            if root is not None and agent not in root.sub_agents:
+                yield (
+                    path,
+                    f"{agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}",
+                )
+            elif agent in parts.cards:
+                for fault in _topology_faults(topology, parts.cards[agent], parts):
+                    yield path, fault
+
+
+def _topology_faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
+    cards = parts.cards
+    unknown: list[str] = []
+    for name in (*topology.members, topology.judge or agent.id):
+        if name not in cards:
+            unknown.append(name)
+    if unknown:
+        yield f"unknown card {unknown[0]!r}: {nearest(unknown[0], cards)}"
+        return
+    members = [cards[name] for name in topology.members]
+    yield from _member_faults(topology, members)
+    if len(members) > parts.settings.cap:
+        yield f"{len(members)} members count as calls and the cap is {parts.settings.cap}; raise it or list fewer"
+    if topology.kind == "ensemble":
+        yield from _judge_faults(topology, agent, parts)
+    if topology.kind == "pipeline":
+        candidates = members[:1]
+    else:
+        candidates = members
+    for card in candidates if topology.bar is not None else ():
+        if not _has(card, "confidence"):
+            yield f"{card.id!r} declares no confidence in its output schema, so it cannot be held to a bar"
+
+
+def _member_faults(topology: Topology, members: Sequence[AgentCard]) -> Iterator[str]:
+    least, most = WIDTH
+    match topology.kind:
+        case "delegate":
+            if members:
+                yield "a delegate has no members; take them out or choose race, ensemble or pipeline"
+        case "pipeline":
+            if len(members) != 2:
+                yield f"a pipeline is two agents, {len(members)} are listed"
+            elif DRAFT not in members[1].handoff.fields:
+                yield (
+                    f"the second agent {members[1].id!r} has no hand-off field {DRAFT!r}; "
+                    f"declare it, so that a draft may cross"
+                )
+        case _:
+            if not least <= len(members) <= most:
+                yield f"a {topology.kind} has {least} or {most} members, {len(members)} are listed"
+
+
+def _judge_faults(topology: Topology, agent: AgentCard, parts: Parts) -> Iterator[str]:
+    if topology.judge is None:
+        yield "an ensemble needs a judge; name its card"
+    elif not _has(parts.cards[topology.judge], "best"):
+        yield f"the judge {topology.judge!r} needs an output schema with the field 'best', the number of its choice"
+    if agent.eval is None or agent.eval.rubric not in parts.rubrics:
+        if agent.eval is not None:
+            rubric = agent.eval.rubric
+        else:
+            rubric = ""
+        yield f"card {agent.id!r} needs an eval with a rubric to be judged by: {nearest(rubric, parts.rubrics)}"
+
+
+def _has(card: AgentCard, name: str) -> bool:
+    return f'"{name}"' in json.dumps(card.handoff.output_schema or {})
