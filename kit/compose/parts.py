@@ -76,6 +76,8 @@ class Guards(Value):
 
 
 GUARDS = Guards()
+SWITCHES = tuple(name for name in Guards.model_fields if name != "own")
+"""The guards of the kit, which a deck switches on and off."""
 
 
 class Visitor(Value):
@@ -202,8 +204,7 @@ class DeckSettings(Value):
     @classmethod
     def _guards(cls, guards: object) -> object:
         if isinstance(guards, bool):
-            switches = Guards.model_fields.keys() - {"own"}
-            return dict.fromkeys(switches, guards)
+            return dict.fromkeys(SWITCHES, guards)
         if isinstance(guards, str | list):
             return {"own": cast("object", guards)}
         return guards
