@@ -827,4 +827,4 @@ def test_flags_and_blocks_that_nobody_uses_are_warnings(advice: Advice):
 @pytest.mark.parametrize("word", [False, True])
 def test_one_word_of_a_deck_switches_all_guards(word: bool, tmp_path: Path) -> None:
     deck = load_deck(write(tmp_path, {DECK: BASE[DECK] + f"guards: {str(word).lower()}\n"}))
-    assert set(deck.settings.guards.model_dump().values()) == {word}
+    assert {value for _, value in deck.settings.guards} == {word}

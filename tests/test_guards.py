@@ -6,7 +6,7 @@ import pytest
 from langchain_core.messages import ToolMessage
 from langchain_core.tools import tool
 
-from kit.compose.parts import SWITCHES, Guards
+from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped, GuardActed
 from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.card import AgentCard
@@ -567,7 +567,7 @@ async def test_a_composer_that_only_asks_again_is_made_to_compose() -> None:
 
 
 @pytest.mark.req("SAT-2", "SAT-3", "SAT-4", "SAT-5", "SAT-6")
-@pytest.mark.parametrize("off", SWITCHES)
+@pytest.mark.parametrize("off", list(Guards.model_fields))
 async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str) -> None:
     script = {
         "failsafe": (line(("support", "my receipt didn't scan"), intents=2), MIXED, "", ()),

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, cast
 
-from pydantic import Field, ValidationInfo, field_validator
+from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from kit.compose.deck_code import DeckCode
 from kit.compose.page import PageSettings
@@ -66,18 +66,9 @@ class Guards(Value):
     part that no other call covers into one that shares no word with it."""
     fastpath: bool = True
     """Accepts a reply without calls for small talk only."""
-    own: tuple[str, ...] = Field(default=(), exclude=True)
-    """References to the deck's own guards, as under `tools:`. They are applied after the kit's, in this order."""
-
-    @field_validator("own", mode="before")
-    @classmethod
-    def _references(cls, value: object) -> object:
-        return complete_references("guards", value)
 
 
 GUARDS = Guards()
-SWITCHES = tuple(name for name in Guards.model_fields if name != "own")
-"""The guards of the kit, which a deck switches on and off."""
 
 
 class Visitor(Value):
@@ -141,7 +132,9 @@ class DeckSettings(Value):
     """The sub-agent that handles support; the guard `echo` sends a short answer to its question back to it."""
     guards: Guards = GUARDS
     """In deck.yaml also one word: false switches all of them off, and what the model emits runs (decisions 25). A
-    reference or a list of them names guards of the deck's own and leaves the others on."""
+    reference or a list of them names guards of the deck's own; beside switches they stand under `own:`."""
+    own_guards: tuple[str, ...] = Field(default=(), exclude=True)
+    """The references of `guards:`. These are applied after the kit's, in this order."""
     danger: tuple[str, ...] = ()
     """Locales whose words for danger to life are looked for in each message before anybody is asked, such as `en-US`;
     cards/danger/<locale>.yaml holds the words and what is answered (docs/danger.md)."""
@@ -200,13 +193,30 @@ class DeckSettings(Value):
     def _references(cls, value: object, info: ValidationInfo) -> object:
         return complete_references(info.field_name or "", value)
 
+    @model_validator(mode="before")
+    @classmethod
+    def _split_guards(cls, fields: object) -> object:
+        """Takes the references to own guards out of `guards:`, which beside them holds switches."""
+        if not isinstance(fields, dict):
+            return fields
+        settings = cast("dict[str, Any]", fields)
+        guards = settings.get("guards")
+        if isinstance(guards, str | list):
+            switches: dict[str, object] = {}
+            own = cast("object", guards)
+        elif isinstance(guards, dict) and "own" in guards:
+            switches = {**cast("dict[str, object]", guards)}
+            own = switches.pop("own")
+        else:
+            return settings
+        references = complete_references("guards", own)
+        return {**settings, "guards": switches, "own_guards": references}
+
     @field_validator("guards", mode="before")
     @classmethod
-    def _guards(cls, guards: object) -> object:
+    def _all_or_none(cls, guards: object) -> object:
         if isinstance(guards, bool):
-            return dict.fromkeys(SWITCHES, guards)
-        if isinstance(guards, str | list):
-            return {"own": cast("object", guards)}
+            return dict.fromkeys(Guards.model_fields, guards)
         return guards
 
     @field_validator("statuses", mode="before")
@@ -219,7 +229,7 @@ class DeckSettings(Value):
     @property
     def code(self) -> Mapping[str, tuple[str, ...]]:
         """The references to the deck's own patterns, guards and pages, by section."""
-        return {"patterns": self.patterns, "guards": self.guards.own, "pages": self.pages}
+        return {"patterns": self.patterns, "guards": self.own_guards, "pages": self.pages}
 
     @property
     def vocabulary(self) -> Mapping[str, Term]:
