@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,6 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.errors import CodeError, DeckError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
-from kit.ui.shared import frame
 from tests.kits import asks, stitched
 from tests.test_cli import refused, run
 
@@ -173,39 +173,36 @@ async def test_a_guard_that_breaks_ends_the_turn_in_plain_words(folder: Path, li
 # Pages
 
 
-def test_a_page_of_the_deck_is_drawn_by_the_app(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def open_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> AppTest:
+    """The deck's page as the app draws it."""
     monkeypatch.setenv("KIT_DECK", str(folder))
     monkeypatch.setenv("KIT_STORE", ":memory:")
-    pages = frame.deck_pages()
-    assert list(pages) == ["turns_today"]
+    # The page becomes this process' main module, which a child process of a later test would run.
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
 
     def page() -> None:
         from kit.ui.shared.frame import deck_pages
 
         deck_pages()["turns_today"]()
 
-    drawn = AppTest.from_function(page, default_timeout=30).run()
+    return AppTest.from_function(page, default_timeout=30).run()
+
+
+def test_a_page_of_the_deck_is_drawn_and_listed_by_the_app(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn = open_page(folder, monkeypatch)
     assert not drawn.exception and [metric.label for metric in drawn.metric] == ["Turns"]
     app = AppTest.from_file(str(HOME / "app.py"), default_timeout=30).run()
-    assert (
-        not app.exception and app.session_state["pages"]["own-turns_today"].title == "Turns today"
-    )
+    assert not app.exception
+    assert app.session_state["pages"]["own-turns_today"].title == "Turns today"
 
 
 def test_a_page_that_cannot_be_imported_says_why(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("KIT_DECK", str(folder))
     (folder / "pages.py").write_text("def turns_today(:\n")
-
-    def page() -> None:
-        from kit.ui.shared.frame import deck_pages
-
-        deck_pages()["turns_today"]()
-
-    drawn = AppTest.from_function(page, default_timeout=30).run()
+    drawn = open_page(folder, monkeypatch)
     assert "line 1" in drawn.error[0].value and "correct it" in drawn.error[0].value
 
 
