@@ -3,14 +3,16 @@
 import os
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.language_models.chat_models import BaseChatModel
 
+from kit.compose.deck import load_deck
 from kit.compose.parts import PlanSettings
-from kit.core.card import AgentCard, Policy
+from kit.core.card import AgentCard, PlanExample, Policy
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.planning.executor import EXECUTOR_TOOLS
@@ -21,6 +23,7 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply
 from kit.sandbox.boundary import SandboxUnavailable
 from kit.sandbox.probe import find_boundary
+from kit.settings import HOME
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.sqlite import SqliteStore
@@ -145,6 +148,14 @@ async def events_of(kit: PlanKit, kind: str | None = None) -> list[AgentEvent]:
     return await kit.services.documents.events.query(
         EventFilter(tenant_id=WHO.tenant_id, event_type=kind)
     )
+
+
+@cache
+def plan_examples() -> tuple[PlanExample, ...]:
+    """The plans that the deck of the outlets has written down for the offline stand-in."""
+    planning = load_deck(HOME / "cards" / "outlets").settings.planning
+    assert planning is not None
+    return planning.examples
 
 
 class Telling(SkillService):

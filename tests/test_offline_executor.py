@@ -9,16 +9,21 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from kit.models.offline.model import OfflineModel
-from kit.models.offline.plan.arguments import step_arguments
-from kit.models.offline.plan.chain import StepChain
-from kit.models.offline.plan.executor import executor_turn
-from kit.models.offline.plan.projection import collect, project
-from kit.models.offline.plan.skill import skill_of
+from kit.models.offline.executor import executor_turn, step_arguments
+from kit.models.offline.projection import collect, project
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE
-from tests.step_kits import events_of, in_memory, need_boundary, output_of, plan_of, step_kit
+from tests.step_kits import (
+    events_of,
+    in_memory,
+    need_boundary,
+    output_of,
+    plan_examples,
+    plan_of,
+    step_kit,
+)
 
 OURS = "ou-0001"
 SERVICE = SkillService()
@@ -33,7 +38,9 @@ def given(skill: str, **arguments: Any) -> dict[str, Any]:
 async def last_output(task: str, folder: Path) -> tuple[dict[str, Any], int]:
     """What the last step of a plan for a task leaves, and how many steps there were; all of it by the stand-in."""
     async with in_memory(SkillService()) as client:
-        kit = step_kit(folder, client, OfflineModel(pace=0.0, think=0.0))
+        kit = step_kit(
+            folder, client, OfflineModel(pace=0.0, think=0.0, plan_examples=plan_examples())
+        )
         plan = await plan_of(kit, await run_turn(task, ALICE, kit))
         assert (plan.status, plan.replan_count) == ("complete", 0), plan.failure
         assert (
@@ -123,28 +130,15 @@ def called(skill: str, text: str, failed: bool = False) -> tuple[str, dict[str, 
     return "call_skill", {"skill": skill, "arguments": {}}, text, failed
 
 
-def test_after_a_fault_it_tries_once_more_another_way_and_then_says_that_it_cannot() -> None:
-    lost = called("places", "places gave nothing: timeout.", True)
-    assert after(lost) == ("call_skill", {"skill": "spots", "arguments": {}})
-    name, words = after(lost, called("spots", "spots gave nothing: failed.", True))
-    assert (
-        name == "insufficient" and "spots gave nothing" in words["reason"] and words["suggestion"]
-    )
-    assert isinstance(
-        after(lost, called("spots", "x", True), ("insufficient", {}, "{}", False)), str
-    )
-
-
-def test_a_second_attempt_asks_for_no_more_than_the_first() -> None:
+def test_after_a_fault_it_makes_the_same_call_once_more_and_then_says_that_it_cannot() -> None:
     """Without its filters a lookup answers another question, and its rows would be taken for those of this one."""
-    call = {"skill": "places", "arguments": {"city": "Rivermont"}}
-    one = {"skills": BRIEF["skills"][:1]}
-    assert after(("call_skill", call, "places gave nothing: timeout.", True), **one) == (
-        "call_skill",
-        call,
-    )
-    refused = ("call_skill", call, "This call was not made: city: too long", True)
-    assert after(refused, **one) == ("call_skill", {"skill": "places", "arguments": {}})
+    arguments = {"skill": "places", "arguments": {"city": "Rivermont"}}
+    lost = ("call_skill", arguments, "places gave nothing: timeout.", True)
+    assert after(lost) == ("call_skill", arguments)
+    name, words = after(lost, lost)
+    assert name == "insufficient" and "places gave nothing" in words["reason"]
+    assert words["suggestion"]
+    assert isinstance(after(lost, lost, ("insufficient", {}, "{}", False)), str)
 
 
 def test_it_makes_no_second_call_where_nobody_knows_how_the_first_ended() -> None:
@@ -154,12 +148,16 @@ def test_it_makes_no_second_call_where_nobody_knows_how_the_first_ended() -> Non
     )
 
 
-def test_what_one_skill_lacks_it_asks_of_the_next() -> None:
-    first = called("places", '{"total": 2}')
-    assert after(first) == ("call_skill", {"skill": "spots", "arguments": {}})
-    write = after(first, called("spots", '{"names": ["a"]}'))
+def test_a_call_that_was_refused_is_not_made_again() -> None:
+    refused = ("call_skill", {"skill": "places"}, "This call was not made: city: too long", True)
+    assert after(refused)[0] == "insufficient"
+
+
+def test_it_hands_in_what_the_skill_returned_or_says_which_field_is_missing() -> None:
+    write = after(called("places", '{"names": ["a"], "more": 1}'))
     assert write == ("write_memory", {"key": "names", "data": {"names": ["a"]}})
-    assert after(first, called("spots", "{}"))[0] == "insufficient"
+    name, words = after(called("places", '{"total": 2}'))
+    assert name == "insufficient" and "places did not return 'names'" in words["reason"]
     assert after(("write_memory", {}, "{}", False)) == "The step is done."
 
 
@@ -176,11 +174,6 @@ def test_a_schema_that_is_true_or_false_can_be_read() -> None:
         "output_schema": gives,
     }
     assert after(skills=[places]) == ("call_skill", {"skill": "places", "arguments": {}})
-    chain = StepChain(
-        "List the places", [skill_of({**places, "capabilities": [], "idempotent": True})]
-    )
-    plan = chain.steps({"first_step": 1, "steps_left": 10})
-    assert isinstance(plan, list) and [step["skills"] for step in plan] == [["places"]]
 
 
 def test_an_input_is_a_file_only_where_it_names_one() -> None:
@@ -234,6 +227,14 @@ def test_arguments_come_from_the_words_of_a_task_and_the_input() -> None:
         "limit": 500,
     }
     assert step_arguments(schema, "Rank the best three", None) == {"limit": 3}
-    assert step_arguments(
-        schema, "Rank these: weeks 8, limit 5, ids from rows[].id of step 1.", None
-    ) == {"weeks": 8, "limit": 5}
+    ranked = step_arguments(schema, "Rank p-7 over 8 weeks, limit 5", value)
+    assert ranked == {"ids": ["p-7"], "weeks": 8, "limit": 5}
+
+
+def test_of_the_ids_of_an_input_a_task_says_by_number_which_one_is_meant() -> None:
+    schema = {"properties": {"place_id": {"type": "string", "pattern": "^p-[0-9]+$"}}}
+    value = {"rows": [{"id": "p-1"}, {"id": "p-2"}]}
+    assert step_arguments(schema, "Look it up", value) == {"place_id": "p-1"}
+    assert step_arguments(schema, "Look up place number 2", value) == {"place_id": "p-2"}
+    assert step_arguments(schema, "Look up place number 3", value) == {}, "there is no third"
+    assert step_arguments(schema, "Look up p-9", value) == {"place_id": "p-9"}

@@ -77,7 +77,11 @@ REFUSALS = {
         "def find",
         "Unknown tool: find_relevant_skills",
     ),
-    "a task that no skill fits": ("", "", "plan: insufficient: infeasible: none of"),
+    "a task that no example fits": (
+        "",
+        "",
+        "plan: insufficient: infeasible: I cannot plan this without a model",
+    ),
 }
 
 

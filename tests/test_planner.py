@@ -14,18 +14,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
-from kit.core.card import AgentCard, Handoff, Policy
+from kit.core.card import AgentCard, Handoff, PlanExample, Policy
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.schema.shape import schema_of
 from kit.core.schema.validator import validator
 from kit.models.offline import OfflineModel
-from kit.models.offline.plan.chain import StepChain
-from kit.models.offline.plan.skill import skill_of
-from kit.models.offline.plan.step_words import arguments_in, step_words
+from kit.models.offline.conversation import Conversation
+from kit.models.offline.planner import NO_EXAMPLE, planner_turn
 from kit.models.scripted import Line, ScriptedModel
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, ReturnSpec, faults
 from kit.planning.journal import Journal
@@ -51,6 +51,7 @@ from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
 from tests.kits import ALICE, SmallKit, small_deck
+from tests.step_kits import plan_examples
 from tests.test_skills import KEYS, in_memory
 
 SERVICE, MANIFESTS = SkillService(), read_manifests()
@@ -450,7 +451,12 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
             assert any(fits), (part, one.skills)
 
 
-# The stand-in plans by the same tools
+# The stand-in plans by the worked examples of its deck
+
+
+def stand_in(examples: Sequence[PlanExample] | None = None) -> OfflineModel:
+    """The offline stand-in with the examples of the outlets' deck, or with others."""
+    return OfflineModel(think=0, plan_examples=plan_examples() if examples is None else examples)
 
 
 @pytest.mark.req("AS-2")
@@ -462,216 +468,71 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
         ("List the categories of the menu of ou-0001", ["outlet_menu"]),
         ("Which items on the menu of ou-0001 are vegetarian, with their prices?", ["outlet_menu"]),
         (
-            "What is the street of the best outlet in Oakfield?",
+            "What is the street of the best outlet in Maple Hill?",
             ["outlet_analytics", "outlet_details"],
-        ),
-        (
-            "How did the paused outlets in Oakfield do in the last 12 weeks?",
-            ["outlet_list", "outlet_analytics"],
-        ),
-        (
-            "What vegetarian desserts does the best bakery in Maple Hill have?",
-            ["outlet_analytics", "outlet_menu"],
-        ),
-        (
-            "What are the two cheapest desserts of the best outlet in Oakfield?",
-            ["outlet_analytics", "outlet_menu"],
         ),
         (SIX, ["outlet_list", "outlet_analytics", *["outlet_details"] * 2, *["outlet_menu"] * 2]),
     ],
 )
-async def test_the_stand_in_finds_loads_leaves_out_and_hands_in_a_plan_that_holds(
+async def test_the_stand_in_hands_in_the_steps_of_an_example_and_they_hold(
     tenant: str, task: str, skills: list[str]
 ) -> None:
-    run = await plan(OfflineModel(think=0), planner_query(task), tenant)
-    assert [one.skills for one in run.steps] == [
-        (name,) for name in skills
-    ] and not run.scope.refusals
-    assert (
-        run.calls[0] == FIND and run.calls[-1] == "submit_plan" and 2 <= run.calls.count(LOAD) <= 6
-    )
-    assert set(skills) <= set(run.scope.manifests)
-    assert all(json.loads(text)["id"] in MANIFESTS for text in run.answers[1:-1])
+    run = await plan(stand_in(), planner_query(task), tenant)
+    assert [one.skills for one in run.steps] == [(name,) for name in skills]
+    assert not run.scope.refusals
+    assert run.calls[0] == FIND and run.calls[-1] == "submit_plan"
+    assert set(skills) == set(run.scope.manifests), "it reads the skills of its steps and no others"
 
 
-async def test_each_step_says_what_to_call_its_skill_with_and_returns_what_the_next_one_takes() -> (
-    None
-):
-    listing, ranking = (await plan(OfflineModel(think=0), planner_query(RANKED))).steps
-    assert (
-        listing.return_spec.shape == {"outlets": "array<{id: string}>"}
-        and ranking.input_from_step == 1
-    )
-    inputs = {name: skill.input_schema for name, skill in MANIFESTS.items()}
-    assert arguments_in(listing.task, inputs["outlet_list"]) == {
-        "city": "Rivermont",
-        "status": "active",
-        "limit": 5000,
-    }
-    source = {"outlets": [{"id": "ou-0002"}, {"id": "ou-0009"}]}
-    expected = {"city": "Rivermont", "weeks": 8, "outlet_ids": ["ou-0002", "ou-0009"]}
-    assert arguments_in(ranking.task, inputs["outlet_analytics"], source) == expected
-    assert arguments_in(ranking.task, inputs["outlet_analytics"], {"outlets": []}) is None
-    assert arguments_in("Rank them as you like", inputs["outlet_analytics"], source) is None
+def test_every_example_of_the_deck_is_a_plan_that_holds() -> None:
+    for example in plan_examples():
+        steps: list[DraftStep] = []
+        for number, one in enumerate(example.steps, 1):
+            spec = ReturnSpec(shape=one.shape, reason=one.reason)
+            draft = DraftStep(step=number, task=one.task, skills=one.skills, return_spec=spec)
+            steps.append(draft.replace(input_from_step=one.input_from_step))
+        assert not faults(steps, OUTPUTS), example.request
 
 
-@given(
-    st.dictionaries(
-        st.sampled_from(["city", "cuisine"]),
-        st.text("abc ,:;.é", min_size=1, max_size=12).filter(str.strip),
-    ),
-    st.none() | st.integers(1, 52),
-)
-def test_the_arguments_that_a_step_is_worded_with_are_read_back(
-    names: dict[str, str], weeks: int | None
-) -> None:
-    values = {name: " ".join(text.replace(".", "").split()) for name, text in names.items()} | (
-        {"weeks": weeks} if weeks else {}
-    )
-    values = {name: value for name, value in values.items() if value not in ("", ",")}
-    if any(sign in str(value) for value in values.values() for sign in ",;:") or not values:
-        return  # those signs end an argument: `step_words` takes them out
-    words = step_words("Rank: the best.", values, {}, None)
-    assert arguments_in(words, MANIFESTS["outlet_analytics"].input_schema) == values
+async def test_what_a_request_names_and_leaves_out_stands_in_the_tasks_of_its_steps() -> None:
+    with_city = (await plan(stand_in(), planner_query(RANKED))).steps
+    assert [step.task for step in with_city] == [
+        "List the active outlets in Rivermont",
+        "Rank those outlets in Rivermont over 8 weeks, limit 5",
+    ]
+    task = "rank the paused pizza outlets by how they did in the last 12 weeks."
+    listing, ranking = (await plan(stand_in(), planner_query(task))).steps
+    assert listing.task == "List the paused pizza outlets" and ranking.input_from_step == 1
+    assert ranking.task == "Rank those pizza outlets over 12 weeks, limit 5"
 
 
 @pytest.mark.req("AS-2")
 @pytest.mark.parametrize(
     ("task", "reason"),
     [
-        ("book a flight to Rome", "none of the skills"),
-        ("the street of each outlet in Rivermont", "one outlet id at a time"),
-        (
-            "For the nine best outlets in Oakfield: the street of each, and what is on the menu of each",
-            "19 steps",
-        ),
+        ("book a flight to Rome", NO_EXAMPLE),
+        ("the street of each outlet in Rivermont", NO_EXAMPLE),
+        ("List the busy outlets in Rivermont", "I don't know busy"),
+        ("Rank the active sushi outlets by how they did in the last 8 weeks", "I don't know sushi"),
+        ("Rank the active outlets by how they did in the last few weeks", "I don't know few"),
+        ("List the categories of the menu of Rivermont", "I don't know Rivermont"),
     ],
 )
-async def test_the_stand_in_says_why_there_is_no_plan(task: str, reason: str) -> None:
-    result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
-    assert isinstance(result, Infeasible) and reason in result.reason
-
-
-@pytest.mark.parametrize(
-    ("task", "skills"),
-    [
-        ("Write a note about ou-0412 that the oven is broken", ["outlet_note"]),
-        ("Call the best outlet in Oakfield", ["outlet_analytics", "outlet_call"]),
-        ("Compare ou-0001 and ou-0002 over the last 4 weeks", ["outlet_analytics"]),
-        ("What should everybody at ou-0412 be told?", []),
-        ("notes", []),
-    ],
-)
-async def test_the_stand_in_plans_an_act_only_where_the_task_names_it_and_to_whom(
-    task: str, skills: list[str]
+async def test_the_stand_in_says_that_it_cannot_plan_or_does_not_know_a_name(
+    task: str, reason: str
 ) -> None:
-    result = (await plan(OfflineModel(think=0), planner_query(task))).scope.result
-    chosen = (
-        [name for one in result.steps for name in one.skills] if isinstance(result, Draft) else []
-    )
-    assert chosen == skills or (not skills and not {"outlet_note", "outlet_call"} & set(chosen))
+    """Not even where the nearest option would be a plan that holds."""
+    assert (await plan(stand_in(), planner_query(task))).scope.result == Infeasible(reason=reason)
 
 
-def skill(
-    name: str, does: str, takes: Mapping[str, Any], gives: Mapping[str, Any], *required: str
-) -> dict[str, Any]:
-    """The manifest of a skill of another trade."""
-    rows = {"type": "array", "items": {"type": "object", "properties": gives, "required": [*gives]}}
-    return {
-        "id": name,
-        "description": does,
-        "capabilities": [does],
-        "input_schema": {"type": "object", "properties": takes, "required": [*required]},
-        "output_schema": {"type": "object", "properties": {"rows": rows}, "required": ["rows"]},
-        "idempotent": True,
-    }
-
-
-TEXT, ORDER = {"type": "string"}, {"type": "string", "pattern": "^so-[0-9]+$"}
-TRADE = [
-    skill(
-        "order_search",
-        "Finds the orders of a customer by state.",
-        {"state": {"enum": ["open", "late"]}},
-        {"id": ORDER},
-    ),
-    skill(
-        "parcel_track",
-        "Tracks where the parcels of an order are.",
-        {"order_id": ORDER},
-        {"place": TEXT},
-        "order_id",
-    ),
-    skill(
-        "refund_sum",
-        "Adds up what refunds were paid.",
-        {"order_ids": {"type": "array", "items": ORDER}},
-        {"cents": TEXT},
-    ),
-]
-
-
-@pytest.mark.parametrize(
-    ("task", "skills"),
-    [
-        ("Where is the parcel of so-17?", ["parcel_track"]),
-        ("Where is the parcel of the late order?", ["order_search", "parcel_track"]),
-        ("What refunds were paid for late orders?", ["order_search", "refund_sum"]),
-    ],
-)
-def test_skills_of_any_trade_are_chained_by_what_their_schemas_give_and_take(
-    task: str, skills: list[str]
-) -> None:
-    steps = StepChain(task, [skill_of(one) for one in TRADE]).steps(
-        {"first_step": 1, "steps_left": 10}
-    )
-    assert isinstance(steps, list) and [one["skills"] for one in steps] == [
-        [name] for name in skills
-    ]
-    outputs = {one["id"]: one["output_schema"] for one in TRADE}
-    assert not faults([DraftStep(**one) for one in steps], outputs)
-
-
-def test_a_skill_of_which_two_arguments_are_not_said_is_planned_over_no_step_that_gives_one_of_them() -> (
-    None
-):
-    takes = {"order_id": ORDER, "depot_id": {"type": "string", "pattern": "^de-[0-9]+$"}}
-    move = skill(
-        "parcel_move",
-        "Says how a parcel of an order gets to a depot.",
-        takes,
-        {"way": TEXT},
-        *takes,
-    )
-    skills = [skill_of(one) for one in (TRADE[0], move)]
-    reason = StepChain("How does the parcel of the late order get to the depot?", skills).steps(
-        {"first_step": 1, "steps_left": 9}
-    )
-    assert (
-        reason
-        == "parcel_move needs order id and depot id, which neither the task nor another skill gives"
-    )
-
-
-FRAGMENTS = """rank list the best two three each every active paused outlets in Rivermont Oakfield by revenue menu of ou-0001 ou-9
-    desserts vegetarian prices last 8 weeks and , : street seats note call . ? null {} 7 zero of step 1 from rows[].id"""
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(st.sampled_from(FRAGMENTS.split()), max_size=14).map(" ".join) | st.text(max_size=60),
-    st.integers(1, 10),
-)
-def test_whatever_is_asked_the_stand_in_has_a_plan_that_holds_or_a_reason(
-    task: str, first: int
-) -> None:
-    skills = [skill_of(one.model_dump(mode="json")) for one in MANIFESTS.values()]
-    steps = StepChain(task, skills).steps(
-        {"first_step": first, "steps_left": MOST_STEPS + 1 - first}
-    )
-    assert steps
-    if isinstance(steps, list):
-        assert not faults([DraftStep(**one) for one in steps], OUTPUTS, first)
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(f"{RANKED} {SIX} zz {{city}} ( [a".split()), max_size=14))
+def test_whatever_is_asked_the_stand_in_fills_an_example_or_has_none(words: list[str]) -> None:
+    asked = Conversation([HumanMessage(planner_query(" ".join(words)))])
+    found = AIMessage("", tool_calls=[{"name": FIND, "args": {}, "id": "1"}])
+    talk = Conversation([*asked.messages, found, ToolMessage("{}", tool_call_id="1")])
+    calls = planner_turn(talk, plan_examples())
+    assert calls == [("submit_plan", {"infeasible": NO_EXAMPLE})] or calls[0][0] == LOAD
 
 
 # The rest of a plan is planned anew
@@ -692,7 +553,7 @@ def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
 
 @pytest.mark.req("AS-23")
 async def test_a_replan_gets_the_task_what_is_done_what_failed_and_why_and_what_remains() -> None:
-    first, second, third, *_ = (await plan(OfflineModel(think=0), planner_query(SIX))).steps
+    first, second, third, *_ = (await plan(stand_in(), planner_query(SIX))).steps
     done = [stored(first, "complete", memory_key="acme:s:t:ids")]
     failed = stored(second, "failed", failure_reason="timeout: no answer")
     query = planner_query(SIX, done, failed, "ask for fewer", [failed, stored(third)])
@@ -734,15 +595,13 @@ async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers
     assert [one.step for one in run.steps] == [9]
 
 
-async def revise(
-    task: str, at: int, reason: str, tenant: str = "acme"
-) -> tuple[Sequence[DraftStep], Run]:
+async def revise(task: str, at: int, reason: str) -> tuple[Sequence[DraftStep], Run]:
     """What the stand-in planned, and what it makes of the rest after a step has failed."""
-    steps = (await plan(OfflineModel(think=0), planner_query(task), tenant)).steps
+    steps = (await plan(stand_in(), planner_query(task))).steps
     done = [stored(one, "complete", memory_key=f"k{one.step}") for one in steps[: at - 1]]
     failed = stored(steps[at - 1], "failed", failure_reason=reason)
     query = planner_query(task, done, failed, remaining=[failed, *map(stored, steps[at:])])
-    return steps, await plan(OfflineModel(think=0), query, tenant, first=at)
+    return steps, await plan(stand_in(), query, first=at)
 
 
 @pytest.mark.req("AS-23")
@@ -753,44 +612,26 @@ async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and
     assert run.steps == steps[1:]
 
 
-async def test_where_too_much_was_asked_it_asks_for_less_and_leaves_what_later_steps_take() -> None:
-    steps, run = await revise(
-        RANKED, 2, "contract_violation: the output is not of the shape asked for"
-    )
-    before, after = (json.dumps(one.return_spec.shape) for one in (steps[1], run.steps[0]))
-    assert (
-        "rating: number" in before
-        and "rating" not in after
-        and run.steps[0].skills == steps[1].skills
-    )
-    steps, run = await revise(SIX, 2, "insufficient: too large")
-    assert isinstance(run.scope.result, Infeasible), "the one field is what the next steps take"
+@pytest.mark.req("AS-23")
+async def test_after_any_other_failure_the_stand_in_says_that_it_has_no_other_plan() -> None:
+    _, run = await revise(SIX, 2, "insufficient: too large")
+    reason = f"{NO_EXAMPLE}: step 2 failed, insufficient: too large"
+    assert run.scope.result == Infeasible(reason=reason)
 
 
-async def test_where_a_skill_cannot_do_it_another_takes_its_place_or_there_is_no_plan() -> None:
-    steps, run = await revise(
-        "How many active outlets are in Oakfield?", 1, "refused by the service", "globex"
+async def test_a_stand_in_whose_example_is_sent_back_says_so_and_hands_in_no_other() -> None:
+    bad = PlanExample.model_validate(
+        {
+            "request": "List them",
+            "steps": [
+                {"task": "x", "skills": ["outlet_list"], "shape": {"seats": "integer"}},
+            ],
+        }
     )
-    assert (steps[0].skills, run.steps[0].skills) == (("outlet_list",), ("outlet_inspections",))
-    before, after = (json.dumps(one.return_spec.shape) for one in (steps[0], run.steps[0]))
-    assert "status" in before and "status" not in after, "the other skill does not promise it"
-    _, run = await revise(
-        "Which items on the menu of ou-0001 are vegetarian?", 1, "refused by the service"
-    )
-    assert (
-        isinstance(run.scope.result, Infeasible)
-        and "refused by the service" in run.scope.result.reason
-    )
-
-
-async def test_a_stand_in_whose_plan_is_sent_back_asks_for_whole_outputs_and_then_gives_up(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr("kit.planning.planner.faults", lambda *_: ("step 1: no",))
-    model = OfflineModel(think=0)
-    run = await plan(model, planner_query("List the categories of the menu of ou-0001"))
-    assert len(run.scope.refusals) == 2 and isinstance(run.scope.result, Infeasible)
-    assert run.calls.count("submit_plan") == 3
+    run = await plan(stand_in([bad]), planner_query("List them"))
+    assert len(run.scope.refusals) == 1 and isinstance(run.scope.result, Infeasible)
+    assert "promises $.seats" in run.scope.result.reason
+    assert run.calls.count("submit_plan") == 2
 
 
 # The planner of the outlets

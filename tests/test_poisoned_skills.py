@@ -13,7 +13,7 @@ import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
 from kit.core.bodies.guard import AccessDenied
-from kit.models.offline.plan.executor import executor_turn
+from kit.models.offline.executor import executor_turn
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.tools.mcp.server import McpServer

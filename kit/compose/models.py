@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from kit.compose.registry import Registry
 from kit.compose.yaml_source import Faults, Source, build, parse_file
-from kit.core.card import Tuning
+from kit.core.card import PlanExample, Tuning
 from kit.core.errors import BindError, DeckError, nearest
 from kit.core.model import OFFLINE, ModelSpec
 from kit.models.access import NO_ACCESS, ModelAccess
@@ -54,9 +54,10 @@ def build_model(
     access: ModelAccess = NO_ACCESS,
     tuning: Tuning | None = None,
     folder: Path = Path(),
+    plan_examples: tuple[PlanExample, ...] = (),
 ) -> "BaseChatModel":
-    """The chat model a spec describes; `tuning` is a card's, `folder` the deck's. Nothing is sent
-    before its first call.
+    """The chat model a spec describes; `tuning` is a card's, `folder` and `plan_examples` the deck's.
+    Nothing is sent before its first call.
 
     Raises SettingsError where a key, an endpoint or a package is missing, CodeError where a factory cannot be used.
     """
@@ -64,7 +65,7 @@ def build_model(
         case "offline":
             from kit.models.offline import OfflineModel
 
-            return OfflineModel().paced(access.pace)
+            return OfflineModel(plan_examples=plan_examples).paced(access.pace)
         case "simulated":
             from kit.models.simulated import SimulatedModel
 

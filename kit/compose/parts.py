@@ -13,7 +13,7 @@ from kit.compose.reference import Kind
 from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
-from kit.core.card import AgentCard, Policy
+from kit.core.card import AgentCard, PlanExample, Policy
 from kit.core.language.danger import Danger
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.status import OWN, Term
@@ -89,6 +89,8 @@ class PlanSettings(Value):
     """Id of the card that each step gets an agent of."""
     budget: Policy = Policy(time_budget_ms=120_000)
     """What a whole plan may take in tokens, dollars and time, however often it is resumed."""
+    examples: tuple[PlanExample, ...] = ()
+    """Requests with their steps: what the offline stand-in plans by. Language models are not shown them."""
 
 
 class DeckSettings(Value):

@@ -1,4 +1,4 @@
-"""The agent card: an agent as a thin index of registered parts."""
+"""The agent card: an agent as a thin index of registered parts. Beside it a worked plan of a deck."""
 
 import datetime
 from typing import Any, Literal
@@ -166,3 +166,26 @@ class AgentCard(CardPart):
     def label(self) -> str:
         """The agent's id in plain words, for people."""
         return self.id.replace("_", " ").replace("-", " ").strip().lower()
+
+
+class ExampleStep(Value):
+    """One step of an example; it has the number of its place in the list."""
+
+    task: str = Field(min_length=1)
+    """What its executor is to do; slots of the request may stand in it."""
+    skills: tuple[str, ...] = Field(min_length=1)
+    shape: dict[str, Any]
+    """What it returns, in the notation of kit.core.schema.shape."""
+    reason: str = "for the answer"
+    """Why somebody needs what it returns."""
+    input_from_step: int | None = None
+    """The step before it whose output it works on."""
+
+
+class PlanExample(Value):
+    """A request and the steps that answer it (docs/plans.md)."""
+
+    request: str = Field(min_length=1)
+    """The words of the request. A slot such as `{city}` stands for one word or one name, which the
+    tasks of the steps repeat by the same slot. What stands in brackets, `[ in {city}]`, may be missing."""
+    steps: tuple[ExampleStep, ...] = Field(min_length=1)

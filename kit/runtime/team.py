@@ -342,8 +342,13 @@ class _Binder:
             )
         cache_key = (key, card.tuning)
         if cache_key not in self._cache:
+            planning = self._deck.settings.planning
             self._cache[cache_key] = build_model(
-                specs[key], self._access, card.tuning, self._deck.tools.folder
+                specs[key],
+                self._access,
+                card.tuning,
+                self._deck.tools.folder,
+                planning.examples if planning else (),
             )
             self.secrets |= _keys_of(self._cache[cache_key])
         return specs[key], self._cache[cache_key]

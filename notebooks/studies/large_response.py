@@ -19,11 +19,11 @@ from kit.tools.skill import canonical_text, text_size
 from kit.tools.skills import SkillClient
 from kit.worlds.outlets.server import skill_server
 from kit.worlds.outlets.skill_service import SkillService
-from studies.plan_kit import ACME, PlanRun, plan_kit, run_task
+from studies.plan_kit import ACME, PlanRun, plan_examples, plan_kit, run_task
 
 KIB = 1024
 OUTLET = "ou-0001"
-TASK = f"Which items on the menu of {OUTLET} are vegetarian, with the price cents of each"
+TASK = f"Which items on the menu of {OUTLET} are vegetarian, with their prices"
 
 
 class Reading(NamedTuple):
@@ -83,7 +83,10 @@ async def play_menu() -> MenuRun:
     server = skill_server(service, lambda _: ACME)
     session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda _: server)
     client = SkillClient(lambda _: session)
-    models = {agent: MeteredModel(pace=0.0, think=0.0) for agent in ("planner", "executor")}
+    models = {
+        agent: MeteredModel(pace=0.0, think=0.0, plan_examples=plan_examples())
+        for agent in ("planner", "executor")
+    }
     whole: Any = service.call(ACME, "outlet_menu", {"outlet_id": OUTLET})
     with tempfile.TemporaryDirectory() as folder:
         kit = plan_kit(Path(folder), client, models["planner"], models["executor"])

@@ -12,14 +12,14 @@ from typing import Any, Literal, NamedTuple, get_args
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
 from kit.models.offline.model import OfflineModel
-from kit.models.offline.plan.executor import executor_turn
+from kit.models.offline.executor import executor_turn
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.seeded_draws import draws
 from kit.planning.draft import MOST_STEPS
 from kit.planning.planner import LOAD, SUBMIT
 from kit.runtime.clock import run_virtual
 from kit.worlds.outlets.rows import CITIES, CUISINES
-from studies.plan_kit import OutletSkills, plan_kit, run_task
+from studies.plan_kit import OutletSkills, plan_examples, plan_kit, run_task
 
 SEED = 7
 MODEL_SECONDS = 1.45
@@ -51,8 +51,9 @@ async def read_tasks(cities: Iterable[str] = CITIES[:4]) -> list[Task]:
 
 async def _read_tasks(cities: Sequence[str]) -> list[Task]:
     tasks: list[Task] = []
+    planner = OfflineModel(pace=0.0, think=0.0, plan_examples=plan_examples())
     with tempfile.TemporaryDirectory() as folder:
-        kit = plan_kit(Path(folder), OutletSkills(), OfflineModel(pace=0.0, think=0.0), stand_in())
+        kit = plan_kit(Path(folder), OutletSkills(), planner, stand_in())
         for kind, (city, food) in product(KINDS, zip(cities, CUISINES, strict=False)):
             text = KINDS[kind].format(city=city, food=food)
             run = await run_task(kit, text, text)

@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 from langchain_core.language_models.chat_models import BaseChatModel
 
 from kit.bench.routing import BENCH_USER, RoutingKit
+from kit.compose.deck import load_deck
 from kit.compose.parts import PlanSettings
 from kit.core.bodies.call import ModelStarted
-from kit.core.card import AgentCard, Policy
+from kit.core.card import AgentCard, PlanExample, Policy
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE, services_of
 from kit.planning.executor import EXECUTOR_TOOLS
@@ -23,6 +24,7 @@ from kit.planning.services import PlanServices
 from kit.planning.tools import plan_tools
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
+from kit.settings import HOME
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.stores.sqlite import SqliteStore
@@ -139,6 +141,13 @@ def _refusal(skill: str, refusal: Any) -> SkillFault:
 @cache
 def _manifests() -> Any:
     return read_manifests()
+
+
+def plan_examples() -> tuple[PlanExample, ...]:
+    """The plans that the deck of the outlets has written down for the offline stand-in."""
+    planning = load_deck(HOME / "cards" / "outlets").settings.planning
+    assert planning is not None
+    return planning.examples
 
 
 def plan_kit(

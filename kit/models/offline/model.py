@@ -20,6 +20,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from kit.core.card import PlanExample
 from kit.core.model import OFFLINE, ModelSpec
 from kit.models.message import call_chunks, token_count
 from kit.models.offline import similarity
@@ -38,6 +39,9 @@ class OfflineModel(BaseChatModel):
     """Seconds between streamed chunks."""
     think: float = 0.03
     """Seconds before the first chunk, and before an answer that is not streamed."""
+
+    plan_examples: tuple[PlanExample, ...] = ()
+    """The deck's requests with their steps, by which it plans."""
 
     @property
     def _llm_type(self) -> str:
@@ -116,7 +120,8 @@ class OfflineModel(BaseChatModel):
         for tool in every:
             if not tool.name.startswith("render_"):
                 tools.append(tool)
-        answer = reply(Conversation(messages), tools, _choice(kwargs.get("tool_choice")))
+        choice = _choice(kwargs.get("tool_choice"))
+        answer = reply(Conversation(messages), tools, choice, self.plan_examples)
         ending = {
             "model_name": self.name,
             "finish_reason": "tool_calls" if answer.calls else "stop",

@@ -10,6 +10,7 @@ from typing import Any
 
 from langchain_core.messages import AIMessage, HumanMessage, ToolCall
 
+from kit.core.card import PlanExample
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
@@ -17,10 +18,10 @@ from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Conversation, Tool, text_of
+from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.json_schema import fillable, properties_of, resolve
 from kit.models.offline.phrases import ENGLISH, phrases_of
-from kit.models.offline.plan.executor import executor_turn, plays_executor
-from kit.models.offline.plan.planner import planner_turn, plays_planner
+from kit.models.offline.planner import planner_turn, plays_planner
 from kit.models.offline.routing import (
     FITS,
     Decision,
@@ -59,10 +60,15 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
 
 
-def reply(talk: Conversation, tools: Sequence[Tool], choice: str | None) -> Reply:
+def reply(
+    talk: Conversation,
+    tools: Sequence[Tool],
+    choice: str | None,
+    plan_examples: Sequence[PlanExample] = (),
+) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
     if plays_planner(tools):
-        return _plan(planner_turn(talk), talk, tools)
+        return _plan(planner_turn(talk, plan_examples), talk, tools)
     if plays_executor(tools):
         return _plan(executor_turn(talk.messages), talk, tools)
     choice_tool = next((tool for tool in tools if tool.name == choice), None)

@@ -1,0 +1,281 @@
+"""The offline stand-in as the executor of one step of a plan: from schemas and templates, without
+any judgement.
+
+It calls the skill of the step with what the task and the input give for its schema. Of what comes
+back it keeps the fields of the return spec, and the rows whose flags and options the task names. A
+result that is too long to read is cut down by a script, which is a template (`SCRIPT`). A call that
+failed is made once more; after a second fault the step cannot be done.
+"""
+
+import inspect
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, cast
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
+
+from kit.core.errors import ShapeError
+from kit.core.schema.shape import schema_of
+from kit.models.offline import projection
+from kit.models.offline.conversation import Tool
+from kit.models.offline.extraction import numbers, quoted, text_for
+from kit.models.offline.json_schema import Schema, inlined, kind_of, properties_of
+
+CALL = "call_skill"
+WRITE = "write_memory"
+RUN = "exec_python"
+GIVE_UP = "insufficient"
+SCRIPT = """# Template of the offline stand-in.
+{source}
+import json
+
+data = json.load(open(input_file, encoding="utf-8"))
+print(json.dumps({result}, ensure_ascii=False))
+"""
+_FILE = re.compile(r"exec_python, file_id (tmp_\d+)\.$")
+_COUNTS = ("limit", "count", "top", "size")
+"""Names of the argument that says how many rows are returned."""
+_POSITION = re.compile(r"\bnumber (\d+)\b")
+_TIME = re.compile(r"\b\w+ (?:days?|weeks?|months?|years?)\b", re.I)
+_ID = re.compile(r"\b[A-Za-z]+-\d+\b")
+Move: TypeAlias = tuple[str, dict[str, Any]]
+"""The next tool call: its tool and its arguments."""
+
+
+class Call(NamedTuple):
+    """A tool call that was made, and what came of it."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    text: str
+    failed: bool
+
+    @property
+    def file_id(self) -> str | None:
+        """The file that its result stands in, where that is too long to read."""
+        match = _FILE.search(self.text)
+        if match:
+            return match[1]
+        return None
+
+    @property
+    def data(self) -> Any:
+        """Its result as JSON; None where it is none."""
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
+
+def plays_executor(tools: Sequence[Tool]) -> bool:
+    """Whether these are an executor's tools."""
+    return {tool.name for tool in tools} >= {CALL, WRITE, RUN, GIVE_UP}
+
+
+def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
+    """Returns what the executor does next: a call, or its last words."""
+    asked_at = 0
+    for place, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            asked_at = place
+    try:
+        brief = json.loads(str(messages[asked_at].text).rpartition("\n\n")[2])
+        skill = brief["skills"][0]
+        step = _Step(
+            task=brief["task"],
+            skill=skill["id"],
+            takes=inlined(skill["input_schema"]),
+            gives=inlined(skill["output_schema"]),
+            shape=schema_of(brief["return_spec"]["shape"]),
+            input=brief.get("input"),
+        )
+        move = step.next_move(_calls(messages[asked_at + 1 :]))
+    except (ValueError, KeyError, TypeError, IndexError, ShapeError) as error:
+        return f"This is no step of a plan that I can read: {type(error).__name__}."
+    if isinstance(move, str):
+        return move
+    return [move]
+
+
+def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
+    """The tool calls since the request that have a result."""
+    results = {
+        message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)
+    }
+    calls: list[Call] = []
+    for message in messages:
+        if not isinstance(message, AIMessage):
+            continue
+        for call in message.tool_calls:
+            result = results.get(call["id"] or "")
+            if result is not None:
+                failed = result.status == "error"
+                calls.append(Call(call["name"], call["args"], str(result.text), failed))
+    return calls
+
+
+@dataclass(frozen=True)
+class _Step:
+    task: str
+    skill: str
+    takes: Schema
+    gives: Schema
+    shape: dict[str, Any]
+    input: Any
+
+    def next_move(self, calls: Sequence[Call]) -> Move | str:
+        if not calls:
+            return self._begin()
+        last = calls[-1]
+        if last.failed:
+            return self._after_fault(last, sum(call.failed for call in calls))
+        if last.tool == CALL:
+            if last.file_id:
+                keep = self._rows_to_keep()
+                return self._script(f"project(data, {self.shape!r}, {keep!r})", last.file_id)
+            return self._write(last.data)
+        if last.tool == RUN:
+            if not any(call.tool == CALL for call in calls):
+                return self._call(last.data, last.file_id)
+            if last.file_id:
+                return WRITE, {"key": self._key, "file_id": last.file_id}
+            return WRITE, {"key": self._key, "data": last.data}
+        if last.tool == WRITE:
+            return "The step is done."
+        return "The step cannot be done as it is."
+
+    def _begin(self) -> Move:
+        """Calls the skill; an input that stands in a file is first reduced to the lists that it takes."""
+        if not isinstance(self.input, dict) or not {"file_id", "begins"} <= self.input.keys():
+            return self._call(self.input)
+        lists: list[str] = []
+        for name, spec in properties_of(self.takes).items():
+            if kind_of(spec) == "array":
+                pattern = str(spec.get("items", {}).get("pattern", ""))
+                lists.append(f"{name!r}: collect(data, {name!r}, {pattern!r})")
+        file_id = cast("Mapping[str, Any]", self.input)["file_id"]
+        return self._script(f"{{{', '.join(lists)}}}", str(file_id))
+
+    def _call(self, value: Any, file_id: str | None = None) -> Move:
+        arguments = step_arguments(self.takes, self.task, value)
+        call: dict[str, Any] = {"skill": self.skill, "arguments": arguments}
+        if file_id:
+            call["file_id"] = file_id
+        return CALL, call
+
+    def _script(self, result: str, file_id: str) -> Move:
+        source = inspect.getsource(projection)
+        return RUN, {"script": SCRIPT.format(source=source, result=result), "file_id": file_id}
+
+    def _write(self, content: Any) -> Move:
+        try:
+            data = projection.project(content, self.shape, self._rows_to_keep())
+        except KeyError as error:
+            return _give_up(f"{self.skill} did not return {error.args[0]!r}")
+        return WRITE, {"key": self._key, "data": data}
+
+    def _after_fault(self, last: Call, failures: int) -> Move | str:
+        # A call whose end nobody knows may have acted, and one that was refused would be again.
+        is_final = last.text.startswith(("Nobody knows", "This call was not made"))
+        if last.tool == CALL and failures == 1 and not is_final:
+            return CALL, dict(last.arguments)
+        return _give_up(f"{last.tool}: {last.text[:200]}")
+
+    def _rows_to_keep(self) -> dict[str, list[Any]]:
+        """The options and flags of the skill's rows that the task names."""
+        task = " ".join(re.findall(r"\w+", self.task.lower()))
+        keep: dict[str, list[Any]] = {}
+        for part in properties_of(self.gives).values():
+            for name, spec in properties_of(part.get("items", {})).items():
+                options = [option for option in spec.get("enum", ()) if _is_named(option, task)]
+                if options:
+                    keep[name] = options
+                elif spec.get("type") == "boolean" and _is_named(name, task):
+                    keep[name] = [not re.search(rf"\b(?:not|no|non) {re.escape(name)}\b", task)]
+        return keep
+
+    @property
+    def _key(self) -> str:
+        return next(iter(self.shape.get("properties", {})), "result")
+
+
+def _give_up(reason: str) -> Move:
+    suggestion = "plan it with another skill, ask for less of the data, or return fewer fields"
+    return GIVE_UP, {"reason": reason, "suggestion": suggestion}
+
+
+def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, Any]:
+    """Returns the arguments that the words of a task give for an input schema, and ids of its input.
+
+    A number is what it stands beside, else how many rows are asked for; where no number is asked
+    for, all rows are.
+    """
+    required = cast("Sequence[str]", schema.get("required") or ())
+    arguments: dict[str, Any] = {}
+    for name, spec in properties_of(schema).items():
+        argument = _argument(name, spec, task, value, name in required)
+        if argument not in (None, []):
+            arguments[name] = argument
+    return arguments
+
+
+def _argument(name: str, spec: Schema, task: str, value: Any, required: bool) -> Any:
+    kind = kind_of(spec)
+    if "enum" in spec:
+        for option in spec["enum"]:
+            if _is_named(option, task):
+                return option
+        return None
+    if kind == "integer":
+        return _number(name, spec, task)
+    if kind == "array" or "pattern" in spec:
+        return _ids(name, spec, task, value)
+    if kind != "string":
+        return None
+    text = text_for(name, task, "", required=required, job=False)
+    if text is not None and (required or text in quoted(task) or text[:1].isupper()):
+        return text
+    return None
+
+
+def _ids(name: str, spec: Schema, task: str, value: Any) -> Any:
+    """The ids of a task, else those of its input; for one id "number 2" says which."""
+    is_list = kind_of(spec) == "array"
+    if is_list:
+        pattern = str(spec.get("items", {}).get("pattern", ""))
+    else:
+        pattern = str(spec["pattern"])
+    texts: list[str] = []
+    if pattern:
+        texts = re.findall(pattern.removeprefix("^").removesuffix("$"), task)
+    if not texts:
+        texts = projection.collect(value, name, pattern)
+    if is_list:
+        return texts[: spec.get("maxItems")]
+    position = _POSITION.search(task)
+    place = int(position[1]) - 1 if position else 0
+    if 0 <= place < len(texts):
+        return texts[place]
+    return None
+
+
+def _number(name: str, spec: Schema, task: str) -> int | None:
+    beside = re.search(rf"(\w+) {re.escape(name)}\b|\b{re.escape(name)} (\d+)", task, re.I)
+    found: list[float] = []
+    if beside:
+        found = numbers(beside[1] or beside[2])
+    if not found and name in _COUNTS:
+        for pattern in (_TIME, _POSITION, _ID):
+            task = pattern.sub(" ", task)
+        found = numbers(task)
+    most = spec.get("maximum")
+    if not found:
+        return most if name in _COUNTS else None
+    least = max(spec.get("minimum", 0), found[0])
+    return int(least if most is None else min(most, least))
+
+
+def _is_named(word: Any, task: str) -> bool:
+    return re.search(rf"\b{re.escape(str(word))}\b", task, re.I) is not None

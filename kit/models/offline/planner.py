@@ -1,0 +1,172 @@
+"""The offline stand-in as a planner: it hands in the steps of a deck's worked example, by the tool
+calls of any planner. A task that no example fits needs a model, and it says so."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from kit.core.card import PlanExample
+from kit.models.offline.conversation import Conversation, Tool
+from kit.models.offline.json_schema import inlined, kind_of, properties_of
+
+FIND = "find_relevant_skills"
+LOAD = "load_skill"
+SUBMIT = "submit_plan"
+NO_EXAMPLE = "I cannot plan this without a model"
+UNREADABLE = "the skills cannot be read right now"
+Call = tuple[str, dict[str, Any]]
+"""A tool and its arguments."""
+
+_SLOT = re.compile(r"\{(\w+)\}")
+_OPTIONAL = re.compile(r"\[([^\[\]]*)\]")
+"""Words that a request may have, and that a task repeats only where the request has them."""
+_WORDS_OF_SLOT = r"[A-Z][\w'-]*(?:\s[A-Z][\w'-]*)*|[\w'-]+"
+"""A slot takes one word, or a name of several words with capitals such as Maple Hill."""
+_PASSING = re.compile(r"time-?out|timed out|unavailable|gone|exception|not reached", re.I)
+"""Reasons of a failure that may be gone at the next attempt."""
+
+
+def plays_planner(tools: Sequence[Tool]) -> bool:
+    """Whether these are a planner's tools."""
+    return {tool.name for tool in tools} >= {FIND, LOAD, SUBMIT}
+
+
+def planner_turn(talk: Conversation, examples: Sequence[PlanExample]) -> str | list[Call]:
+    """Returns the planner's next calls, or its last words."""
+    brief = _brief(talk.request)
+    task = str(brief["original_task"])
+    found = [result for result in talk.all_results if result.tool == FIND]
+    loaded = [result for result in talk.all_results if result.tool == LOAD]
+    attempts = [result for result in talk.all_results if result.tool == SUBMIT]
+    if not found:
+        # The steps of an example name their skills, but only a search shows whether the service is there.
+        return [(FIND, {"query": task[:500]})]
+    if len(attempts) > 1 or (attempts and not attempts[-1].failed):
+        return "The plan is handed in."
+    if attempts:
+        return _infeasible(f"the plan of the example was sent back: {attempts[-1].text[:300]}")
+    if found[-1].failed:
+        return _infeasible(UNREADABLE)
+
+    values: Mapping[str, str] = {}
+    if "failed_step" in brief:
+        steps = _remaining_steps(brief)
+    else:
+        steps, values = _steps_of_example(task, examples)
+    if isinstance(steps, str):
+        return _infeasible(steps)
+    if not loaded:
+        names = dict.fromkeys(name for step in steps for name in step["skills"])
+        return [(LOAD, {"skill_name": name}) for name in names]
+    if any(result.failed for result in loaded):
+        return _infeasible(UNREADABLE)
+    unknown = _unknown_value(values, [json.loads(result.text) for result in loaded])
+    if unknown is not None:
+        return _infeasible(f"I don't know {unknown}")
+    return [(SUBMIT, {"steps": steps})]
+
+
+def _infeasible(reason: str) -> list[Call]:
+    return [(SUBMIT, {"infeasible": reason})]
+
+
+def _steps_of_example(
+    task: str, examples: Sequence[PlanExample]
+) -> tuple[list[dict[str, Any]] | str, Mapping[str, str]]:
+    """Returns the steps of the first example whose words are those of the task, and the words that
+    stand for its slots; or why there are none."""
+    for example in examples:
+        match = _pattern(example.request).fullmatch(task.strip())
+        if match is None:
+            continue
+        values = {name: words for name, words in match.groupdict().items() if words}
+        steps: list[dict[str, Any]] = []
+        for number, step in enumerate(example.steps, 1):
+            document: dict[str, Any] = {
+                "step": number,
+                "task": _filled(step.task, values),
+                "skills": list(step.skills),
+                "return_spec": {"shape": step.shape, "reason": step.reason},
+            }
+            if step.input_from_step is not None:
+                document["input_from_step"] = step.input_from_step
+            steps.append(document)
+        return steps, values
+    return NO_EXAMPLE, {}
+
+
+def _filled(task: str, values: Mapping[str, str]) -> str:
+    """The words of a step with those of the request in its slots."""
+
+    def part(match: re.Match[str]) -> str:
+        slots = _SLOT.findall(match[1])
+        return match[1] if values.keys() >= set(slots) else ""
+
+    return _SLOT.sub(lambda slot: values.get(slot[1], slot[0]), _OPTIONAL.sub(part, task))
+
+
+def _pattern(request: str) -> re.Pattern[str]:
+    """The words of an example as a pattern, in which case and the last sign do not matter."""
+    parts: list[str] = []
+    for place, part in enumerate(_OPTIONAL.split(request.strip(" .?!"))):
+        words = _pattern_of_words(part)
+        parts.append(f"(?:{words})?" if place % 2 else words)
+    return re.compile("".join(parts) + r"[\s.?!]*")
+
+
+def _pattern_of_words(text: str) -> str:
+    parts: list[str] = []
+    for place, part in enumerate(_SLOT.split(text)):
+        if place % 2:
+            parts.append(f"(?P<{part}>{_WORDS_OF_SLOT})")
+        else:
+            words = r"\s+".join(re.escape(word) for word in part.split(" "))
+            parts.append(f"(?i:{words})")
+    return "".join(parts)
+
+
+def _unknown_value(values: Mapping[str, str], manifests: Sequence[Mapping[str, Any]]) -> str | None:
+    """Returns the first word of a request that no skill with an argument of that name takes."""
+    for name, value in values.items():
+        specs: list[Mapping[str, Any]] = []
+        for manifest in manifests:
+            fields = properties_of(inlined(manifest["input_schema"]))
+            if name in fields:
+                specs.append(fields[name])
+        if specs and not any(_takes(spec, value) for spec in specs):
+            return value
+    return None
+
+
+def _takes(spec: Mapping[str, Any], value: str) -> bool:
+    if "enum" in spec:
+        return value.lower() in [str(option).lower() for option in spec["enum"]]
+    if "pattern" in spec:
+        return re.search(str(spec["pattern"]), value) is not None
+    return kind_of(spec) != "integer" or value.isdigit()
+
+
+def _remaining_steps(brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
+    """Returns the rest of a plan to be tried once more where its failure may pass; else why not."""
+    failed = cast("Mapping[str, Any]", brief["failed_step"])
+    remaining = cast("Sequence[Mapping[str, Any]]", brief["remaining_steps"])
+    reason = str(failed["reason"])
+    if not remaining or not _PASSING.search(reason):
+        return f"{NO_EXAMPLE}: step {failed['step']} failed, {reason}"
+    steps: list[dict[str, Any]] = []
+    for number, step in enumerate(remaining, int(brief["first_step"])):
+        document = {**step, "step": number}
+        if step.get("input_from_step") is None:
+            document.pop("input_from_step", None)
+        steps.append(document)
+    return steps
+
+
+def _brief(request: str) -> Mapping[str, Any]:
+    """What the planner was asked; a text without a JSON object is the task itself."""
+    try:
+        brief = json.loads(request[request.index("{") :])
+    except ValueError:
+        brief = {}
+    return {"original_task": request, **brief}
