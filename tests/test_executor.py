@@ -14,8 +14,8 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit import Settings, open_kit
 from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
 from kit.core.bodies.guard import AccessDenied
-from kit.models.offline.model import OfflineModel
 from kit.models.offline.executor import executor_turn
+from kit.models.offline.model import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import resumed
 from kit.planning.skill_call import LARGE

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolCall, ToolMessage
 
-from kit.models.offline.model import OfflineModel
 from kit.models.offline.executor import executor_turn, step_arguments
+from kit.models.offline.model import OfflineModel
 from kit.models.offline.projection import collect, project
 from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope

@@ -11,8 +11,8 @@ from typing import Any, Literal, NamedTuple, get_args
 
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from kit.models.offline.model import OfflineModel
 from kit.models.offline.executor import executor_turn
+from kit.models.offline.model import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.models.seeded_draws import draws
 from kit.planning.draft import MOST_STEPS
