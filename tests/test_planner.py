@@ -454,9 +454,9 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
 # The stand-in plans by the worked examples of its deck
 
 
-def stand_in(examples: Sequence[PlanExample] | None = None) -> OfflineModel:
-    """The offline stand-in with the examples of the outlets' deck, or with others."""
-    return OfflineModel(think=0, plan_examples=plan_examples() if examples is None else examples)
+def stand_in(*examples: PlanExample) -> OfflineModel:
+    """The offline stand-in with these examples, or with those of the outlets' deck."""
+    return OfflineModel(think=0, plan_examples=examples or plan_examples())
 
 
 @pytest.mark.req("AS-2")
@@ -628,7 +628,7 @@ async def test_a_stand_in_whose_example_is_sent_back_says_so_and_hands_in_no_oth
             ],
         }
     )
-    run = await plan(stand_in([bad]), planner_query("List them"))
+    run = await plan(stand_in(bad), planner_query("List them"))
     assert len(run.scope.refusals) == 1 and isinstance(run.scope.result, Infeasible)
     assert "promises $.seats" in run.scope.result.reason
     assert run.calls.count("submit_plan") == 2

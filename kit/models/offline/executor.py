@@ -148,15 +148,18 @@ class _Step:
 
     def _begin(self) -> Move:
         """Calls the skill; an input that stands in a file is first reduced to the lists that it takes."""
-        if not isinstance(self.input, dict) or not {"file_id", "begins"} <= self.input.keys():
-            return self._call(self.input)
+        value = self.input
+        if not isinstance(value, Mapping):
+            return self._call(value)
+        file = cast("Mapping[str, Any]", value)
+        if not {"file_id", "begins"} <= file.keys():
+            return self._call(file)
         lists: list[str] = []
         for name, spec in properties_of(self.takes).items():
             if kind_of(spec) == "array":
                 pattern = str(spec.get("items", {}).get("pattern", ""))
                 lists.append(f"{name!r}: collect(data, {name!r}, {pattern!r})")
-        file_id = cast("Mapping[str, Any]", self.input)["file_id"]
-        return self._script(f"{{{', '.join(lists)}}}", str(file_id))
+        return self._script(f"{{{', '.join(lists)}}}", str(file["file_id"]))
 
     def _call(self, value: Any, file_id: str | None = None) -> Move:
         arguments = step_arguments(self.takes, self.task, value)
