@@ -65,6 +65,10 @@ def _endings(sample: Sample) -> Figures:
     return figures
 
 
+def _models(sample: Sample) -> Figures:
+    return dict(sorted(sample.tally.of("model").items()))
+
+
 def _calls_in_a_turn(sample: Sample) -> Figures:
     counts = sample.tally.counts
     return {calls: counts["intents", calls] for calls in ("0", "1", "2", "3+")}
@@ -331,6 +335,14 @@ METRICS: tuple[Metric, ...] = (
         "Turns by how they ended, in the words of the chat. Partly answered are those of which some parts "
         "were answered and others not.",
         _endings,
+    ),
+    Metric(
+        "turns_by_model",
+        "Routing",
+        "Turns by model",
+        "count",
+        "Turns by the model of their orchestrator. The offline stand-in is no model: its figures are simulated.",
+        _models,
     ),
     Metric(
         "intent_count",

@@ -34,6 +34,7 @@ class TurnRow(NamedTuple):
     intent_count: int
     cap_behavior: str
     status: TurnStatus
+    model: str
     measures: Mapping[str, Any]
     """The fields of `Measures`; one that is missing has its default."""
 
@@ -79,6 +80,7 @@ class Tally:
         counts["turns",] += 1
         counts["intents", "3+" if turn.intent_count > 2 else str(turn.intent_count)] += 1
         counts["fan_out", str(len(agents))] += 1
+        counts["model", turn.model] += 1
         counts["over_cap",] += turn.cap_behavior == "over"
         parts = TurnParts.model_validate(measures.get("parts", {}))
         counts["ending", ending_of(turn.status, parts)] += 1

@@ -221,13 +221,13 @@ def test_the_list_has_pattern_and_model_and_can_be_narrowed_by_them(
     page.run()
     table = page.dataframe[0].value
     assert list(table["Pattern"]) == ["Mediated"] * len(table) and set(table["Model"]) <= {
-        "stand-in",
+        "offline stand-in",
         "",
     }
     assert page.multiselect(key="f-patterns").options == ["Mediated"] and page.multiselect(
         key="f-models"
-    ).options == ["stand-in"]
-    assert "Mediated, stand" in shown(open_turn(page, stored(asked)[0]))
+    ).options == ["offline stand-in"]
+    assert "Mediated, offline stand" in shown(open_turn(page, stored(asked)[0]))
 
 
 def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, asked: Path) -> None:

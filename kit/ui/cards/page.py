@@ -137,7 +137,7 @@ def _routing(deck: Deck) -> None:
         st.markdown(
             f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} "
             f"stand-in, which is no language "
-            "model: this compares descriptions, it vouches for no model."
+            "model: the figures are simulated. They compare descriptions and vouch for no model."
         )
         st.html(routes_html(reports[0]))
 

@@ -19,6 +19,7 @@ from kit.ui.shared.frame import open_host, report_errors, visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance, interrupt
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import is_simulated
 
 WINDOW = 10
 """Turns shown at first, and added by each "Show earlier"."""
@@ -77,6 +78,8 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
 def _draw_badges(place: Places, host: Host, choices: Scenario) -> None:
     """Says in the header which model answers, and what day it is for models and services."""
     model = host.on(choices.model).model
+    if is_simulated(model):
+        model += ", simulated"
     place.header.badge(model, icon=":material/memory:", color="gray")
     place.header.badge(
         host.kit.today,

@@ -15,8 +15,7 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import visitor
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import draw_missing, missing_variable
-from kit.ui.shared.turn_facts import model_words
-from kit.ui.shared.wording import label, literal
+from kit.ui.shared.wording import label, literal, model_words
 
 WIDEST = 8
 PARTS = ("fault", "cap", "pattern", "model", "tenant", "user", "detail")

@@ -15,8 +15,8 @@ from kit.core.record import TurnRecord
 from kit.patterns import PATTERNS, patterns_of
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import usable_models
-from kit.ui.shared.turn_facts import fault_words, model_words
-from kit.ui.shared.wording import label
+from kit.ui.shared.turn_facts import fault_words
+from kit.ui.shared.wording import label, model_words
 
 WIDEST = 8
 ALL = f"On all {len(PATTERNS)} patterns"

@@ -10,9 +10,9 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
 from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.turn_facts import OWNING_UP, fault_words, model_words
+from kit.ui.shared.turn_facts import OWNING_UP, fault_words
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, model_words
 
 UNKNOWN = "–"
 UNASKED = "nobody was asked"

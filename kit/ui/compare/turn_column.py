@@ -11,7 +11,7 @@ from kit.ui.compare.timeline import timeline_html
 from kit.ui.shared.frame import draw_link
 from kit.ui.shared.turn_facts import facts_html, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import prose, tag_html
+from kit.ui.shared.wording import is_simulated, prose, tag_html
 
 
 class TurnColumn:
@@ -73,6 +73,8 @@ class TurnColumn:
         figures = [f"{seconds:.2f} s" if not view.running else f"{seconds:.1f} s"]
         if view.tokens is not None:
             figures += [many(view.tokens, "token"), view.cost_words]
+        if is_simulated(view.model):
+            figures.append("simulated")
         if self._note:
             note = f"<em>{escape(self._note)}</em>"
         else:

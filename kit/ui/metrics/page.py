@@ -24,7 +24,7 @@ from kit.stores.tally import Mismatch, Tally
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.wording import label, literal, took
+from kit.ui.shared.wording import label, literal, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -61,6 +61,16 @@ def page(host: Host, _: DeltaGenerator) -> None:
     summary = metrics(store, since, who.tenant_id, _labels(), tally)
     turns = many(tally.counts["turns",], "ended turn")
     st.caption(f"{turns} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+    models = tally.of("model")
+    simulated = simulated_words(models)
+    if simulated:
+        st.caption(simulated)
+    # Sums that an older version stored know no models.
+    unknown = tally.counts["turns",] - sum(models.values())
+    if unknown:
+        st.caption(
+            f"{many(unknown, 'older turn')}: the model is not counted, figures may be simulated."
+        )
     _groups(summary, tally)
 
 

@@ -31,7 +31,7 @@ from kit.ui.plans.plan_words import (
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.wording import literal
+from kit.ui.shared.wording import is_simulated, literal, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
@@ -82,6 +82,10 @@ def _list(host: Host, who: Principal) -> None:
         alt="Plans, newest first; choose one to open it",
     )
     st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
+    turns = [host.kit.store.turn(_turn_id(plan), who) for plan in plans]
+    simulated = simulated_words(turn.model for turn in turns if turn is not None)
+    if simulated:
+        st.caption(simulated)
     with st.expander("How plans do", icon=":material/monitor_heart:"):
         st.html(health_html(plan_health(plans, _events(host, who))))
         st.caption(
@@ -147,7 +151,8 @@ def _draw(host: Host, who: Principal, plan_id: str) -> None:
 
 
 def _heading(host: Host, who: Principal, plan: Plan, now: float) -> None:
-    turn_id = plan.plan_id.removeprefix(PLAN)
+    turn_id = _turn_id(plan)
+    turn = host.kit.store.turn(turn_id, who)
     with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
         if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()
@@ -158,10 +163,16 @@ def _heading(host: Host, who: Principal, plan: Plan, now: float) -> None:
     st.markdown(f"### {literal(plan.original_task)}")
     words, tone = state_of(plan, now)
     st.markdown(f":{COLOURS[tone]}-badge[{words}] :gray[{literal(progress_of(plan))}]")
+    if turn is not None and is_simulated(turn.model):
+        st.caption(simulated_words([turn.model]))
     if reason := reason_of(plan):
         st.markdown(literal(reason))
     if error := st.session_state.pop(f"plan-error-{plan.plan_id}", None):
         st.error(literal(error))
+
+
+def _turn_id(plan: Plan) -> str:
+    return plan.plan_id.removeprefix(PLAN)
 
 
 def _buttons(host: Host, who: Principal, plan: Plan, now: float) -> None:

@@ -11,7 +11,7 @@ from kit.core.display.turn_parts import OwningUp, ending_of
 from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, label, tag_html
+from kit.ui.shared.wording import Tone, is_simulated, label, model_words, tag_html
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -267,6 +267,9 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
         else:
             cost = "price not known"
         yield Fact(name="cost", label="Cost", text=cost)
+    if is_simulated(view.model) and (view.seconds is not None or view.usage):
+        words = "simulated: no language model made them"
+        yield Fact(name="simulated", label="Figures", text=words, value=view.model)
     if view.pattern:
         yield Fact(
             name="pattern",
@@ -274,10 +277,3 @@ def _cost_facts(view: TurnView) -> Iterator[Fact]:
             text=f"{view.pattern}, {model_words(view.model)}",
             full=True,
         )
-
-
-def model_words(key: str) -> str:
-    """Returns a model's key as a person reads it."""
-    if key == "offline":
-        return "offline stand-in"
-    return key

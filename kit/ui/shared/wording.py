@@ -1,14 +1,40 @@
 """How names and texts read on a page, with nothing in them that acts."""
 
 import re
+from collections.abc import Iterable
 from html import escape
 from typing import Literal
 
+from kit.core.model import OFFLINE
 from kit.core.trace import Span
 
 Tone = Literal["", "busy", "good", "bad", "warn"]
 LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
+
+
+def is_simulated(model: str) -> bool:
+    """Whether the figures of a model are simulated: those of the offline stand-in, and those of a
+    simulated model, whose key or name says so."""
+    return model == OFFLINE.key or "stand-in" in model or "simulated" in model
+
+
+def model_words(key: str) -> str:
+    """Returns a model's key as a person reads it."""
+    if key == OFFLINE.key:
+        return "offline stand-in"
+    return key
+
+
+def simulated_words(models: Iterable[str]) -> str:
+    """Returns a sentence that names the models whose figures are simulated; empty where none is."""
+    names: list[str] = []
+    for model in models:
+        if is_simulated(model) and model_words(model) not in names:
+            names.append(model_words(model))
+    if not names:
+        return ""
+    return f"Figures of {' and '.join(names)} are simulated: no language model made them."
 
 
 def dollars(cost: float | None) -> str:

@@ -9,8 +9,7 @@ from kit.stores.model_request import ModelRequest
 from kit.ui.shared.frame import open_page, report_errors
 from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import usable_models
-from kit.ui.shared.turn_facts import model_words
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, model_words
 
 SAME = "The same"
 

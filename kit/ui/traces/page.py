@@ -22,13 +22,21 @@ from kit.ui.shared.selection import draw_list
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label, literal, prose, span_name, took
+from kit.ui.shared.wording import (
+    is_simulated,
+    label,
+    literal,
+    model_words,
+    prose,
+    span_name,
+    took,
+)
 from kit.ui.traces.conversation_list import draw_conversation, draw_conversations, leave
 from kit.ui.traces.export import export
 from kit.ui.traces.fork import draw_fork
 from kit.ui.traces.routing_decision import decision_html
 from kit.ui.traces.span import choice, draw_span, log_html
-from kit.ui.traces.turn_list import draw_turns, model_name
+from kit.ui.traces.turn_list import draw_turns
 from kit.wire import Kit
 
 LISTS = ("Turns", "Conversations")
@@ -162,7 +170,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     else:
         tokens = ""
     st.markdown(f"### {literal(turn.message)}")
-    way = literal(", ".join(filter(None, (label(turn.pattern), model_name(turn.model)))) + " · ")
+    way = literal(", ".join(filter(None, (label(turn.pattern), model_words(turn.model)))) + " · ")
     if view.bodies(Fork):
         again = "Forked"
     else:
@@ -171,7 +179,12 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         again = f" :blue-badge[{again}: first as {origin[-8:]}]"
     else:
         again = ""
-    st.markdown(f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}]")
+    simulated = ""
+    if is_simulated(turn.model):
+        simulated = " · simulated"
+    st.markdown(
+        f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}{simulated}]"
+    )
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:

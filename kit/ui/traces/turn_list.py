@@ -16,7 +16,7 @@ from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.wording import label
+from kit.ui.shared.wording import label, model_words, simulated_words
 
 PAGE = 15
 FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
@@ -60,6 +60,9 @@ def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
         st.caption(
             f"{page.total:,} of {many(choices.total, 'turn')}. Choose one to open its trace."
         )
+        simulated = simulated_words(turn.model for turn in page.turns)
+        if simulated:
+            st.caption(simulated)
         draw_link(st.empty(), "compare", "Compare turns", ":material/compare_arrows:")
         if last > 1:
             st.space("stretch")
@@ -76,7 +79,7 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
                 + (" (asked again)" if repeated_turn(turn.session_id) else ""),
                 "How it ended": ending_words(turn.status, turn.measures.parts),
                 "Pattern": label(turn.pattern),
-                "Model": model_name(turn.model),
+                "Model": model_words(turn.model),
                 "Sub-agents": [
                     label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked
                 ],
@@ -90,20 +93,13 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     return rows
 
 
-def model_name(key: str) -> str:
-    """Returns a model's key as people read it."""
-    if key == "offline":
-        return "stand-in"
-    return key
-
-
 def _columns(longest: float) -> Mapping[str, Any]:
     config = st.column_config
     return {
-        "Question": config.TextColumn(width=190),
-        "How it ended": config.TextColumn(width=118),
+        "Question": config.TextColumn(width=176),
+        "How it ended": config.TextColumn(width=106),
         "Pattern": config.TextColumn(width=122),
-        "Model": config.TextColumn(width=72),
+        "Model": config.TextColumn(width=98),
         "Sub-agents": config.ListColumn(width=160),
         "Seconds": config.ProgressColumn(
             format="%.2f s", min_value=0.0, max_value=max(longest, 0.01), width=85
@@ -140,7 +136,7 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
                 "Model",
                 "f-models",
                 choices.models,
-                {key: model_name(key) for key in choices.models},
+                {key: model_words(key) for key in choices.models},
             )
             late = st.toggle(
                 f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0

@@ -1,0 +1,105 @@
+"""No figure of a simulated model, or of the offline stand-in, stands on a page that does not say so."""
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.core.context import Principal, Session
+from kit.runtime.turn import run_turn
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.stores.tally import Tally
+from kit.ui.shared import frame
+from kit.ui.shared.wording import is_simulated, simulated_words
+from kit.wire import open_kit
+from tests.plan_kits import draft, plan_kit
+
+VISITOR = Session(id="plans", principal=Principal(tenant_id="acme", user_id="u-001"))
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with a turn of the stand-in and a plan of the same visitor."""
+    path = tmp_path_factory.mktemp("simulated") / "kit.db"
+
+    async def turns() -> None:
+        async with open_kit(Settings(store=str(path), pace=0, model="offline")) as kit:
+            await kit.ask("How many points do I have?", kit.session("mine"))
+        planner = plan_kit(path.parent, draft("list them", "rank them", chain=True), name=path.name)
+        await run_turn("Which of them are best?", VISITOR, planner)
+        planner.store.close()
+
+    asyncio.run(turns())
+    with sqlite3.connect(path) as db:  # the plan's scripted model stands for the stand-in
+        db.execute("UPDATE turns SET model = 'offline'")
+    db.close()
+    return path
+
+
+@pytest.fixture(autouse=True)
+def offline(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("KIT_STORE", str(store))
+    monkeypatch.setenv("KIT_MODEL", "offline")
+    monkeypatch.setenv("KIT_PACE", "0")
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    yield
+    frame.open_host.clear()
+
+
+def shown(room: str, **address: str) -> str:
+    """Draws a page by itself and returns everything that is written on it."""
+    alone = f"from kit.ui.shared import address; from kit.ui.{room} import page; address.keep(); page.page()"
+    page = AppTest.from_string(alone, default_timeout=60)
+    for part, value in address.items():
+        page.query_params[part] = value
+    page.run()
+    assert not page.exception, page.exception
+    texts = [str(element.value) for element in (*page.markdown, *page.caption)]
+    texts += [element.proto.body for element in page.get("html")]
+    return " ".join(texts)
+
+
+@pytest.mark.parametrize("room", ["chat", "traces", "metrics", "compare", "plans"])
+def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(
+    room: str, store: Path
+) -> None:
+    opened = SqliteStore(store)
+    turn = next(turn for turn in opened.turns() if turn.message.startswith("How many"))
+    planned = next(turn for turn in opened.turns() if turn.message.startswith("Which"))
+    opened.close()
+    addresses = {
+        "chat": [{"session": "mine"}],
+        "traces": [{}, {"turn": turn.id}],
+        "metrics": [{}],
+        "compare": [{"turns": turn.id}],
+        "plans": [{}, {"plan": f"plan_{planned.id}"}],
+    }
+    for address in addresses[room]:
+        words = shown(room, **address)
+        assert re.search("stand-in are simulated| · simulated|stand-in, simulated", words), address
+
+
+def test_only_what_is_simulated_is_called_so() -> None:
+    assert is_simulated("offline") and is_simulated("simulated-gpt") and not is_simulated("gpt-5")
+    assert simulated_words(["gpt-5", "local"]) == ""
+    words = simulated_words(["offline", "gpt-5", "offline", "simulated-x"])
+    assert words.startswith("Figures of offline stand-in and simulated-x are simulated")
+
+
+def test_sums_that_know_no_models_are_not_passed_off_as_real(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def without_models(self: Tally, name: str) -> dict[str, int]:
+        if name == "model":
+            return {}
+        return plain(self, name)
+
+    plain = Tally.of
+    monkeypatch.setattr(Tally, "of", without_models)
+    assert "the model is not counted, figures may be simulated" in shown("metrics")
