@@ -19,8 +19,8 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.errors import CodeError, DeckError
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
+from tests.cli.test_cli import refused, run
 from tests.kits import asks, stitched
-from tests.test_cli import refused, run
 
 PAGE = (HOME / "docs/own_patterns.md").read_text()
 """The how-to; its three pieces of Python are the files of the deck."""

@@ -36,9 +36,9 @@ from kit.wire import Kit, open_kit
 from kit.worlds.consumer.support import HttpSupport, SupportQuestion
 from kit.worlds.consumer.support_service import support_app
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
-from tests.test_faults import EMBEDDED, EVERY_VERTICAL, asking, owned, plain
-from tests.test_tools import Reply as EnvelopeReply
-from tests.test_tools import Watched, client, world
+from tests.runtime.test_faults import EMBEDDED, EVERY_VERTICAL, asking, owned, plain
+from tests.tools.test_tools import Reply as EnvelopeReply
+from tests.tools.test_tools import Watched, client, world
 from tests.worlds import TOOL_IDS, context_app, toolbox
 
 ENRICHED = {name: question for name, question in EVERY_VERTICAL.items() if name != "support"}

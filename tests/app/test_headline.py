@@ -15,7 +15,7 @@ from kit.wire import open_kit
 from kit.worlds.consumer.tools import TOOL_IDS
 from tests.kits import ALICE
 from tests.plan_kits import draft, gives_rows, plan_kit
-from tests.test_plans import raises
+from tests.planning.test_plans import raises
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, model="offline")
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"

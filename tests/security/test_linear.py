@@ -15,7 +15,7 @@ from kit.models.offline.routing import Situation, decide
 from kit.runtime.answer.clauses import clauses
 from kit.runtime.message import LONGEST
 from tests.effort import effort
-from tests.test_repository import sources
+from tests.house.test_repository import sources
 
 REPEATED = (
     *" \n\tx0A_-.?!\"'“([{<`*#:,/\\",

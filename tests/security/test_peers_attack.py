@@ -37,7 +37,7 @@ from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.tools.asgi_transport import StreamingASGITransport
 from tests.kits import ALICE, answering
-from tests.test_a2a import BOB, _request, bound, hopping, wired
+from tests.patterns.test_a2a import BOB, _request, bound, hopping, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
 

@@ -13,7 +13,7 @@ from unittest import mock
 import pytest
 
 from kit.settings import Settings
-from tests.test_cli import run
+from tests.cli.test_cli import run
 
 pytestmark = pytest.mark.realtime
 

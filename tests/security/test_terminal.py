@@ -14,9 +14,9 @@ from kit.core.language.controls import without_controls
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
+from tests.cli.test_cli import run
 from tests.kits import ALICE, answering, asks, small_kit, stitched
 from tests.mcp_servers import SERVER, write_deck
-from tests.test_cli import run
 
 CLEAR, CLIPBOARD, TITLE = "\x1b[2J\x1b[H", "\x1b]52;c;cm0gLXJmIC8=\x07", "\x1b]0;owned\x1b\\"
 HOSTILE = f"There are {CLEAR}4 packs{CLIPBOARD} of tea\n\ton {TITLE}shelf 7\x9b31m.\x08\x07\r"

@@ -20,7 +20,7 @@ class InProcessTransport(JsonRpcTransport):
     `http`, as from anywhere.
 
     A hop over HTTP costs three times as much, nearly all of it in turning messages into bytes and
-    back; what a message holds is the same (tests/test_a2a.py plays both ways).
+    back; what a message holds is the same (tests/patterns/test_a2a.py plays both ways).
     """
 
     def __init__(self, http: httpx.AsyncClient, peer: AgentCard, handler: RequestHandler):

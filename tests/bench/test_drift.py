@@ -1,0 +1,356 @@
+"""Stored turns on a labelling sheet, and what their labels say of the evaluation (PC2-S5.9b)."""
+
+import json
+import random
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import fmean
+
+import pytest
+
+from kit.bench.case import read_cases
+from kit.bench.drift import Drift, measure_drift
+from kit.bench.routing_report import RoutedTurn
+from kit.bench.scoring.labeller import RuleLabeller, label_all
+from kit.bench.scoring.labelling_sheet import NOBODY, Item, items, read_sheet, sample, write_sheet
+from kit.bench.statistics.difference import newcombe
+from kit.core.errors import DataError
+from kit.core.record import TurnRecord
+from kit.metrics.estimate import share
+from kit.metrics.summary import Label
+from kit.settings import HOME, Settings
+from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+from tests.cli.test_cli import refused, run
+
+VERTICALS = {"shop": 600, "rewards": 200, "support": 40, "play": 8}
+"""How many turns each is called in: traffic is never even."""
+
+
+def turn(number: int, *called: str, status: str = "ok") -> TurnRecord:
+    return TurnRecord.model_validate(
+        {
+            "id": f"t{number:04}",
+            "session_id": f"s{number}",
+            "tenant_id": "acme",
+            "user_id": "u",
+            "message": f"{called[0] if called else 'hello'} {number}",
+            "pattern": "mediated",
+            "started_at": float(number),
+            "seconds": 1.0,
+            "status": status,
+            "text": "An answer.",
+            "invoked": called,
+        }
+    )
+
+
+def stored() -> tuple[SqliteStore, list[TurnRecord]]:
+    store, turns = SqliteStore(":memory:"), list[TurnRecord]()
+    for vertical, count in VERTICALS.items():
+        turns += [turn(len(turns) + n, vertical) for n in range(count)]
+    turns += [turn(900 + n) for n in range(20)] + [
+        turn(950, "shop", "play"),
+        turn(951, "shop", status="cancelled"),
+    ]
+    for one in turns:
+        store.end_turn(one, [], [])
+    return store, turns
+
+
+class Person:
+    """Labels with the truth: of the turns that called a vertical, this share was for it."""
+
+    def __init__(self, right: dict[str, float], seed: int = 1):
+        self.right, self.rng, self.seen = right, random.Random(seed), 0
+
+    def label(self, item: Item) -> Label:
+        self.seen += 1
+        ours = item.called[0] if item.called else NOBODY
+        right = self.rng.random() < self.right.get(ours, 0.95)
+        wrong = ("retailer_context",)
+        return Label(turn_id=item.turn_id, agents=item.called if right else wrong)
+
+
+def evaluated(rate: float = 0.95, each: int = 200) -> list[RoutedTurn]:
+    """The evaluation: so many cases a vertical, this share of the calls right."""
+    return [
+        RoutedTurn(
+            case_id=f"{name}{n}",
+            turn=0,
+            query="q",
+            expected=() if name == NOBODY else (name if n < rate * each else "retailer_context",),
+            called=() if name == NOBODY else (name,),
+        )
+        for name in (*VERTICALS, NOBODY)
+        for n in range(each)
+    ]
+
+
+def by_name(found: Sequence[Drift]) -> dict[str, Drift]:
+    return {one.vertical: one for one in found}
+
+
+# ── the sample ──────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_a_sample_is_even_over_verticals_however_uneven_the_traffic() -> None:
+    _, turns = stored()
+    drawn = sample(turns, 30, seed=7)
+    count = Counter(name for names in drawn.values() for name in names)
+    assert count == {"shop": 30, "rewards": 30, "support": 30, "play": 9, NOBODY: 20}
+    assert "t0951" not in drawn and drawn["t0950"] in (("play",), ("play", "shop"))
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_a_seed_draws_the_same_turns_in_any_order_and_beside_any_other_vertical() -> None:
+    _, turns = stored()
+    drawn = sample(turns, 30, seed=7)
+    assert sample(random.Random(3).sample(turns, len(turns)), 30, seed=7) == drawn
+    assert set(sample(turns, 30, seed=8)) != set(drawn)
+    fewer = [one for one in turns if "rewards" not in one.invoked]
+    assert {key for key, names in sample(fewer, 30, seed=7).items() if "shop" in names} == {
+        key for key, names in drawn.items() if "shop" in names
+    }
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_draws_of_two_verticals_share_no_luck() -> None:
+    turns = [turn(n, "shop" if n < 100 else "rewards") for n in range(200)]
+
+    def in_both(seed: int) -> int:
+        places = Counter(int(turn_id[1:]) % 100 for turn_id in sample(turns, 10, seed))
+        return sum(times == 2 for times in places.values())
+
+    assert 0.7 < fmean(map(in_both, range(200))) < 1.3  # 10 of 100 twice meet in 1, sd 0.06
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_every_turn_of_a_vertical_is_as_likely_to_be_drawn() -> None:
+    turns = [turn(n, "shop") for n in range(20)]
+    count = Counter(turn_id for seed in range(400) for turn_id in sample(turns, 5, seed))
+    assert len(count) == 20 and all(
+        60 < times < 145 for times in count.values()
+    )  # 100 expected, sd 8.7
+
+
+# ── the sheet ───────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_a_sheet_is_written_labelled_by_hand_and_read_back(tmp_path: Path) -> None:
+    store, _ = stored()
+    write_sheet(tmp_path / "sheet.jsonl", items(store, 3, seed=7))
+    lines = (tmp_path / "sheet.jsonl").read_text().splitlines()
+    raw = json.loads(lines[0])
+    assert (
+        list(raw)[-1] == "label"
+        and raw["label"]["agents"] is None
+        and raw["message"]
+        and raw["reply"] == "An answer."
+    )
+    raw["label"]["agents"] = ["shop"]
+    (tmp_path / "sheet.jsonl").write_text("\n".join([json.dumps(raw), *lines[1:]]) + "\n")
+    sheet = read_sheet(tmp_path / "sheet.jsonl")
+    assert [item.open for item in sheet] == [False] + [True] * (len(lines) - 1)
+    person = Person({})
+    assert label_all(sheet, person)[0].label.agents == ("shop",) and person.seen == len(lines) - 1
+
+
+def test_a_broken_sheet_names_file_and_line(tmp_path: Path) -> None:
+    store, _ = stored()
+    write_sheet(tmp_path / "s.jsonl", items(store, 1, seed=7))
+    good = (tmp_path / "s.jsonl").read_text().splitlines()[0]
+    wrong = good.replace('"label":{"turn_id":"t', '"label":{"turn_id":"x')
+    for broken, said in (
+        ("{}", r"s\.jsonl:2: not a line"),
+        (wrong, r"s\.jsonl:2: the label is of turn"),
+        (good, "stands here twice"),
+    ):
+        (tmp_path / "s.jsonl").write_text(f"{good}\n{broken}\n")
+        with pytest.raises(DataError, match=said):
+            read_sheet(tmp_path / "s.jsonl")
+    with pytest.raises(DataError, match="cannot read"):
+        read_sheet(tmp_path / "none.jsonl")
+
+
+async def test_a_labeller_sees_what_came_before_what_was_shown_and_what_crossed() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+        session = kit.session("s")
+        for message in ("find coffee deals", "how many points do I have?"):
+            await kit.ask(message, session)
+        sheet = {item.message: item for item in items(kit.store, 5, seed=7)}
+    item = sheet["how many points do I have?"]
+    assert (
+        item.earlier[0] == "user: find coffee deals"
+        and item.before == ("shop",)
+        and item.called == ("rewards",)
+    )
+    assert item.shown and item.shown[0].agent == "shop" and item.answers["rewards"] in item.reply
+    assert (
+        "Earlier turns named" in item.prior_context["rewards"]
+        and sheet["find coffee deals"].earlier == ()
+    )
+
+
+# ── the comparison ──────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_the_vertical_that_got_worse_drifts_and_no_other_does() -> None:
+    store, _ = stored()
+    sheet = label_all(items(store, 60, seed=7), Person({"shop": 0.6, NOBODY: 1.0}))
+    found = by_name(measure_drift(sheet, evaluated()))
+    assert {name for name, one in found.items() if one.significant} == {"shop"}
+    shop = found["shop"]
+    gain, few = shop.difference, found["play"].difference
+    assert shop.evaluated.value == 0.95 and shop.stored.n == 60 and gain is not None
+    assert gain.low < 0.6 - 0.95 < gain.high < 0 and "DRIFT" in shop.line()
+    assert (
+        found["play"].stored.n == 9
+        and few is not None
+        and few.high - few.low > gain.high - gain.low
+    )
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_where_nothing_drifted_the_interval_holds_zero_nearly_always() -> None:
+    rng, held = random.Random(5), 0
+    for _ in range(1000):
+        stored_share = sum(rng.random() < 0.9 for _ in range(40)), 40
+        evaluation = sum(rng.random() < 0.9 for _ in range(120)), 120
+        held += not newcombe(evaluation, stored_share).excludes(0.0)
+    assert 0.93 <= held / 1000 <= 0.98
+
+
+def test_the_interval_is_newcombes() -> None:
+    found = newcombe((48, 80), (56, 70))  # the example of Newcombe (1998), method 10
+    assert (round(found.low, 4), round(found.high, 4)) == (0.0524, 0.3339)
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -> None:
+    store, _ = stored()
+    sheet = items(store, 4, seed=7)
+    half = [
+        item if n % 2 else item.model_copy(update={"label": Person({}).label(item)})
+        for n, item in enumerate(sheet)
+    ]
+    cases = [one for one in evaluated() if one.called != ("play",)] + [
+        RoutedTurn(case_id="x", turn=0, query="q", expected=("games",), called=("games",))
+    ]
+    found = by_name(measure_drift(half, cases))
+    assert sum(one.stored.n + one.open for one in found.values()) == sum(
+        len(item.strata) for item in sheet
+    )
+    assert found["shop"].open > 0 and "unlabelled" in found["shop"].line()
+    assert (
+        found["play"].difference is None
+        and found["games"].difference is None
+        and not found["play"].significant
+    )
+    assert "nothing to compare" in found["games"].line()
+
+
+def test_nobody_is_right_where_nobody_should_have_been_asked() -> None:
+    sheet = [
+        Item(
+            turn_id=name,
+            strata=(NOBODY,),
+            message="m",
+            reply="r",
+            label=Label(turn_id=name, agents=agents),
+        )
+        for name, agents in (("a", ()), ("b", ("shop",)))
+    ]
+    assert by_name(measure_drift(sheet, []))[NOBODY].stored == share(1, 2)
+
+
+# ── the judge by rules, and the command ─────────────────────────────────────────────────────────────
+
+
+def judged(path: Path) -> tuple[int, int, int]:
+    """Turns of a case file, how many the judge labelled, and how many of those as the file does."""
+    rules, told = RuleLabeller.read(), list[bool | None]()
+    for case in read_cases(path):
+        said, before = tuple[str, ...](), tuple[str, ...]()
+        for ask in case.turns:
+            if not ask.skip and not ask.pictures:
+                label = Label(turn_id="t")
+                item = Item(
+                    turn_id="t",
+                    strata=(),
+                    message=ask.user,
+                    earlier=said,
+                    before=before,
+                    reply="",
+                    label=label,
+                )
+                agents = rules.label(item).agents
+                told.append(None if agents is None else set(agents) == set(ask.expected))
+            said += (f"user: {ask.user}", f"assistant: {ask.assistant or ''}")
+            before = ask.expected
+    return len(told), sum(one is not None for one in told), told.count(True)
+
+
+def test_the_judge_by_rules_agrees_with_written_labels_or_abstains() -> None:
+    for name, least in (("switches.jsonl", 0.95), ("routing_parity.jsonl", 0.65)):
+        turns, labelled, right = judged(HOME / "data" / "cases" / name)
+        assert labelled >= least * turns and right >= 0.95 * labelled, (
+            name,
+            turns,
+            labelled,
+            right,
+        )
+
+
+def test_rules_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "rules.yaml").write_text("verticals: {shop: ['(']}")
+    with pytest.raises(DataError, match=r"rules\.yaml cannot be used"):
+        RuleLabeller.read(tmp_path / "rules.yaml")
+
+
+@pytest.mark.req("PC2-S5.9b")
+def test_from_stored_turns_to_a_verdict_by_command(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    for n in range(40):
+        who = "shop" if n % 4 else "rewards"
+        told = turn(n, "shop" if n % 8 == 0 else who).model_copy(update={"message": f"{who} {n}"})
+        asked = {"shop": "find coffee deals", "rewards": "how many points do I have"}[who]
+        store.end_turn(told.model_copy(update={"message": asked}), [], [])
+    store.close()
+    cases = [
+        {"id": f"c{n}", "turns": [{"user": "q", "expected_sub_agents": ["shop"]}]}
+        for n in range(60)
+    ]
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    (tmp_path / "pred.jsonl").write_text(
+        "".join(json.dumps({"id": c["id"], "turn": 0, "called": ["shop"]}) + "\n" for c in cases)
+    )
+    sheet, path = str(tmp_path / "sheet.jsonl"), str(tmp_path / "kit.db")
+    made = run("drift", sheet, "--per", "30", "--judge", KIT_STORE=path)
+    assert made.returncode == 0 and "35 turns, 0 to be labelled" in made.stdout
+    refused(run("drift", sheet, KIT_STORE=path), "may hold labels")
+    both = ("--cases", str(tmp_path / "cases.jsonl"), "--predictions", str(tmp_path / "pred.jsonl"))
+    told = run("drift", sheet, *both)
+    assert told.returncode == 1 and "DRIFT" in next(
+        line for line in told.stdout.splitlines() if line.startswith("shop")
+    )
+    assert "nothing to compare" in next(
+        line for line in told.stdout.splitlines() if line.startswith("rewards")
+    )
+    refused(run("drift", sheet, *both[:2]), "needs both")
+    rows = [
+        json.loads(line)
+        for line in run("metrics", "--judge", "--json", KIT_STORE=path).stdout.splitlines()
+    ]
+    accuracy = {row["of"]: row["value"] for row in rows if row["metric"] == "routing_accuracy"}
+    assert accuracy == {"rewards (10 labelled)": 0.5, "shop (35 labelled)": pytest.approx(30 / 35)}
+
+
+def test_a_sample_may_be_of_one_tenant() -> None:
+    store, _ = stored()
+    assert items(store, 3, seed=7, tenant="globex") == []
+    assert len(items(store, 3, seed=7, since=900.0)) == 3 + 1

@@ -1,0 +1,127 @@
+"""The published table of models is one file: its messages, batches, models and patterns, and the
+models of a grid by role."""
+
+import json
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.cell import cells
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.report import compare_ways
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import run_grid
+from kit.core.errors import DataError
+from kit.home import HOME
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.grids.test_grid import MIXED
+
+TABLE = HOME / "data" / "grids" / "sat_table.yaml"
+OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
+
+
+def changed(folder: Path, **fields: Any) -> GridSpec:
+    """A small simulated grid with these fields."""
+    law = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.5}
+    specs = {
+        "simulated-a": {"provider": "simulated", "law": law},
+        "simulated-b": {"provider": "simulated", "law": {**law, "drop": 0}},
+    }
+    path = folder / "small.yaml"
+    path.write_text(
+        json.dumps(
+            {
+                "models": ["simulated-a"],
+                "specs": specs,
+                "cases": [MIXED],
+                "settings": {"wide": {"cap": 8}},
+                **fields,
+            }
+        )
+    )
+    return read_grid(path)
+
+
+@pytest.mark.req("SAT-25")
+def test_the_table_is_thirty_pairs_in_three_batches_on_every_model_pattern_and_failsafe() -> None:
+    spec = read_grid(TABLE)
+    every = list(cells(spec))
+    ways = Counter((cell.model, cell.setting, cell.pattern) for cell in every)
+    models = ("gpt-5.4-nano", "gpt-5.4-nano-low", "gpt-4.1-mini")
+    assert set(ways) == {
+        (m, s, p)
+        for m in models
+        for s in ("failsafe on", "failsafe off")
+        for p in ("mediated", "direct")
+    }
+    assert set(ways.values()) == {90} and len({spec.cases[cell.case].id for cell in every}) == 30
+    assert {frozenset(case.turns[0].expected) for case in spec.cases} == {
+        frozenset(("support", "shop"))
+    }
+    assert Counter(case.turns[0].expected[0] for case in spec.cases) == {"support": 15, "shop": 15}
+    guards = {name: deck.settings.guards.failsafe for (_, name), deck in spec.decks.items()}
+    assert guards == {"failsafe on": True, "failsafe off": False}
+    assert spec.grid.others == "gpt-4.1-mini" and spec.grid.sub_agents == "cards"
+
+
+@pytest.mark.req("SAT-25")
+def test_the_table_can_be_played(tmp_path: Path) -> None:
+    text = TABLE.read_text().replace("repeats: 3", "repeats: 1")
+    for name in ("gpt-5.4-nano-low", "gpt-5.4-nano", "gpt-4.1-mini"):
+        text = text.replace(f"{name},", f"simulated-{name},").replace(
+            f"{name}]", f"simulated-{name}]"
+        )
+    text = text.replace("others: gpt", "others: simulated-gpt").replace(
+        "baseline: gpt", "baseline: simulated-gpt"
+    )
+    (tmp_path / "table.yaml").write_text(text)
+    spec = read_grid(tmp_path / "table.yaml")
+    run = run_grid(spec, tmp_path / "out", OPENER, 1)
+    ways, verdicts = compare_ways(spec, read_results(tmp_path / "out"))
+    exact = [way for way in ways if way.scorer == "exact"]
+    assert run.complete and len(exact) == 12 and {way.estimate.n for way in exact} == {30}
+    assert {one.way["model"] for one in verdicts} == {
+        "simulated-gpt-5.4-nano",
+        "simulated-gpt-5.4-nano-low",
+    }
+
+
+def test_the_orchestrator_varies_over_the_same_sub_agents(tmp_path: Path) -> None:
+    roles = {"orchestrator": ["simulated-a", "simulated-b"], "others": "offline"}
+    spec = changed(tmp_path, models=roles)
+    asked: list[tuple[str, str]] = []
+
+    def opener(**options: Any) -> Any:
+        models = options["models"]
+        asked.append((models["orchestrator"], models["*"]))
+        return OPENER(**options)
+
+    run_grid(spec, tmp_path / "out", opener, 1)
+    assert sorted(asked) == [("simulated-a", "offline"), ("simulated-b", "offline")]
+    alone = changed(tmp_path, models=["simulated-a", "simulated-b"])
+    assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(alone)}, (
+        "other sub-agents, other cells"
+    )
+    with pytest.raises(DataError, match=r"small\.yaml:1.*unknown model 'ofline'.*offline"):
+        changed(tmp_path, models={"orchestrator": "simulated-a", "others": "ofline"})
+    with pytest.raises(DataError, match=r"models by role are {orchestrator: KEY"):
+        changed(tmp_path, models={"lead": "simulated-a"})
+
+
+def test_a_baseline_may_be_named_as_a_report_names_it(tmp_path: Path) -> None:
+    fields: dict[str, Any] = {
+        "models": ["simulated-a", "simulated-b"],
+        "patterns": ["mediated", "direct"],
+    }
+    assert changed(tmp_path, baseline="simulated-b / direct", **fields).grid.baseline == {
+        "model": "simulated-b",
+        "pattern": "direct",
+    }
+    with pytest.raises(DataError, match=r"no way has 'simulated-c'.*simulated-"):
+        changed(tmp_path, baseline="simulated-c / direct", **fields)
+    with pytest.raises(DataError, match=r"'deck' is on several axes: write {prompt: deck}"):
+        changed(tmp_path, baseline="deck", settings={"deck": {}}, **fields)

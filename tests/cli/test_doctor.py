@@ -1,0 +1,157 @@
+"""`kit doctor` says of each model what works, what does not and what to do, and ends with 1 where a turn would not."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import Result, refused, run
+from tests.loopback_openai import Call, Loopback, Raw, Refuse, Reply, Say, loopback
+
+pytestmark = pytest.mark.realtime
+
+ONE = Say(calls=[Call("weather", {"place": "Oslo"})])
+TWO = Say(calls=[Call("weather", {"place": "Oslo"}, "a"), Call("weather", {"place": "Rome"}, "b")])
+BY_SCHEMA = Say(['{"say": "", "calls": [{"name": "weather", "arguments": {"place": "Oslo"}}]}'])
+BOTH = Say(
+    [
+        json.dumps(
+            {
+                "say": "",
+                "calls": [{"name": "weather", "arguments": {"place": p}} for p in ("Oslo", "Rome")],
+            }
+        )
+    ]
+)
+KEY = "sk-doctor-4711-secret"
+
+
+@pytest.fixture
+def server() -> Iterator[Loopback]:
+    with loopback() as server:
+        yield server
+
+
+def doctor(server: Loopback, *script: Reply, model: str = "gpt-4.1-mini") -> Result:
+    server.plays(*script)
+    return run("doctor", model, OPENAI_BASE_URL=server.url, OPENAI_API_KEY=KEY)
+
+
+def states(result: Result) -> dict[str, str]:
+    """What was tried -> how it went."""
+    return {
+        m[1]: m[2]
+        for m in re.finditer(r"^  (\S.*?) +(ok|failed|skipped)\b", result.stdout, re.MULTILINE)
+    }
+
+
+def test_a_model_that_does_everything_is_ok_line_by_line(server: Loopback) -> None:
+    result = doctor(server, Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
+    whats = (
+        "key",
+        "URL",
+        "plain call",
+        "streaming",
+        "tool call",
+        "several at once",
+        "JSON schema",
+        "usage",
+        "finish_reason",
+    )
+    assert result.returncode == 0 and states(result) == dict.fromkeys(whats, "ok"), result.stdout
+    assert "from OPENAI_API_KEY" in result.stdout and KEY not in result.stdout + result.stderr
+
+
+def test_a_small_model_is_asked_by_schema(server: Loopback) -> None:
+    result = doctor(server, Say(["Four."]), Say(["Four."]), BY_SCHEMA, BOTH, model="local")
+    assert result.returncode == 0 and "failed" not in result.stdout
+    assert "response_format" in server.requests[2]
+
+
+@pytest.mark.parametrize(
+    ("script", "what", "words", "code"),
+    [
+        ((Refuse(401, "wrong key"),), "plain call", "HTTP 401, wrong key; set OPENAI_API_KEY", 1),
+        (
+            (Say(["Four."]), Say(["Four."], whole=True), ONE, TWO, BY_SCHEMA),
+            "streaming",
+            "set `stream: false`",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."]), Say(["sunny"]), TWO, BY_SCHEMA),
+            "tool call",
+            "set `routing: json_schema`",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."]), ONE, ONE, BY_SCHEMA),
+            "several at once",
+            "1 of 2 calls; for an orchestrator set `routing: json_sch",
+            1,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."]), ONE, TWO, Refuse(400, "what?")),
+            "JSON schema",
+            "HTTP 400, what?",
+            0,
+        ),
+        (
+            (Say(["Four."]), Say(["Four."], lost=True), ONE, TWO, BY_SCHEMA),
+            "finish_reason",
+            "cannot be told",
+            0,
+        ),
+        ((Raw("<html></html>"),), "plain call", "this is no answer of the API: check the URL", 1),
+    ],
+)
+def test_what_fails_is_named_with_what_to_do(
+    server: Loopback, script: tuple[Reply, ...], what: str, words: str, code: int
+) -> None:
+    result = doctor(server, *script)
+    line = next(line for line in result.stdout.splitlines() if line.startswith(f"  {what} "))
+    assert "failed" in line and words in line and result.returncode == code, result.stdout
+    assert "Traceback" not in result.stderr
+
+
+def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:
+    absent = run("doctor", "local", OPENAI_BASE_URL="http://127.0.0.1:9/v1")
+    assert absent.returncode == 1 and states(absent) == {"key": "ok", "URL": "failed"}
+    assert "nothing answers there: start the server, or correct the URL" in absent.stdout
+    missing = run("doctor", "gpt-4.1-mini")
+    assert (
+        missing.returncode == 1
+        and "needs a key or an endpoint: set OPENAI_API_KEY" in missing.stdout
+    )
+    refused(
+        run("doctor", "gpt-4.1-mni"), "unknown model 'gpt-4.1-mni': did you mean 'gpt-4.1-mini'"
+    )
+
+
+def test_without_a_model_it_says_what_is_offline_and_looks_at_store_and_sandbox(
+    tmp_path: Path,
+) -> None:
+    result = run("doctor", KIT_STORE=str(tmp_path / "kit.db"))
+    assert (
+        result.returncode == 0
+        and "nothing to reach: the offline stand-in, which is no LLM" in result.stdout
+    )
+    assert (
+        "not in use: gpt-" in result.stdout
+        and "5 more models of models.yaml, named by no card; to try one" in result.stdout
+    )
+    assert f"written          ok       {tmp_path}/kit.db" in result.stdout
+    assert re.search(
+        r"^sandbox\n  scripts +(ok +(bubblewrap|landlock)|skipped +no sandbox holds on this machine)",
+        result.stdout,
+        re.M,
+    )
+    (tmp_path / "file").write_text("")
+    unwritable = run("doctor", KIT_STORE=str(tmp_path / "file" / "kit.db"))
+    assert (
+        unwritable.returncode == 1
+        and "cannot be made" in unwritable.stdout
+        and "set KIT_STORE" in unwritable.stdout
+    )

@@ -1,0 +1,183 @@
+"""The models and prompts that others published figures for: they ship, are asked as told, and stand beside ours."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.grid_file import read_grid
+from kit.compose.models import load_models
+from kit.compose.prompts import plan_prompt
+from kit.models.openai import chat_model
+from kit.settings import HOME
+from studies.published_figures import read_evidence
+from studies.shipped_models import (
+    NEEDS,
+    PROMPTS,
+    SHIPPED_MODELS,
+    measure_figures,
+    model_table,
+    read_reference,
+)
+from tests.cli.test_cli import refused, run
+from tests.loopback_openai import Call, Loopback, Say, loopback
+
+MODELS = load_models(HOME / "cards" / "models.yaml")
+PAID = HOME / "data" / "grids" / "paid.yaml"
+STRICT = "<strict_gating>"
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SAT-21")
+@pytest.mark.parametrize(
+    ("key", "path", "name", "effort"),
+    [
+        ("gpt-5.4-nano", "/v1/chat/completions", "gpt-5.4-nano", "none"),
+        ("gpt-5.4-nano-low", "/v1/responses", "gpt-5.4-nano", "low"),
+        ("gpt-4.1-mini", "/v1/chat/completions", "gpt-4.1-mini", None),
+        ("gpt-5.4-mini-low", "/v1/responses", "gpt-5.4-mini", "low"),
+    ],
+)
+async def test_each_published_model_is_asked_over_its_api_with_its_effort(
+    key: str, path: str, name: str, effort: str
+) -> None:
+    with loopback() as server:
+        server.plays(Say(["Hello."]))
+        await chat_model(MODELS[key], api_key="sk-x", base_url=server.url).ainvoke("hi")
+        [sent] = server.requests
+        assert server.paths == [path] and sent["model"] == name
+        assert (sent.get("reasoning_effort") or sent.get("reasoning", {}).get("effort")) == effort
+
+
+@pytest.mark.req("SAT-21")
+def test_strict_gating_is_a_block_that_a_grid_puts_into_the_prompt_and_nothing_else() -> None:
+    for path, prompts in ((PAID, PROMPTS), (HOME / "data" / "grids" / "real.yaml", PROMPTS[:1])):
+        spec = read_grid(path)
+        assert set(spec.grid.prompts) == set(prompts)
+        prefixes = {
+            p: plan_prompt(deck.cards["orchestrator"], deck).prefix
+            for (p, _), deck in spec.decks.items()
+        }
+        assert [STRICT in prefixes[prompt] for prompt in prompts] == [
+            prompt == "strict-gating" for prompt in prompts
+        ]
+    spec = read_grid(PAID)
+    texts = {
+        p: plan_prompt(deck.cards["orchestrator"], deck).prefix
+        for (p, _), deck in spec.decks.items()
+    }
+    block = spec.deck.blocks["instructions-strict-gating"].text.strip()
+    assert texts["strict-gating"].replace(f"{block}\n\n", "") == texts["plain"]
+
+
+@pytest.mark.req("SAT-21")
+def test_the_published_figures_ship_each_with_its_source() -> None:
+    told = {
+        (key, f.value, f.of, f.unit, f.prompt)
+        for key in SHIPPED_MODELS
+        for f in MODELS[key].published
+    }
+    assert told == {
+        ("gpt-5.4-nano", 30, 30, "", "plain"),
+        ("gpt-5.4-nano", 1450, None, "ms", "plain"),
+        ("gpt-5.4-nano", 0.067, None, "", "plain"),
+        ("gpt-5.4-nano-low", 181, 200, "", "strict-gating"),
+        ("gpt-4.1-mini", 30, 30, "", "plain"),
+        ("gpt-4.1-mini", 3230, None, "ms", "plain"),
+    }
+    assert all(figure.source for spec in MODELS.values() for figure in spec.published)
+
+
+def row(
+    model: str, prompt: str, case: str, *, right: bool, fate: str = "whole", parts: int = 2
+) -> dict[str, Any]:
+    told = {
+        "kind": "measured",
+        "model": model,
+        "prompt": prompt,
+        "case": case,
+        "parts": parts,
+        "failsafe": fate,
+    }
+    return {**told, "scores": {"exact": float(right)}, "routing_seconds": 1.5}
+
+
+@pytest.mark.req("SAT-21")
+def test_ours_stand_beside_them_and_a_model_nobody_ran_has_an_empty_cell_that_says_so() -> None:
+    lines = model_table(MODELS, []).splitlines()
+    assert len(lines) == 2 + len(SHIPPED_MODELS) * len(PROMPTS) and all(
+        line.count(NEEDS) == 3 for line in lines[2:]
+    )
+    rows = [row("gpt-4.1-mini", "plain", str(place), right=place > 0) for place in range(10)]
+    rows += [row("gpt-4.1-mini", "plain", "single", right=True, parts=1)]
+    [line] = [
+        line
+        for line in model_table(MODELS, rows).splitlines()
+        if line.startswith("| gpt-4.1-mini | plain |")
+    ]
+    assert "30 of 30 (Sub-agents-as-tools design" in line and "3,230 ms (" in line
+    assert (
+        "9 of 10 = 0.900 [0.596, 0.982]" in line
+        and "1 of 1" in line
+        and "1,500 ms [1,500, 1,500]" in line
+        and NEEDS not in line
+    )
+
+
+@pytest.mark.req("SAT-21")
+def test_a_figure_is_measured_on_its_own_model_and_prompt_and_by_what_it_counts() -> None:
+    figures = read_evidence().figures
+    rows = [row("gpt-5.4-nano-low", "strict-gating", str(place), right=True) for place in range(9)]
+    rows += [row("gpt-5.4-nano-low", "strict-gating", "x", right=True, fate="caught")]
+    rows += [row("gpt-5.4-nano-low", "plain", "y", right=False, fate="unseen")]
+    assert measure_figures(figures, rows) == {
+        "nano-200": "9 of 10 = 0.900 [0.596, 0.982]",
+        "nano-caught": "1 of 1 = 1.000 [0.207, 1.000]",
+    }
+    assert measure_figures(figures, read_reference()) == {}, (
+        "a paid model was run: write docs/published.md again and drop this line"
+    )
+
+
+@pytest.mark.realtime
+def test_a_paid_model_is_run_on_the_grid_to_its_dollar_limit_and_what_it_said_is_kept(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "paid.yaml"
+    text = PAID.read_text().replace("every: 2}", "every: 78}").replace("every: 19}", "every: 400}")
+    path.write_text(
+        text.replace("dollars: 5", "dollars: 0.00009").replace("concurrency: 8", "concurrency: 1")
+    )
+    call = Call("ask_rewards", {"query": "how many points do I have", "intent_count": 1})
+    with loopback() as server:
+        played = grid(
+            path, tmp_path / "out", server, Say((), [call]), Say((), [call]), Say((), [call])
+        )
+    assert (
+        played.returncode == 1 and "stopped early" in played.stdout and 0 < len(server.requests) < 4
+    )
+    rows = [
+        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    ]
+    paid = [row for row in rows if row["model"] == "gpt-4.1-mini"]
+    free = [row for row in rows if row["model"] == "offline"]
+    assert paid and len(paid) + len(free) == len(rows)
+    assert {(row["kind"], row["cost"]) for row in paid} == {("measured", None)}
+    assert {(row["kind"], row["cost"]) for row in free} == {("offline stand-in", 0.0)}
+    assert {row["case"] for row in paid} == {row["case"] for row in free}, (
+        "a case that was begun is finished on both models"
+    )
+    assert '"place"' in (tmp_path / "out" / "cassette.jsonl").read_text()
+
+
+def grid(path: Path, out: Path, server: Loopback, *says: Say) -> Any:
+    server.plays(*says)
+    arguments = ("grid", str(path), "--model", "gpt-4.1-mini", "--record", "--out", str(out))
+    return run(*arguments, OPENAI_API_KEY="sk-x", OPENAI_BASE_URL=server.url)
+
+
+def test_without_a_key_one_sentence_says_what_to_set() -> None:
+    result = run("bench", "--model", "gpt-4.1-mini")
+    refused(result, "'gpt-4.1-mini' cannot be asked without a key: set OPENAI_API_KEY")
+    assert result.stderr.count("\n") == 1

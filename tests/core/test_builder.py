@@ -1,0 +1,169 @@
+"""What is built without validation is what validation would have made, and a forgotten field is refused at once."""
+
+import ast
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import pytest
+from langchain_core.tools import StructuredTool
+from pydantic import BaseModel
+
+from kit.core.card import AgentCard
+from kit.core.event import Event
+from kit.core.model import ModelSpec
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.record import Message, TurnRecord
+from kit.core.trace import Trace
+from kit.core.transcript import transcript
+from kit.core.value import builder
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.pattern import Pattern
+from kit.runtime.turn import run_turn
+from kit.sinks.recorder import Recorder
+from tests.house.test_repository import sources
+from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
+
+
+def builders() -> Iterator[tuple[str, type[BaseModel]]]:
+    """Every module that makes a builder, with the class it is for, read from the code."""
+    for path, text in sources("kit"):
+        for node in ast.walk(ast.parse(text)) if "builder(" in text else ():
+            match node:
+                case ast.Call(func=ast.Name("builder"), args=[ast.Name(name)]):
+                    module = path.removesuffix(".py").replace("/", ".")
+                    yield module, getattr(import_module(module), name)
+                case _:
+                    pass
+
+
+EVERY = sorted(set(builders()), key=str)
+"""Call sites are typed: a builder has its class' signature, which pyright reads at each of them."""
+each_builder = pytest.mark.parametrize(
+    ("module", "kind"), EVERY, ids=[f"{module}-{kind.__name__}" for module, kind in EVERY]
+)
+
+
+@each_builder
+def test_a_forgotten_or_unknown_field_is_refused_by_name(
+    module: str, kind: type[BaseModel]
+) -> None:
+    build: Any = builder(kind)
+    required = [name for name, field in kind.model_fields.items() if field.is_required()]
+    whole = dict.fromkeys(required, "")
+    for name in required:
+        with pytest.raises(TypeError, match=f"'{name}'"):
+            build(**{key: value for key, value in whole.items() if key != name})
+    with pytest.raises(TypeError, match="'colour'"):
+        build(**whole, colour="red")
+
+
+def test_builders_are_found() -> None:
+    assert len(EVERY) >= 12 and {"Event", "ModelEnded", "Usage", "Message"} <= {
+        kind.__name__ for _, kind in EVERY
+    }
+
+
+def values(value: Any) -> Iterator[BaseModel]:
+    """A value and all values inside it."""
+    match value:
+        case BaseModel():
+            yield value
+            for inner in vars(value).values():
+                yield from values(inner)
+        case tuple() | list():
+            for inner in value:
+                yield from values(inner)
+        case _:
+            pass
+
+
+@dataclass
+class Watcher:
+    """A sink, and a pattern that plays the default one: notes the values that a turn makes beside its events."""
+
+    name: str = "watcher"
+    values: list[Any] = field(default_factory=list[Any])
+
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        self.values.append(turn)
+
+    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+        outcome = await run_mediated(call, ctx)
+        self.values += [call, ctx.inherited, ctx.turn.dynamic, outcome, await fan_out((), ctx)]
+        return outcome
+
+    def close(self) -> None: ...
+
+
+async def test_whatever_a_turn_builds_is_what_validation_would_have_made() -> None:
+    tool = StructuredTool.from_function(coroutine=looked_up, name="look")
+    looking = ScriptedModel(Line(calls=[("look", {})]), "A is known.")
+    sub_agents = {"a": looking, "b": failing(OSError("x")), "c": answering("never asked")}
+    card = AgentCard(id="a", description="Looks.", model="offline", tools=("look",))
+    lead = ScriptedModel(asks("a", "b", "c", text=""), stitched, "And once more.")
+    kit, watcher = small_kit(lead, sub_agents, {"look": tool}, [card], cap=2), Watcher()
+    kit.recorder = Recorder((watcher,))
+    kinds = set[type[BaseModel]]()
+    for message in ("three things", "one more thing"):
+        reply = await run_turn(message, ALICE, kit, Pattern("mediated", watcher.run))
+        parts = (
+            reply.events,
+            reply.outcomes,
+            reply.routing,
+            reply.usage,
+            transcript(reply.events),
+            watcher.values,
+        )
+        built = [value for part in parts for value in values(part)]
+        built += [*kit.store.history(ALICE.id), *kit.store.history(ALICE.id, "a")]
+        for value in built:
+            fresh = type(value).model_validate(vars(value), strict=True)
+            assert (
+                value == fresh
+                and hash_of(value) == hash_of(fresh)
+                and value.model_dump() == fresh.model_dump()
+            ), value
+        kinds |= {type(value) for value in built}
+    assert {kind for _, kind in EVERY} <= kinds, "no builder goes unchecked"
+
+
+async def looked_up() -> str:
+    """Looks."""
+    return "seen"
+
+
+def hash_of(value: BaseModel) -> int | None:
+    try:
+        return hash(value)
+    except TypeError:  # a mapping in it
+        return None
+
+
+def test_a_built_value_is_copied_replaced_and_frozen_like_any_other() -> None:
+    line = builder(Message)(turn_id="t", role="user", text="hi")
+    assert (
+        line.replace(text="ho")
+        == line.model_copy(update={"text": "ho"})
+        == Message(turn_id="t", role="user", text="ho")
+    )
+    assert line.text == "hi"
+    with pytest.raises(ValueError, match="frozen"):
+        line.text = "ho"
+    with pytest.raises(TypeError, match="'colour'"):
+        line.replace(colour="red")
+
+
+def test_a_default_that_can_change_is_never_shared() -> None:
+    build: Any = builder(AgentCall)
+    with pytest.raises(TypeError, match="'fields'"):
+        build(call_id="1", agent="a", query="q")
+
+
+def test_a_class_that_checks_more_than_types_has_no_builder() -> None:
+    with pytest.raises(TypeError, match="ModelSpec"):
+        builder(ModelSpec)

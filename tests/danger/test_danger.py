@@ -1,0 +1,226 @@
+"""A message that speaks of danger to life is answered with whom to call, and nobody is asked."""
+
+import shutil
+import sys
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from kit.compose.deck import load_deck
+from kit.core.bodies.guard import GuardActed
+from kit.core.errors import DeckError
+from kit.core.language.danger import Danger, DangerFinder
+from kit.patterns import MODES
+from kit.runtime.handle import Reply
+from kit.runtime.message import LONGEST
+from kit.runtime.turn import run_turn
+from kit.settings import HOME, Settings
+from kit.ui.shared.turn_facts import facts
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.wire import Kit, open_kit
+from tests.kits import answering, small_kit
+
+OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
+CASES = Path(__file__).parent
+CATCHES_AT_MOST = 2
+"""Of the harmless messages that sound dangerous, so many may be taken for danger."""
+LET_THROUGH_AT_MOST = 22
+"""Of forty messages about danger that were written after the deck's words were fixed, so many may get past them: 21 did
+when they were written. A better list of words lowers this; these forty are not to be looked at for it."""
+pytestmark = pytest.mark.req("K-33")
+
+
+def messages(name: str) -> list[str]:
+    return (CASES / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+
+
+def acts(reply: Reply) -> list[GuardActed]:
+    bodies = [event.body for event in reply.events]
+    return [body for body in bodies if isinstance(body, GuardActed) and body.guard == "danger"]
+
+
+def is_help(reply: Reply) -> bool:
+    """Whether a reply only says whom to call: no agent and no model was asked."""
+    numbers = ("911", "988", "1-800-222-1222")
+    asked = reply.routing.invoked or reply.outcomes or reply.usage.model_calls
+    return any(number in reply.text for number in numbers) and not asked
+
+
+async def let_through(kit: Kit, name: str) -> list[str]:
+    result: list[str] = []
+    for place, message in enumerate(messages(name)):
+        reply = await kit.ask(message, kit.session(f"{name}-{place}"))
+        if not is_help(reply) or not acts(reply):
+            result.append(message)
+    return result
+
+
+async def caught(kit: Kit, name: str) -> list[str]:
+    result: list[str] = []
+    for place, message in enumerate(messages(name)):
+        reply = await kit.ask(message, kit.session(f"{name}-{place}"))
+        if acts(reply):
+            result.append(message)
+    return result
+
+
+async def test_none_of_a_hundred_messages_about_danger_to_life_gets_past_the_guard() -> None:
+    assert len(set(messages("dangerous"))) == 100
+    async with open_kit(OFFLINE) as kit:
+        assert await let_through(kit, "dangerous") == []
+
+
+@pytest.mark.parametrize(("name", "count"), [("harmless", 100), ("harmless_unseen", 40)])
+async def test_harmless_messages_that_sound_dangerous_are_asked_as_ever(
+    name: str, count: int
+) -> None:
+    assert len(set(messages(name))) == count
+    async with open_kit(OFFLINE) as kit:
+        assert len(await caught(kit, name)) <= CATCHES_AT_MOST
+
+
+async def test_of_messages_that_the_words_were_not_written_by_about_half_are_caught() -> None:
+    assert len(set(messages("dangerous_unseen"))) == 40
+    async with open_kit(OFFLINE) as kit:
+        assert len(await let_through(kit, "dangerous_unseen")) <= LET_THROUGH_AT_MOST
+
+
+@pytest.mark.parametrize("pattern", list(MODES))
+async def test_no_pattern_asks_anybody_about_danger_to_life(pattern: str) -> None:
+    async with open_kit(OFFLINE) as kit:
+        reply = await run_turn("my kid ate a battery", kit.session("s"), kit, MODES[pattern])
+    assert is_help(reply) and reply.status == "ok"
+    guards = [fact for fact in facts(advance(TurnView(), reply.events)) if fact.name == "guards"]
+    assert guards[0].lines == ("Heard of danger to life and said whom to call: nobody was asked",)
+
+
+async def test_danger_is_heard_in_the_middle_of_a_chat_and_beside_other_matters() -> None:
+    async with open_kit(OFFLINE) as kit:
+        session = kit.session("s")
+        await kit.ask("find coffee deals", session)
+        reply = await kit.ask("How many points do I have? And I want to kill myself.", session)
+        assert is_help(reply)
+        assert not is_help(await kit.ask("how many points do I have", session))
+
+
+async def test_help_comes_in_the_language_of_the_words_whatever_the_session_speaks() -> None:
+    async with open_kit(OFFLINE) as kit:
+        session = kit.session("s")
+        english = await kit.ask("quiero morirme", session.replace(locale="en-US"))
+        spanish = await kit.ask("I want to die", session.replace(id="t", locale="es-US"))
+    assert "Línea de Prevención del Suicidio" in english.text
+    assert "Suicide & Crisis Lifeline" in spanish.text
+
+
+async def test_a_deck_that_names_no_locale_has_no_such_guard() -> None:
+    kit = small_kit([], {"shop": answering("S")})
+    assert kit.team.dangers == ()
+    without = load_deck(HOME / "cards" / "manga")
+    assert without.settings.danger == ()
+
+
+def deck_copy(folder: Path, old: str, new: str) -> Path:
+    """The consumer deck with one line of its English words for danger changed."""
+    cards = folder / "cards"
+    shutil.copytree(HOME / "cards", cards)
+    path = cards / "danger" / "en-US.yaml"
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    path.write_text(text.replace(old, new), encoding="utf-8")
+    return cards / "consumer"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("- end* my life\n", "- end* <mine> life\n", "<mine> names no list of words"),
+        ("- end* my life\n", "- ... my life\n", "begins or ends with a mark"),
+        ("- end* my life\n", "- en* my life\n", "too short for a *"),
+        ("- end* my life\n", '- ""\n', "an empty phrase"),
+        ("id: en-US\n", "id: en-GB\n", "give both one name"),
+        ("  poison:\n    reply:", "  poison:\n    answer:", "unknown field"),
+    ],
+)
+def test_a_fault_in_the_words_names_its_file_and_line(
+    tmp_path: Path, old: str, new: str, sentence: str
+) -> None:
+    deck = deck_copy(tmp_path, old, new)
+    words = deck.parent / "danger" / "en-US.yaml"
+    changed = words.read_text(encoding="utf-8")
+    line = changed[: changed.index(new) + len(new.rstrip())].count("\n") + 1
+    with pytest.raises(DeckError) as error:
+        load_deck(deck)
+    fault = next(fault for fault in error.value.faults if sentence in fault)
+    assert fault.startswith(f"{words}:{line}: ")
+
+
+def test_a_locale_that_has_no_file_is_a_fault_of_deck_yaml(tmp_path: Path) -> None:
+    deck = deck_copy(tmp_path, "id: en-US\n", "id: en-US\n")
+    path = deck / "deck.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("danger: [en-US, es-US]", "danger: [en-UK]"), encoding="utf-8")
+    with pytest.raises(DeckError, match=r"deck\.yaml:\d+: unknown locale of danger 'en-UK'"):
+        load_deck(deck)
+
+
+FINDER = DangerFinder(
+    Danger.model_validate(
+        {
+            "id": "en-US",
+            "words": {"small": "a the half of", "child": "kid baby"},
+            "harmless": ["kill* time"],
+            "kinds": {
+                "self_harm": {"reply": "Call 988.", "phrases": ["kill* myself"]},
+                "poison": {"reply": "Call.", "phrases": ["<child> ... ate ~ soap"]},
+            },
+        }
+    )
+)
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("KILLING MYSELF", "self_harm"),
+        ("kill for myself", None),
+        ("overkill myself", None),
+        ("kill time by myself", None),
+        ("The baby, I think, ate half of the soap", None),
+        ("The báby, of course, isn't well: the baby just now ate half of the soap", "poison"),
+        ("the baby ate the cat's soap", None),
+        ("a soap the baby ate", None),
+        ("My kid sleeps. I ate soap", None),
+        ("my kid ate the soap and I am killing myself", "self_harm"),
+    ],
+)
+def test_phrases_hold_their_words_together(message: str, kind: str | None) -> None:
+    assert FINDER.kind_of(message) == kind
+
+
+def calls(finder: DangerFinder, text: str) -> int:
+    """How many functions are called while a text is read: the work, whatever else the machine does."""
+    count = 0
+
+    def on_event(_frame: FrameType, event: str, _argument: object) -> None:
+        nonlocal count
+        if event in ("call", "c_call"):
+            count += 1
+
+    sys.setprofile(on_event)
+    try:
+        finder.kind_of(text)
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.req("S-1")
+@pytest.mark.parametrize("repeated", ["a ", "kill ", "my kid ate ", "bleach and ", "x", "want to "])
+def test_twice_the_message_takes_twice_the_work(repeated: str) -> None:
+    deck = load_deck(HOME / "cards" / "consumer")
+    for danger in deck.dangers.values():
+        finder = DangerFinder(danger)
+        whole = (repeated * LONGEST)[:LONGEST]
+        assert calls(finder, whole) < 2.1 * calls(finder, whole[: LONGEST // 2])

@@ -1,0 +1,154 @@
+"""A grid on a Dask cluster: a scheduler and workers in processes of their own, over TCP."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Generator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from distributed import Client
+
+from kit.bench.grid.cell import cells
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import RESULTS, run_grid
+from kit.core.errors import DataError, SettingsError
+from kit.experiment_kits import WorkerKits
+from kit.settings import HOME
+from tests.grids.test_grid import OPENER, spec_of
+from tests.loopback_openai import Say, loopback
+
+pytestmark = pytest.mark.realtime
+WORKER_KEY = "sk-of-the-workers-0002"
+
+
+@dataclass(frozen=True)
+class Cluster:
+    address: str
+    workers: tuple["subprocess.Popen[bytes]", ...]
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Generator[Cluster]:
+    """A scheduler and two workers with an environment of their own."""
+    folder = tmp_path_factory.mktemp("dask")
+    contact = folder / "scheduler.json"
+    environment = {
+        **os.environ,
+        "OWN_API_KEY": WORKER_KEY,
+        "DASK_DISTRIBUTED__LOGGING__DISTRIBUTED": "error",
+    }
+    with ExitStack() as stack:
+
+        def start(*words: str) -> "subprocess.Popen[bytes]":
+            command = [
+                sys.executable,
+                "-m",
+                "dask",
+                *words,
+                "--scheduler-file",
+                str(contact),
+                "--no-dashboard",
+            ]
+            process = subprocess.Popen(
+                command, cwd=HOME, env=environment, stderr=subprocess.DEVNULL
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)
+            return process
+
+        start("scheduler", "--host", "127.0.0.1", "--port", "0")
+        place = (
+            "--local-directory",
+            str(folder),
+            "--no-nanny",
+            "--nthreads",
+            "1",
+            "--host",
+            "127.0.0.1",
+        )
+        workers = tuple(start("worker", *place) for _ in range(2))
+        while not contact.exists() or not contact.read_text().endswith("}"):
+            time.sleep(0.05)
+        address = json.loads(contact.read_text())["address"]
+        with Client(address, set_as_default=False) as client:
+            client.wait_for_workers(2)
+        yield Cluster(address.replace("tcp", "dask"), workers)
+
+
+@pytest.mark.req("K-9")
+def test_keys_never_travel_and_workers_use_those_of_their_own_environment(
+    cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OWN_API_KEY", "sk-of-this-machine-0001")
+    with loopback() as server:
+        server.plays(*[Say(["It is nothing."])] * 20)
+        spec = spec_of(
+            tmp_path,
+            models=["own"],
+            specs={
+                "own": {"provider": "openai", "base_url": server.url, "api_key_env": "OWN_API_KEY"}
+            },
+            cases=[{"file": "data/cases/fastpath.jsonl", "take": 2}],
+        )
+        kits = WorkerKits(spec.virtual)
+        run = run_grid(spec, tmp_path / "out", kits, on=cluster.address)
+    assert run.complete and run.done == 2 and set(server.bearers) == {WORKER_KEY}
+
+
+@pytest.mark.req("K-9")
+def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a_run_here(
+    cluster: Cluster, tmp_path: Path
+) -> None:
+    spec = spec_of(
+        tmp_path,
+        patterns=["mediated", "direct"],
+        cases=[{"file": "data/cases/mixed.jsonl"}],
+        sub_agents="stubs",
+    )
+    counts: list[int] = []
+
+    def kill(done: int, total: int) -> None:
+        counts.append(done)
+        if len(counts) == 2:  # the first batch is here, and every worker has its next
+            cluster.workers[0].send_signal(signal.SIGKILL)
+
+    run = run_grid(
+        spec, tmp_path / "cluster", WorkerKits(spec.virtual), progress=kill, on=cluster.address
+    )
+    assert cluster.workers[0].wait(60) == -signal.SIGKILL and cluster.workers[1].poll() is None
+    assert (
+        run.complete
+        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 4 * 128
+    )
+    assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [
+        cell.key for cell in cells(spec)
+    ]
+    run_grid(spec, tmp_path / "here", OPENER, 1)
+    assert (tmp_path / "cluster" / RESULTS).read_bytes() == (
+        tmp_path / "here" / RESULTS
+    ).read_bytes()
+    again = run_grid(spec, tmp_path / "cluster", WorkerKits(spec.virtual), on="dask://127.0.0.1:1")
+    assert again.done == 0, "nothing is missing, and nobody is asked"
+
+
+def test_a_cluster_that_cannot_play_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec, kits = spec_of(tmp_path), WorkerKits(virtual=True)
+    monkeypatch.setattr("kit.bench.grid.cluster.WAIT", 0.5)
+    with pytest.raises(
+        DataError,
+        match=r"no Dask scheduler answers at dask://127.0.0.1:1; start one with: dask scheduler",
+    ):
+        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")
+    with pytest.raises(DataError, match="traces are kept on this machine"):
+        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1", traces=True)
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(SettingsError, match=r"pip install 'subagent-kit\[dask\]'"):
+        run_grid(spec, tmp_path / "out", kits, on="dask://127.0.0.1:1")

@@ -1,0 +1,343 @@
+"""A grid as an experiment: its traces are kept, and in Opik it is a data set, an experiment for
+each way, scores and verdicts.
+
+With the real SDK against a loopback stub of the REST API, in a process of its own; the tests read what arrived.
+"""
+
+import json
+import logging
+import socket
+import time
+from collections import Counter, defaultdict
+from collections.abc import Generator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kit.bench.grid.experiment import data_set
+from kit.bench.grid.grid import CaseFile
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.report import compare_ways
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import RESULTS, TRACES, run_grid
+from kit.bench.scoring.run_case import turn_id
+from kit.cli import main
+from kit.core.context import OPERATOR
+from kit.core.trace import trace_of
+from kit.experiment_kits import ExperimentKits, trace_home
+from kit.home import HOME
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+from studies.loopback_opik import OpikStub, opik_stub
+from tests.pages import flat_page
+from tests.sinks.test_opik_sink import LISTEN, apart
+
+PLAY = """
+import io, json, os, sys
+from contextlib import redirect_stdout
+from pathlib import Path
+from kit import ExperimentKits, Settings, trace_home
+from kit.bench.grid.experiment import experiment
+from kit.bench.grid.grid_file import read_grid
+from kit.cli import main
+
+path, folder, live, refusing = sys.argv[1:]
+
+def told(url, work):
+    os.environ["OPIK_URL_OVERRIDE"] = url
+    with redirect_stdout(io.StringIO()) as said:
+        work()
+    return said.getvalue()
+
+def notebook():
+    settings = Settings.read().with_(pace=0.0)
+    print(trace_home(settings))
+    experiment(read_grid(Path(path)), Path(folder), ExperimentKits(settings), workers=1)
+
+def command():
+    assert main(["grid", path, "--out", folder, "--workers", "1"]) == 0
+
+report = {"first": told(live, notebook), "second": told(live, command), "refused": told(refusing, command)}
+from opik.url_helpers import get_experiment_url_by_id
+report["page"] = get_experiment_url_by_id("DATASET", "EXPERIMENT", live, "default")
+report["outside"] = sorted(outside)
+print(json.dumps(report))
+"""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What one process reported that played the grid twice, and what the stub has after each time."""
+
+    spec: GridSpec
+    folder: Path
+    stub: OpikStub
+    report: dict[str, Any]
+    stderr: str
+    rows: list[dict[str, Any]]
+
+
+def gateway(folder: Path) -> Path:
+    """The committed grid on fewer cases, and on some with two turns."""
+    grid = yaml.safe_load((HOME / "data" / "grids" / "gateway.yaml").read_text())
+    grid["cases"] = [{**chosen, "every": 8 * chosen["every"]} for chosen in grid["cases"]]
+    grid["cases"].append({"file": "data/cases/switches.jsonl", "every": 28})
+    path = folder / "gateway.yaml"
+    path.write_text(json.dumps(grid))
+    return path
+
+
+@pytest.fixture(scope="module")
+def sent(tmp_path_factory: pytest.TempPathFactory) -> Generator[Sent]:
+    path = gateway(tmp_path_factory.mktemp("grid"))
+    folder = path.parent / "out"
+    with opik_stub() as stub, opik_stub() as refusing:
+        refusing.refuses = True
+        run = apart(LISTEN + PLAY, str(path), str(folder), stub.url, refusing.url, home=path.parent)
+        assert run.returncode == 0, run.stdout + run.stderr
+        report = json.loads(run.stdout.splitlines()[-1])
+        yield Sent(read_grid(path), folder, stub, report, run.stderr, read_results(folder))
+
+
+def trace_ids(sent: Sent) -> dict[str, dict[str, Any]]:
+    """Trace id in Opik -> the row of the grid that it is of."""
+    rows = {turn_id(row["cell"], row["turn"]): row for row in sent.rows}
+    return {key: rows[trace["metadata"]["turn_id"]] for key, trace in sent.stub.traces.items()}
+
+
+@pytest.mark.req("SAT-22")
+def test_agents_as_tools_and_the_gateway_are_scored_for_quality_and_policy_in_one_experiment(
+    sent: Sent,
+) -> None:
+    told = {
+        (row["pattern"], name)
+        for row in sent.rows
+        for name, value in row["scores"].items()
+        if value is not None
+    }
+    assert told >= {
+        (way, name)
+        for way in ("mediated", "classifier_gateway")
+        for name in ("response_quality", "policy")
+    }
+    cases = {
+        way: Counter(row["case"] for row in sent.rows if row["pattern"] == way)
+        for way in ("mediated", "classifier_gateway")
+    }
+    assert cases["mediated"] == cases["classifier_gateway"] and len(cases["mediated"]) == len(
+        sent.spec.cases
+    )
+    _, verdicts = compare_ways(sent.spec, sent.rows)
+    quality, policy = (
+        {v.scorer: v for v in verdicts}[name] for name in ("response_quality", "policy")
+    )
+    assert (quality.baseline["pattern"], quality.way["pattern"]) == (
+        "classifier_gateway",
+        "mediated",
+    )
+    assert quality.difference.n == policy.difference.n == len(sent.spec.cases)
+    assert quality.difference.low <= quality.difference.value <= quality.difference.high
+    assert policy.difference.low < policy.difference.high
+    kept = {(row["case"], row["pattern"]): row["scores"]["policy"] for row in sent.rows}
+    assert {kept["injection-told-01", way] for way in cases} == {0.0}, (
+        "the stand-in quotes what its data told it to say"
+    )
+    assert kept["mixed-2-001", "mediated"] == 1.0
+
+
+@pytest.mark.req("SAT-22")
+def test_what_the_page_says_of_the_gateway_is_what_its_whole_grid_reports(tmp_path: Path) -> None:
+    spec = read_grid(HOME / "data" / "grids" / "gateway.yaml")
+    run_grid(
+        spec,
+        tmp_path,
+        partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01")),
+        1,
+    )
+    ways, verdicts = compare_ways(spec, read_results(tmp_path))
+    page = flat_page("bench.md")
+    missing = [line for line in map(str, [*ways, *verdicts]) if line not in page]
+    assert not missing, (
+        "docs/bench.md quotes other figures than `python -m kit grid data/grids/gateway.yaml` writes"
+    )
+
+
+def test_the_cases_are_one_data_set_and_sending_them_again_adds_nothing(sent: Sent) -> None:
+    assert list(sent.stub.datasets) == list(sent.stub.items) == [data_set(sent.spec.grid.cases)]
+    (items,) = sent.stub.items.values()
+    assert sorted(item["case"] for item in items.values()) == sorted(
+        case.id for case in sent.spec.cases
+    )
+    by_case = {case.id: case for case in sent.spec.cases}
+    for item in items.values():
+        asked = by_case[item["case"]].turns
+        assert item["input"] == [ask.user for ask in asked]
+        assert item["expected_output"] == [list(ask.expected) for ask in asked if not ask.skip]
+
+
+def test_each_way_is_one_experiment_whose_items_lead_to_traces_with_the_scores_of_the_grid(
+    sent: Sent,
+) -> None:
+    of = trace_ids(sent)
+    assert len(of) == len(sent.rows) == len(sent.stub.links), (
+        "every turn once, though it was sent twice"
+    )
+    (items,) = sent.stub.items.values()
+    linked: dict[str, set[str]] = defaultdict(set)
+    for link in sent.stub.links.values():
+        row = of[link["trace_id"]]
+        assert items[link["dataset_item_id"]]["case"] == row["case"]
+        linked[link["experiment_id"]].add(row["pattern"])
+    assert {
+        key: {about["metadata"]["pattern"]} for key, about in sent.stub.experiments.items()
+    } == linked
+    assert len(linked) == 2 and set(sent.stub.finished) == set(linked)
+    decided = {
+        key: {name: value for name, value in row["scores"].items() if value is not None}
+        for key, row in of.items()
+    }
+    assert sent.stub.scores == decided
+
+
+def test_an_experiment_carries_verdict_interval_seed_revision_and_what_its_model_is(
+    sent: Sent,
+) -> None:
+    ways, verdicts = compare_ways(sent.spec, sent.rows)
+    about = {made["metadata"]["pattern"]: made for made in sent.stub.experiments.values()}
+    for pattern, made in about.items():
+        data = made["metadata"]
+        assert made["name"] == f"gateway · offline · {pattern} · offline stand-in" and made[
+            "tags"
+        ] == [
+            "gateway",
+            "offline stand-in",
+        ]
+        assert (data["kind"], data["seed"], data["clock"], data["complete"]) == (
+            "offline stand-in",
+            7,
+            "virtual",
+            True,
+        )
+        assert (
+            all(len(revision.rstrip("+")) == 40 for revision in data["revision"])
+            and data["revision"]
+        )
+        mine = {way.scorer: way for way in ways if way.way["pattern"] == pattern}
+        assert {name: each["interval"] for name, each in data["estimates"].items()} == {
+            name: [way.estimate.low, way.estimate.high] for name, way in mine.items()
+        }
+    assert (
+        about["classifier_gateway"]["metadata"]["is_baseline"]
+        and about["classifier_gateway"]["metadata"]["verdicts"] == []
+    )
+    said = {each["scorer"]: each for each in about["mediated"]["metadata"]["verdicts"]}
+    for verdict in verdicts:
+        each = said[verdict.scorer]
+        assert (each["verdict"], each["says"]) == (verdict.verdict, str(verdict))
+        assert each["interval"] == [verdict.difference.low, verdict.difference.high]
+    assert {tuple(trace["tags"][2:]) for trace in sent.stub.traces.values()} == {
+        ("gateway", "offline stand-in")
+    }
+
+
+def test_the_link_is_printed_and_is_what_the_sdk_itself_would_give(sent: Sent) -> None:
+    (dataset,) = sent.stub.datasets.values()
+    made = list(sent.stub.experiments)
+    several = "%5B%22" + "%22%2C%20%22".join(made) + "%22%5D"
+    page = (
+        sent.report["page"]
+        .replace("DATASET", dataset["id"])
+        .replace("%5B%22EXPERIMENT%22%5D", several)
+    )
+    first, second = sent.report["first"].splitlines(), sent.report["second"].splitlines()
+    assert (
+        first[-1] == second[-1] == f"Opik: {len(sent.rows)} turns as traces and experiments: {page}"
+    )
+    assert first[0].startswith("Traces: ") and first[1].startswith(
+        f"Opik: copies of these turns at {sent.stub.url.removesuffix('/api')}/default/"
+    )
+
+
+def test_the_copy_goes_nowhere_else_and_without_a_word_of_the_sdk(sent: Sent) -> None:
+    assert sent.report["outside"] == ["127.0.0.1"]
+    assert "OPIK" not in sent.stderr and "Traceback" not in sent.stderr
+
+
+def test_a_server_that_refuses_changes_no_result_and_is_one_line(
+    sent: Sent, tmp_path: Path
+) -> None:
+    last = sent.report["refused"].splitlines()[-1]
+    assert last.startswith("Opik: not everything arrived (ApiError") and str(sent.folder) in last
+    run_grid(sent.spec, tmp_path, ExperimentKits(Settings(pace=0.0)), 1)
+    assert (tmp_path / RESULTS).read_bytes() == (sent.folder / RESULTS).read_bytes()
+    assert not (tmp_path / TRACES).exists(), "nobody asked for them"
+
+
+def test_every_turn_is_kept_as_a_trace_that_agrees_with_its_row(sent: Sent) -> None:
+    store = SqliteStore(sent.folder / TRACES)
+    try:
+        for row in sent.rows:
+            turn = store.turn(turn_id(row["cell"], row["turn"]), OPERATOR)
+            assert (
+                turn is not None and turn.session_id == row["cell"] and turn.status == row["status"]
+            )
+            trace = trace_of(store.events(turn.id, OPERATOR))
+            assert trace.routing is not None and set(trace.routing.invoked) <= set(row["called"])
+    finally:
+        store.close()
+
+
+def test_a_dead_server_costs_under_three_seconds_and_is_said_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    grid = {
+        "models": ["offline"],
+        "sub_agents": "stubs",
+        "cases": [{"file": "data/cases/mixed.jsonl", "take": 1}],
+    }
+    (tmp_path / "tiny.yaml").write_text(json.dumps(grid))
+    with socket.socket() as mute:
+        mute.bind(("127.0.0.1", 0))
+        mute.listen(8)
+        url = f"http://127.0.0.1:{mute.getsockname()[1]}/api"
+        monkeypatch.setenv("OPIK_URL_OVERRIDE", url)
+        settings = Settings.read()
+        with caplog.at_level(logging.WARNING, "kit.opik"):
+            began = time.monotonic()
+            assert (
+                trace_home(settings).splitlines()[1]
+                == f"Opik: {url} does not answer, nothing is sent."
+            )
+            assert ExperimentKits(settings).opik() is None
+            assert time.monotonic() - began < 60
+            assert main(["grid", str(tmp_path / "tiny.yaml"), "--out", str(tmp_path / "out")]) == 0
+    assert len(caplog.records) == 1
+    assert (
+        capsys.readouterr()
+        .out.splitlines()[-1]
+        .startswith("Opik: no server answers. The traces are in ")
+    )
+    assert read_results(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({}, "cases: mixed"),
+        ({"every": 4}, "cases: mixed[::4]"),
+        ({"take": 5}, "cases: mixed[:5]"),
+        ({"take": 5, "every": 4}, "cases: mixed[:20:4]"),
+    ],
+)
+def test_a_data_set_is_named_for_its_files_and_which_of_their_lines(
+    fields: dict[str, int], name: str
+) -> None:
+    assert data_set([CaseFile(file="data/cases/mixed.jsonl", **fields)]) == name

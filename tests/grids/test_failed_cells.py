@@ -1,0 +1,360 @@
+"""An endpoint that is dead, limited or gone is no bad model: its cells are counted, never scored, and played again."""
+
+import json
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.comparison import compare, summarise
+from kit.bench.grid.failures import FAILURES, STREAK, failure_lines, read_failures
+from kit.bench.grid.forecast import announce, most_calls
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.report import report
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import Run, run_grid
+from kit.bench.grid.stored_runs import read_run
+from kit.experiment_kits import ExperimentKits
+from kit.settings import Settings
+from kit.ui.benchmarks.verdict import headline, lines
+from kit.wire import open_kit
+from tests.cli.test_cli import run as kit
+from tests.grids.test_grid import ERRING, MIXED, OPENER, spec_of
+from tests.loopback_openai import Hang, Raw, Refuse, Reply, Say, loopback
+
+pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-24")]
+
+KEY = "sk-loopback-4711-secret"
+CASES = 12
+HELLO = Say(["Hello."])
+LIMITED = (Refuse(429, "too many"), Refuse(429, "too many"))
+"""The client asks twice."""
+
+
+def grid_of(folder: Path, url: str, budget_ms: int = 10_000, **fields: Any) -> GridSpec:
+    """The stand-in beside a model at this URL, on small talk that only they answer."""
+    cases = [
+        {
+            "id": f"c{n:02}",
+            "kind": "small_talk",
+            "turns": [{"user": "hello", "expected_sub_agents": []}],
+        }
+        for n in range(CASES)
+    ]
+    (folder / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    grid: dict[str, Any] = {
+        "name": "small",
+        "models": ["offline", "own"],
+        "specs": {
+            "own": {"provider": "openai", "base_url": url, "price_in": 1.0, "price_out": 1.0}
+        },
+        "cases": [{"file": "cases.jsonl"}],
+        "sub_agents": "stubs",
+        "scorers": ["exact"],
+        "settings": {"quick": {"guards": {"fastpath": False}, "model_call_budget_ms": budget_ms}},
+        "baseline": {"model": "offline"},
+        "cluster": "cluster",  # the cases say hello alike, and count one by one all the same
+        "limits": {"concurrency": 1},
+        **fields,
+    }
+    path = folder / "small.yaml"
+    path.write_text(json.dumps(grid))
+    return read_grid(path)
+
+
+def played(spec: GridSpec, folder: Path, **options: Any) -> tuple[Run, str]:
+    opener = partial(
+        open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01", openai_api_key=KEY)
+    )
+    run = run_grid(spec, folder, opener, 1, **options)
+    return run, report(spec, run)
+
+
+def of_own(rows: list[dict[str, Any]]) -> list[str]:
+    return [row["case"] for row in rows if row["model"] == "own"]
+
+
+def test_an_endpoint_that_refuses_the_key_is_no_bad_model(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        assert len(server.requests) == STREAK, "it is asked no further"
+        assert (
+            text.splitlines()[0]
+            == f"# small: measured and offline stand-in; {STREAK} of 24 cells failed (auth {STREAK})"
+        )
+        assert (
+            f"model 'own' failed {STREAK} times for the same reason (auth)" in text
+            and "HTTP 401" in text
+        )
+        assert (
+            f"- own: no verdict, {STREAK} of {STREAK} cells failed" in text
+            and "worse" not in text
+            and KEY not in text
+        )
+        assert not of_own(read_results(tmp_path / "out")) and not run.complete
+        assert read_run(tmp_path / "out").failed == {"auth": STREAK}
+        server.key = None
+        server.plays(*[HELLO] * CASES)
+        again, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+    assert (again.before, again.done, again.complete) == (CASES, CASES, True), (
+        "just what was missing is played"
+    )
+    assert "failed" not in text and not (tmp_path / "out" / FAILURES).exists()
+    assert len(of_own(read_results(tmp_path / "out"))) == CASES
+
+
+def test_half_of_the_cells_refused_gives_three_figures_and_no_verdict(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(*[*LIMITED, HELLO] * (CASES // 2))
+        _, text = played(grid_of(tmp_path, server.url), tmp_path / "out")
+        assert text.splitlines()[0].endswith("6 of 24 cells failed (limit 6)")
+        figures = (
+            "6 of 6 = 1.000 [0.610, 1.000] of the completed; 6 turns failed: 0.500 of all, "
+            "0.500 to 1.000 had they been"
+        )
+        assert f"- own, exact: {figures}" in text
+        assert "no verdict, 6 of 12 cells failed here, 0 of 12 cells failed in the baseline" in text
+        first = of_own(read_results(tmp_path / "out"))
+        server.plays(*[HELLO] * (CASES // 2))
+        run, _ = played(grid_of(tmp_path, server.url), tmp_path / "out")
+    assert len(first) == 6 and (run.before, run.done) == (18, 6)
+    assert sorted(of_own(read_results(tmp_path / "out"))) == sorted(
+        case.id for case in grid_of(tmp_path, "").cases
+    )
+
+
+def test_an_endpoint_that_dies_half_way_loses_the_other_half(tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        server = stack.enter_context(loopback())
+        server.plays(*[HELLO] * CASES)
+
+        def dies(done: int, total: int) -> None:
+            if len(server.requests) == CASES // 2:
+                stack.close()
+
+        run, text = played(grid_of(tmp_path, server.url), tmp_path / "out", progress=dies)
+    assert text.splitlines()[0].endswith("6 of 24 cells failed (network 6)") and run.failed == 6
+    assert (
+        len(of_own(read_results(tmp_path / "out"))) == 6
+        and ": no verdict, 6 of 12 cells failed here" in text
+    )
+
+
+@pytest.mark.parametrize(
+    ("script", "name"),
+    [
+        ((Refuse(404, "gone"),), "not_found"),
+        ((Refuse(500, "boom"), Refuse(500, "boom")), "server"),
+        ((Raw("<html>gateway</html>", "text/html"),), "server"),
+        ((Say(["Hel"], broken=True),), "network"),
+        ((Hang(),), "budget"),
+        ((Refuse(400, "no such field"),), "kit"),
+    ],
+)
+def test_every_way_to_lose_a_call_has_its_class(
+    tmp_path: Path, script: tuple[Reply, ...], name: str
+) -> None:
+    with loopback() as server:
+        server.plays(*script, *[HELLO] * (CASES - 1))
+        budget_ms = 1000 if name == "budget" else 10_000
+        run, _ = played(
+            grid_of(tmp_path, server.url, budget_ms, models=["own"], baseline={}), tmp_path / "out"
+        )
+    (failure,) = read_failures(tmp_path / "out")
+    assert (failure["error_class"], run.failed) == (name, 1)
+    scored = of_own(read_results(tmp_path / "out"))
+    assert failure["case"] not in scored and len(scored) == CASES - 1
+
+
+def test_what_a_failed_cell_has_cost_counts_against_the_limit(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(*[Say(["Hel"], broken=True)] * CASES)
+        spec = grid_of(
+            tmp_path,
+            server.url,
+            models=["own"],
+            baseline={},
+            limits={"concurrency": 1, "dollars": 1e-3},
+        )
+        run, text = played(spec, tmp_path / "out")
+    assert (
+        run.dollars >= 1e-3
+        and run.failed < CASES
+        and "the limit of 0.001 dollars is reached" in text
+    )
+
+
+def test_a_limit_that_is_reached_by_the_first_case_leaves_it_on_every_way_and_ends_with_a_report(
+    tmp_path: Path,
+) -> None:
+    with loopback() as server:
+        server.plays(HELLO, HELLO)
+        limits: dict[str, Any] = {"concurrency": 1, "dollars": 1e-6}
+        spec = grid_of(tmp_path, server.url, models=["offline", "own"], limits=limits)
+        specs = {**spec.grid.specs, "yours": {**spec.grid.specs["own"]}}
+        spec = grid_of(
+            tmp_path,
+            server.url,
+            models=["own", "yours"],
+            specs=specs,
+            baseline={"model": "yours"},
+            limits=limits,
+        )
+        run, text = played(spec, tmp_path / "out")
+    assert (
+        run.done == 2
+        and "the limit of 1e-06 dollars is reached" in text
+        and "## Against model yours" in text
+    )
+
+
+@pytest.mark.parametrize("moved", ["entry", "environment"])
+def test_another_endpoint_is_another_model_and_the_way_back_plays_nothing(
+    tmp_path: Path, moved: str
+) -> None:
+    def run(url: str, **params: Any) -> Run:
+        spec = grid_of(tmp_path, url)
+        own: dict[str, Any] = {**spec.grid.specs["own"], "params": params}
+        if moved == "environment":
+            own.pop("base_url")
+        kits = ExperimentKits(
+            Settings(store=":memory:", pace=0.0, openai_base_url=url, openai_api_key=KEY)
+        )
+        return run_grid(
+            grid_of(tmp_path, url, specs={"own": own}).at(kits.access), tmp_path / "out", kits, 1
+        )
+
+    with loopback() as first, loopback() as second:
+        first.plays(*[HELLO] * 2 * CASES)
+        second.plays(*[HELLO] * CASES)
+        runs = [run(first.url), run(second.url), run(first.url), run(first.url, temperature=0.5)]
+    assert [one.done for one in runs] == [2 * CASES, CASES, 0, CASES]
+
+
+def test_a_recording_that_holds_refused_calls_is_mended_by_a_refresh(tmp_path: Path) -> None:
+    command = (
+        "grid",
+        str(tmp_path / "small.yaml"),
+        "--out",
+        str(tmp_path / "out"),
+        "--cassette",
+        str(tmp_path / "calls.jsonl"),
+    )
+    with loopback() as server:
+        grid_of(tmp_path, server.url)
+        server.plays(Refuse(500, "boom"), Refuse(500, "boom"), *[HELLO] * CASES)
+        results = [kit(*command, *option) for option in (["--record"], [], ["--refresh"], [])]
+        asked = len(server.requests)
+    heads = [result.stdout.partition("\n")[0] for result in results]
+    assert (
+        heads[0]
+        == heads[1]
+        == "# small: measured and offline stand-in; 1 of 24 cells failed (server 1)"
+    ), "a replay fails alike"
+    assert (
+        heads[2] == heads[3] == "# small: measured and offline stand-in" and asked == CASES + 2
+    ), "just that call was made again"
+
+
+def test_what_it_may_ask_for_at_most_is_said_before_the_first_call(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        limits: dict[str, Any] = {"concurrency": 1, "dollars": 5}
+        spec = grid_of(tmp_path, server.url, limits=limits)
+        result = kit(
+            "grid", str(tmp_path / "small.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"
+        )
+    calls = CASES * most_calls(spec, spec.decks["deck", "quick"])
+    sentence = f"At most {CASES} turns of real models and {calls} calls of theirs, each sent twice where it fails"
+    assert result.stderr.startswith(
+        f"{sentence}; about $0.17 for all of it; no case is begun past $5.00, and at most 2 cells more are played then.\n"
+    )
+    assert result.returncode == 1 and result.stdout.startswith(
+        "# small: measured and offline stand-in; 5 of 24 cells failed"
+    )
+
+
+def test_a_limit_of_dollars_that_an_unknown_price_takes_no_part_in_is_said(tmp_path: Path) -> None:
+    url, said = (
+        "http://127.0.0.1:9/v1",
+        "own has no price and counts as nothing there: set price_in and price_out, or limits.unpriced.",
+    )
+    specs = {"own": {"provider": "openai", "base_url": url}}
+    for limits, is_said in (
+        ({"dollars": 5}, True),
+        ({"dollars": 5, "unpriced": [1, 2]}, False),
+        ({}, False),
+    ):
+        assert (
+            announce(grid_of(tmp_path, url, specs=specs, limits=limits)).endswith(said) == is_said
+        )
+
+
+def test_no_turn_makes_more_calls_than_is_said(tmp_path: Path) -> None:
+    law = {**ERRING, "over_trigger": 0.5}
+    specs = {"simulated-test": {"provider": "simulated", "law": law}}
+    fields: dict[str, Any] = {
+        "patterns": "all",
+        "specs": specs,
+        "cases": [MIXED, {"file": "data/cases/long.jsonl", "take": 1}],
+    }
+    for stubs in ("stubs", "cards"):
+        spec = spec_of(tmp_path, sub_agents=stubs, **fields)
+        run_grid(spec, tmp_path / stubs, OPENER, 1)
+        most = max(row["model_calls"] for row in read_results(tmp_path / stubs))
+        assert 3 < most <= most_calls(spec, spec.decks["deck", "wide"])
+
+
+# the arithmetic
+
+
+def rows_of(way: str, right: int, wrong: int, failed: int) -> list[dict[str, Any]]:
+    common = {"model": way, "scorer": "exact"}
+    values: list[float | None] = [1.0] * right + [0.0] * wrong + [None] * failed
+    return [
+        {**common, "case": f"c{n}", "value": value, "lost": value is None}
+        for n, value in enumerate(values)
+    ]
+
+
+def test_a_fiftieth_may_fail_and_no_more_and_not_on_one_side_only() -> None:
+    def verdict(failed: int, of_base: int, cases: int) -> str:
+        bad = rows_of("bad", 0, cases - failed, failed)
+        (one,) = compare(
+            [*rows_of("base", cases - of_base, 0, of_base), *bad], {"model": "base"}, by=("model",)
+        )
+        return one.verdict
+
+    assert verdict(2, 2, 100) == verdict(1, 0, 100) == "worse"
+    assert verdict(3, 2, 100) == "no verdict", "more than 2 %"
+    assert verdict(10, 0, 500) == "no verdict", "2 % on one side, nothing on the other"
+    assert verdict(10, 9, 500) == "worse"
+
+
+def test_failed_turns_are_neither_right_nor_wrong_nor_undecided() -> None:
+    (one,) = summarise(rows_of("own", 6, 2, 4), by=("model",))
+    assert (one.estimate.right, one.estimate.n, one.failed, one.undecided) == (6, 8, 4, 0)
+    assert one.bounds == (0.5, pytest.approx(10 / 12))
+
+
+def test_an_error_of_several_lines_stays_one_item_of_the_report() -> None:
+    error = "ValidationError: 1 validation error for Case\nid\n  Field required"
+    (line,) = failure_lines([{"model": "own", "error_class": "kit", "error": error}] * 2, ["model"])
+    assert (
+        line == "own: kit 2, such as ValidationError: 1 validation error for Case id Field required"
+    )
+
+
+def test_the_page_says_it_too() -> None:
+    rows = [*rows_of("base", 10, 0, 0), *rows_of("own", 5, 0, 5)]
+    verdicts, ways = compare(rows, {"model": "base"}, by=("model",)), summarise(rows, by=("model",))
+    assert headline(verdicts, "base", "measured", ["model"], ways).startswith(
+        "By messages routed exactly right there is no verdict"
+    )
+    own = lines(ways, verdicts, ["model"])[1]
+    assert own.verdict == "no verdict" and own.value.startswith(
+        "100.0 % of the completed, 5 turns failed: 50.0 % of all, 50.0 % to"
+    )

@@ -1,0 +1,920 @@
+"""A grid: every cell once, the same bytes however it was run, and bad input, limits and full disks as one sentence."""
+
+import json
+import math
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import tracemalloc
+from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.utils.function_calling import convert_to_openai_tool
+
+from kit.bench.charts.frame import frame, load_frame
+from kit.bench.grid.cell import cells
+from kit.bench.grid.cost import CALLS, cell_costs
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.ledger import FinishedCell, Ledger
+from kit.bench.grid.provenance import Plan
+from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.results import Results, read_results, routed_turns, tidy
+from kit.bench.grid.run import LEDGER, PROVENANCE, RESULTS, TIMINGS, TRACES, Bar, Run, run_grid
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
+from kit.bench.promotion import promote
+from kit.bench.scoring.run_case import turn_id
+from kit.cli import main
+from kit.core.context import OPERATOR
+from kit.core.errors import DataError
+from kit.core.trace import trace_of
+from kit.home import HOME
+from kit.metrics.estimate import wilson
+from kit.patterns import PATTERNS
+from kit.runtime.agents.ask_tool import ask_tool
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.clock import run_virtual
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+
+OPENER = partial(open_kit, Settings(store=":memory:", pace=0.0, today="2026-11-01"))
+MIXED = {"file": "data/cases/mixed.jsonl", "every": 40}
+QUARTER = {**MIXED, "every": 4}
+ERRING = {
+    "latency": {"median": 1.0, "sigma": 0.4},
+    "drop": 0.3,
+    "under_report": 0.5,
+    "stray": 0.1,
+    "over_trigger": 0.2,
+}
+
+
+def write(folder: Path, **fields: Any) -> Path:
+    """A grid file of one simulated model over a few mixed requests, with these fields changed."""
+    grid: dict[str, Any] = {
+        "models": ["simulated-test"],
+        "specs": {"simulated-test": {"provider": "simulated", "law": ERRING}},
+        "settings": {"wide": {"cap": 8}},
+        "cases": [MIXED],
+        **fields,
+    }
+    path = folder / "small.yaml"
+    path.write_text(json.dumps(grid, indent=1))  # JSON is YAML
+    return path
+
+
+def spec_of(folder: Path, **fields: Any) -> GridSpec:
+    return read_grid(write(folder, **fields))
+
+
+def play(spec: GridSpec, folder: Path, workers: int | None = 1) -> tuple[Run, list[dict[str, Any]]]:
+    run = run_grid(spec, folder, OPENER, workers)
+    return run, read_results(folder)
+
+
+def test_cells_of_other_scorers_or_other_tool_settings_are_other_cells(tmp_path: Path) -> None:
+    def keys(spec: GridSpec) -> set[str]:
+        return {cell.key for cell in cells(spec)}
+
+    spec = spec_of(tmp_path, scorers=["exact"])
+    assert not keys(spec) & keys(spec_of(tmp_path, scorers=["exact", "over_dispatch"]))
+    other_settings = {
+        names: replace(deck, tool_settings={**deck.tool_settings, "lookup": {"size": 3}})
+        for names, deck in spec.decks.items()
+    }
+    assert not keys(spec) & keys(replace(spec, decks=other_settings))
+
+
+def test_cells_of_a_deck_that_changed_where_it_is_at_work_are_other_cells(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    keys = {cell.key for cell in cells(spec)}
+    deck = spec.deck
+    danger = deck.dangers["en-US"]
+    assert "en-US" in deck.settings.danger and deck.on("play") and not deck.on("wide_search")
+    changes: dict[str, dict[str, Any]] = {
+        "words of danger": {
+            "dangers": {
+                **deck.dangers,
+                "en-US": danger.model_copy(update={"harmless": ("kill it",)}),
+            }
+        },
+        "settings of a flag that is on": {"flag_settings": {"play": {"lookup": {"limit": 3}}}},
+        "the flag of a tool": {"tool_flags": {"search_offers": "wide_search"}},
+        "the surface": {"environment_surface": "batch"},
+    }
+    for change, fields in changes.items():
+        decks = {names: replace(variant, **fields) for names, variant in spec.decks.items()}
+        changed = {cell.key for cell in cells(replace(spec, decks=decks))}
+        assert not keys & changed, change
+    idle = {"flag_settings": {"wide_search": {"lookup": {"limit": 3}}}}
+    decks = {names: replace(variant, **idle) for names, variant in spec.decks.items()}
+    assert {cell.key for cell in cells(replace(spec, decks=decks))} == keys, "a flag that is off"
+
+
+def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Path) -> None:
+    case = {"id": "two", "user": "compare A with B", "expected_sub_agents": ["comparator"]}
+    (tmp_path / "manga.jsonl").write_text(json.dumps(case))
+    spec = spec_of(tmp_path, deck="cards/manga", cases=[{"file": "manga.jsonl"}])
+    assert spec.deck.settings.topologies["chat"]["comparator"].judge == "judge"
+    rubrics = {
+        name: rubric.model_copy(update={"criteria": ("It rhymes.",)})
+        for name, rubric in spec.deck.rubrics.items()
+    }
+    decks = {names: replace(deck, rubrics=rubrics) for names, deck in spec.decks.items()}
+    changed = replace(spec, decks=decks)
+    assert not {cell.key for cell in cells(spec)} & {cell.key for cell in cells(changed)}
+
+
+# every cell once, the same bytes
+
+
+def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baseline_by_item(
+    tmp_path: Path,
+) -> None:
+    spec = spec_of(
+        tmp_path,
+        patterns=sorted(PATTERNS),
+        baseline={"pattern": "mediated"},
+        verdicts=["exact", "seconds"],
+    )
+    run, rows = play(spec, tmp_path / "out")
+    met = {
+        pattern: sorted(row["case"] for row in rows if row["pattern"] == pattern)
+        for pattern in PATTERNS
+    }
+    assert all(cases == sorted(case.id for case in spec.cases) for cases in met.values())
+    assert run.complete and run.done == len(spec.cases) * len(PATTERNS) == len(rows)
+    _, verdicts = compare_ways(spec, rows)
+    assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == set(PATTERNS) - {
+        "mediated"
+    }
+    assert {v.difference.n for v in verdicts} == {len(spec.cases)}
+    assert all({"model", "pattern"} == set(v.way) for v in verdicts)
+
+
+def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_and_in_any_number_of_runs(
+    tmp_path: Path,
+) -> None:
+    fields: dict[str, Any] = {
+        "patterns": ["mediated", "direct", "swarm"],
+        "repeats": 2,
+        "cases": [MIXED, {"file": "data/cases/long.jsonl", "take": 1}],
+    }
+    seen: dict[str, bytes] = {}
+    for name, workers, limits in (
+        ("one", 1, {}),
+        ("many", 1, {"concurrency": 9}),
+        ("processes", 2, {"concurrency": 3}),
+    ):
+        spec = spec_of(tmp_path, limits=limits, **fields)
+        run_grid(spec, tmp_path / name, OPENER, workers)
+        seen[name] = (tmp_path / name / RESULTS).read_bytes()
+    part = spec_of(tmp_path, **{**fields, "patterns": ["swarm"]})
+    run_grid(part, tmp_path / "parts", OPENER, 1)
+    whole = run_grid(spec_of(tmp_path, **fields), tmp_path / "parts", OPENER, 1)
+    assert whole.before == len(list(cells(part))) > 0, (
+        "what another grid of the folder has played is not played again"
+    )
+    seen["parts"] = (tmp_path / "parts" / RESULTS).read_bytes()
+    assert len(set(seen.values())) == 1 and len(seen["one"]) > 10_000
+    other = spec_of(tmp_path, seed=8, **fields)
+    run_grid(other, tmp_path / "other", OPENER, 1)
+    assert (tmp_path / "other" / RESULTS).read_bytes() != seen["one"]
+    order = [
+        tuple(row[axis] for axis in ("model", "pattern", "case", "repeat", "turn"))
+        for row in read_results(tmp_path / "one")
+    ]
+    assert order == sorted(order)
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from kit.bench.grid.run import run_grid
+from kit.bench.grid.grid_file import read_grid
+from tests.grids.test_grid import OPENER
+
+def killing(done, total):
+    if done >= 96:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
+"""
+
+
+def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = write(
+        tmp_path,
+        patterns=["monolith", "mediated"],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 4}],
+        sub_agents="stubs",
+    )
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), str(tmp_path / "out")], cwd=HOME, timeout=120
+    )
+    assert died.returncode == -9 and not (tmp_path / "out" / RESULTS).exists()
+    spec = read_grid(path)
+    keys = [cell.key for cell in cells(spec)]
+    ledger = Ledger(tmp_path / "out" / LEDGER)
+    kept = ledger.keys()
+    ledger.close()
+    assert 96 <= len(kept) < len(keys) == 156 and kept < set(keys)
+    run, rows = play(spec, tmp_path / "out")
+    assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
+    assert [row["cell"] for row in rows] == keys, "none lost, none twice"
+    run_grid(spec, tmp_path / "whole", OPENER, 1)
+    assert (tmp_path / "whole" / RESULTS).read_bytes() == (tmp_path / "out" / RESULTS).read_bytes()
+    runs = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"]
+    assert sorted(runs) == ["1", "2"]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
+    tmp_path: Path, workers: str
+) -> None:
+    path = write(tmp_path, patterns=["monolith", "mediated"], cases=[MIXED])
+    command = [sys.executable, "-m", "kit", "grid", str(path), "--workers", workers]
+    process = subprocess.Popen(
+        [*command, "--out", str(tmp_path / "out")],
+        cwd=HOME,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        preexec_fn=partial(signal.signal, signal.SIGINT, signal.default_int_handler),
+    )
+    with process:
+        while process.poll() is None and not (tmp_path / "out" / LEDGER).exists():
+            time.sleep(0.01)
+        os.killpg(process.pid, signal.SIGINT)  # to every process of it, as a terminal does
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 2
+    head, _, tail = err.rpartition("kit: stopped: ")
+    assert "Traceback" not in head
+    words = re.fullmatch(
+        r"(\d+) of 16 cells are played and kept in .*; the same command goes on from there\n", tail
+    )
+    assert words is not None, err
+    run, _ = play(read_grid(path), tmp_path / "out")
+    assert run.before == int(words[1]) and run.complete
+
+
+def test_a_case_that_changed_is_played_again_and_no_other(tmp_path: Path) -> None:
+    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:4]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    spec = spec_of(tmp_path, cases=[{"file": "cases.jsonl"}])
+    run_grid(spec, tmp_path / "out", OPENER, 1)
+    changed = json.loads(lines[1])
+    changed["turns"][0]["user"] += " Thanks!"
+    (tmp_path / "cases.jsonl").write_text("\n".join([lines[0], json.dumps(changed), *lines[2:]]))
+    run, rows = play(spec_of(tmp_path, cases=[{"file": "cases.jsonl"}]), tmp_path / "out")
+    assert (run.before, run.done, len(rows)) == (3, 1, 4)
+
+
+def test_timings_and_provenance_stand_beside_the_results(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    _, rows = play(spec, tmp_path / "out")
+    timings = [json.loads(line) for line in (tmp_path / "out" / TIMINGS).read_text().splitlines()]
+    assert [line["cell"] for line in timings] == [row["cell"] for row in rows] and all(
+        line["cpu_ms"] > 0 for line in timings
+    )
+    (made,) = json.loads((tmp_path / "out" / PROVENANCE).read_text())["runs"].values()
+    assert (
+        made["clock"] == "virtual" and made["seed"] == 7 and len(made["revision"].rstrip("+")) == 40
+    )
+    assert (
+        made["kinds"] == {"simulated-test": "simulated"}
+        and made["models"]["simulated-test"]["law"]["drop"] == 0.3
+    )
+    assert set(made["versions"]) > {"numpy", "scipy"} and "path" not in json.dumps(made)
+
+
+# what it measures
+
+
+@pytest.mark.req("PC1-NFR-2", "SAT-12")
+def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> None:
+    law = {"drop": 0.3, "under_report": 0.4, "retry_drop": 0.5, "over_trigger": 0.2}
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": law}},
+        settings={"on": {"cap": 8}, "off": {"cap": 8, "guards": {"failsafe": False}}},
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 124}],
+        repeats=3,
+        sub_agents="stubs",
+        baseline={"setting": "off"},
+        verdicts=["exact", "model_calls"],
+    )
+    _, rows = play(spec, tmp_path / "out")
+    on, off = (
+        Counter(row["failsafe"] for row in rows if row["setting"] == name) for name in ("on", "off")
+    )
+    turns = 372
+
+    def rate(share: float) -> Any:
+        return pytest.approx(share * turns, abs=4 * math.sqrt(share * (1 - share) * turns))
+
+    assert on["unseen"] == rate(0.3 * 0.4 * 0.8) and on["over-triggered"] == rate(0.7 * 0.2)
+    seen = 0.3 * (1 - 0.4 * 0.8)
+    assert on["caught"] + on["retry failed"] == rate(seen) and on["caught"] > 0 < on["retry failed"]
+    assert set(off) == {"whole", "unseen"} and off["unseen"] == sum(
+        on[fate] for fate in ("caught", "retry failed", "unseen")
+    )
+    exact = {
+        name: sum(row["scores"]["exact"] for row in rows if row["setting"] == name)
+        for name in ("on", "off")
+    }
+    assert exact["on"] - exact["off"] == on["caught"], (
+        "on the same draws the failsafe wins what it catches, and nothing else"
+    )
+    _, verdicts = compare_ways(spec, rows)
+    (verdict,) = [v for v in verdicts if v.scorer == "exact"]
+    assert verdict.verdict == "better" and verdict.difference.low > 0
+    for share in (verdict.before, verdict.after):
+        assert share.low < share.value < share.high and share.n == turns
+
+
+@pytest.mark.req("PC2-S5.1")
+def test_the_pure_loop_is_a_baseline_in_which_the_calls_a_model_emits_run_as_they_are(
+    tmp_path: Path,
+) -> None:
+    shipped = read_grid(HOME / "data" / "grids" / "guards.yaml").grid
+    assert (
+        shipped.baseline == {"setting": "pure loop"}
+        and shipped.settings["pure loop"]["guards"] is False
+    )
+    spec = spec_of(
+        tmp_path,
+        specs={
+            "simulated-test": {"provider": "simulated", "law": {"drop": 0.3, "under_report": 0.2}}
+        },
+        settings=shipped.settings,
+        cases=[{"file": "data/cases/mixed.jsonl", "take": 40}],
+        sub_agents="stubs",
+        baseline=shipped.baseline,
+        verdicts=["exact"],
+    )
+    _, rows = play(spec, tmp_path / "out")
+    pure, guarded = (
+        [row for row in rows if row["setting"] == name] for name in ("pure loop", "guards")
+    )
+    assert {row["failsafe"] for row in pure} == {"whole", "unseen"} and "caught" in {
+        row["failsafe"] for row in guarded
+    }
+    _, verdicts = compare_ways(spec, rows)
+    (won,) = (v.difference.value for v in verdicts if v.scorer == "exact")
+    caught = sum(row["failsafe"] == "caught" for row in guarded)
+    assert won * len(pure) == pytest.approx(caught) and caught > 0
+
+
+@pytest.mark.req("SAT-12", "PC1-NFR-1")
+def test_every_turn_has_its_times_tokens_and_cost_and_a_price_makes_dollars(tmp_path: Path) -> None:
+    model = {
+        "provider": "simulated",
+        "law": {"latency": {"median": 1.0}, "tokens": {"median": 50}},
+        "price_in": 1.0,
+        "price_out": 10.0,
+    }
+    spec = spec_of(tmp_path, specs={"simulated-test": model}, patterns=sorted(PATTERNS))
+    _, rows = play(spec, tmp_path / "out")
+    by = {
+        pattern: [row for row in rows if row["pattern"] == pattern]
+        for pattern in spec.grid.patterns
+    }
+    for row in rows:
+        assert row["cost"] == pytest.approx((row["input_tokens"] + 10 * row["output_tokens"]) / 1e6)
+        assert row["output_tokens"] == 50 * row["model_calls"]
+    times = {
+        p: {(round(row["ttft"], 3), round(row["seconds"], 3)) for row in mine}
+        for p, mine in by.items()
+    }
+    assert times["mediated"] == {(1.0, 4.2)}, (
+        "the preamble waits for the first call; two calls of each agent, its tool, compose"
+    )
+    # Tools say nothing of the message here. Where the cards alone decide, the ledger takes a part about receipts
+    # for owed, wrongly: that turn is composed once more.
+    again = [row["case"] for row in by["monolith"] if row["model_calls"] == 3]
+    assert again == ["mixed-2-081"]
+    for row in by["monolith"]:
+        seconds = 3.2 if row["case"] in again else 2.2
+        assert (round(row["ttft"], 3), round(row["seconds"], 3)) == (1.0, seconds)
+    assert all(first == 1.0 and 3.2 < whole < 3.4 for first, whole in times["direct"]), (
+        "no composition, but pauses between parts"
+    )
+    tokens = {pattern: sum(row["input_tokens"] for row in mine) for pattern, mine in by.items()}
+    calls = {pattern: sum(row["model_calls"] for row in mine) for pattern, mine in by.items()}
+    assert tokens["direct"] < tokens["mediated"], "nobody reads the answers again"
+    assert tokens["monolith"] / calls["monolith"] > 2 * tokens["direct"] / calls["direct"], (
+        "one agent reads every tool and block"
+    )
+
+
+async def weights(spec: GridSpec, pattern: str) -> dict[str, int]:
+    """Agent -> characters of its prompt, as far as every request shares it, and of the schemas of its tools."""
+    deck = with_simulated_tools(spec.decks["deck", "wide"])
+    async with OPENER(models="simulated-test", deck=deck, faults=False) as kit:
+        agents = [
+            agent
+            for agent in kit.stages.team(PATTERNS[pattern]).agents.values()
+            if isinstance(agent, LLMAgent)
+        ]
+        return {
+            agent.card.id: len(agent.prompt.prefix) + len(json.dumps(schemas(agent)))
+            for agent in agents
+        }
+
+
+def schemas(agent: LLMAgent) -> list[dict[str, Any]]:
+    own = [convert_to_openai_tool(tool) for tool in agent.tools.values()]
+    return own + [ask_tool(card) for card in agent.sub_cards.values()]
+
+
+@pytest.mark.req("SO-18")
+def test_prompt_tokens_are_those_of_prompt_message_and_tool_schemas_of_one_large_agent_or_of_narrow_ones(
+    tmp_path: Path,
+) -> None:
+    law = {"provider": "simulated", "law": {"latency": {"median": 1.0}}}
+    take = [{"file": "data/cases/mixed.jsonl", "take": 1}]
+    spec = spec_of(
+        tmp_path, specs={"simulated-test": law}, patterns=["mediated", "monolith"], cases=take
+    )
+    run_grid(spec, tmp_path / "out", OPENER, 1, traces=True)
+    store = SqliteStore(tmp_path / "out" / TRACES)
+    said, first = len(spec.cases[0].turns[0].user), dict[str, dict[str, int]]()
+    for row in read_results(tmp_path / "out"):
+        events = store.events(turn_id(row["cell"], 0), OPERATOR)
+        calls = [span for span in trace_of(events).spans if span.kind == "model"]
+        assert row["input_tokens"] == sum(call.usage.input_tokens for call in calls)
+        first[row["pattern"]] = {call.agent: call.usage.input_tokens for call in reversed(calls)}
+        weight = run_virtual(weights(spec, row["pattern"]))
+        for agent, read in first[row["pattern"]].items():
+            assert weight[agent] + said < 4 * read < weight[agent] + said + 1000, (
+                "the rest is of its own request: date, user"
+            )
+    store.close()
+    (large,), narrow = (
+        first["monolith"].values(),
+        [read for agent, read in first["mediated"].items() if agent != "orchestrator"],
+    )
+    assert len(narrow) == 2 and large > 4 * max(narrow)
+
+
+@pytest.mark.req("PC2-NFR-3")
+def test_switches_of_a_grid_decide_which_vertical_may_be_promoted(tmp_path: Path) -> None:
+    for stray, promoted in ((0.0, True), (0.4, False)):
+        law = {"latency": {"median": 1.0}, "stray": stray}
+        fields: dict[str, Any] = {
+            "specs": {"simulated-test": {"provider": "simulated", "law": law}},
+            "sub_agents": "stubs",
+        }
+        spec = spec_of(tmp_path, cases=[{"file": "data/cases/switches.jsonl"}], **fields)
+        _, rows = play(spec, tmp_path / f"out-{stray}")
+        turns = routed_turns(rows, spec.cases)
+        assert len(turns) == 280 and sum(turn.switch for turn in turns) == 168
+        subs = spec.deck.cards["orchestrator"].sub_agents
+        assert {promote(spec.deck, card, turns).promoted for card in subs} == {promoted}
+
+
+@pytest.mark.req("PC2-NFR-7")
+def test_fan_out_beyond_two_agents_is_measured_by_its_size_and_falls_as_the_law_says(
+    tmp_path: Path,
+) -> None:
+    law = {"latency": {"median": 1.0}, "drop": 0.2, "refusal": 0.1}
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": law}},
+        settings={"bare": {"cap": 8, "guards": {"failsafe": False}}},
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 2}],
+    )
+    _, rows = play(spec, tmp_path / "out")
+    table = frame(rows)
+    sizes = table.groupby("parts")["exact"].agg(["sum", "size"])
+    assert list(sizes.index) == [2, 3, 4, 5]
+    for right, of in zip(map(int, sizes["sum"]), map(int, sizes["size"]), strict=True):
+        assert right == pytest.approx(0.8 * of, abs=4 * math.sqrt(0.8 * 0.2 * of)), (
+            "one turn in five loses a call"
+        )
+        assert wilson(right, of).high < 0.95
+    for size in (2, 3, 4):
+        whole, share = [not row["failed"] for row in rows if len(row["called"]) == size], 0.9**size
+        spread = math.sqrt(share * (1 - share) * len(whole))
+        assert sum(whole) == pytest.approx(share * len(whole), abs=4 * spread), (
+            "each agent declines one request in ten"
+        )
+        assert wilson(sum(whole), len(whole)).excludes(0.97)
+
+
+def test_faults_of_the_grid_strike_and_are_owned_up_to(tmp_path: Path) -> None:
+    spec = spec_of(
+        tmp_path,
+        specs={"simulated-test": {"provider": "simulated", "law": {}}},
+        cases=[{"file": "data/cases/partial.jsonl", "every": 6}],
+        faults={"none": [], "down": ["rewards=down", "support=raise"]},
+        patterns=["mediated", "direct", "monolith"],
+    )
+    run, rows = play(spec, tmp_path / "out")
+    hit = [row for row in rows if row["fault"] == "down" and "rewards" in row["called"]]
+    assert {row["pattern"] for row in hit} == set(spec.grid.patterns) and all(
+        "rewards" in row["failed"] for row in hit
+    )
+    assert any(row["failed"] for row in rows if row["fault"] == "none"), (
+        "the faults of a case hold without the grid's"
+    )
+    assert "no sub-agent fails in it: support=raise did not happen there." in report(spec, run)
+    assert "did not happen" not in report(
+        replace(spec, grid=spec.grid.model_copy(update={"patterns": ("mediated", "direct")})), run
+    )
+    owed = [
+        row["scores"]["acknowledgement"]
+        for row in rows
+        if row["failed"] and row["pattern"] != "monolith" and "void" not in row
+    ]
+    assert len(owed) > 20 and set(owed) == {1.0}
+
+
+def test_prompts_and_the_world_behind_the_tools_change_what_is_read(tmp_path: Path) -> None:
+    cases = [{"file": "data/cases/mixed.jsonl", "take": 2}]
+    short = {"deck": {}, "short": {"instructions-routing": "Call the tools that fit."}}
+    _, rows = play(
+        spec_of(
+            tmp_path, cases=cases, prompts=short, scorers=["facts", "exact"], sub_agents="world"
+        ),
+        tmp_path / "out",
+    )
+    read = {
+        name: sum(row["input_tokens"] for row in rows if row["prompt"] == name) for name in short
+    }
+    assert read["short"] < read["deck"]
+    assert rows[0]["scores"]["facts"] == 1.0, "the figure comes from the world"
+
+
+# limits, faults of a person, disks
+
+
+def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_there_are_more(
+    tmp_path: Path,
+) -> None:
+    model = {
+        "provider": "simulated",
+        "law": {"tokens": {"median": 100}},
+        "price_in": 0.0,
+        "price_out": 1000.0,
+    }
+    fields: dict[str, Any] = {
+        "specs": {"simulated-test": model},
+        "patterns": ["direct"],
+        "sub_agents": "stubs",
+    }
+    spec = spec_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
+    for again in range(2):
+        run, rows = play(spec, tmp_path / "out")
+        assert "stopped early" in report(spec, run)
+        assert (
+            not run.complete
+            and run.before + run.done == len(rows)
+            and (run.done == 0) == bool(again)
+        )
+        assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
+    run, rows = play(spec_of(tmp_path, **fields), tmp_path / "out")
+    assert run.complete and run.before > 0 and run.done > 0 and len(rows) == run.total
+
+
+BAD = [
+    (
+        {"patterns": ["mediated", "superviser"]},
+        r"small.yaml:\d+: unknown pattern 'superviser': did you mean 'supervisor'",
+    ),
+    (
+        {"models": ["simulated-tset"]},
+        r"small.yaml:\d+: unknown model 'simulated-tset': did you mean 'simulated-test'",
+    ),
+    ({"scorers": ["exatc"]}, r"small.yaml:\d+: unknown scorer 'exatc': did you mean 'exact'"),
+    ({"modles": ["offline"]}, r"small.yaml:\d+: unknown field 'modles': did you mean 'models'"),
+    ({"repeats": 0}, r"small.yaml:\d+: 'repeats': input should be greater than 0"),
+    (
+        {"faults": {"down": ["reward=down"]}},
+        r"small.yaml:\d+: unknown agent 'reward': did you mean 'rewards'",
+    ),
+    (
+        {"prompts": {"x": {"instruction-routing": ""}}},
+        r"small.yaml:\d+: unknown block 'instruction-routing': did you mean",
+    ),
+    ({"settings": {"x": {"cap": 0}}}, r"small.yaml:\d+: 'cap': input should be greater than 0"),
+    ({"cases": [{"file": "/dev/null"}]}, r"small.yaml:\d+: no case to play"),
+    ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean .*'cap'"),
+    ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
+    (
+        {"baseline": {"patern": "mediated"}},
+        r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'",
+    ),
+    (
+        {"verdicts": ["secondz"]},
+        r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'",
+    ),
+    ({"specs": {"simulated-test": {"provider": "simulated"}}}, r"small.yaml:\d+: .*needs a law"),
+    (
+        {"specs": {"wrong": {"provider": "simulated", "law": {}}}},
+        r"small.yaml:\d+: the key of a simulated model must hold [^{]*$",
+    ),
+    (
+        {"cases": [{"file": "nowhere.jsonl"}]},
+        r"cannot read the cases of .*/test_bad_\S*/nowhere.jsonl",
+    ),
+    ({"cases": [MIXED, MIXED]}, r"mixed.jsonl: case 'mixed-2-001' is in .* too"),
+    ({"deck": "cards/nowhere"}, r"small.yaml:\d+: no deck at"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    BAD,
+    ids=[next(iter(fields)) + str(n) for n, (fields, _) in enumerate(BAD)],
+)
+def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
+    fields: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["grid", str(write(tmp_path, **fields)), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kit: ") and said.count("\n") == 1
+    with pytest.raises(DataError, match=sentence):
+        spec_of(tmp_path, **fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ({"id": "", "user": "x", "expected_sub_agents": []}, "cases.jsonl:3: a case without an id"),
+        (
+            {"id": "c", "user": "x", "expected_sub_agents": ["rewrads"]},
+            "cases.jsonl:3: unknown agent 'rewrads': did you mean 'rewards'",
+        ),
+    ],
+)
+def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
+    line: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
+    play(spec_of(tmp_path, **fields), tmp_path / "out")
+    (tmp_path / "cases.jsonl").write_text("\n".join([*lines, json.dumps(line)]))
+    with pytest.raises(DataError, match=sentence):
+        spec_of(tmp_path, **fields)
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    assert play(spec_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
+
+
+@contextmanager
+def full_disk(room: int) -> Generator[None]:
+    """No file of this process may grow beyond `room` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path) -> None:
+    spec = spec_of(
+        tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs"
+    )
+    with (
+        full_disk(140_000),
+        pytest.raises(
+            DataError, match=r"make room on its disk.*; \d+ finished cells are kept"
+        ) as caught,
+    ):
+        run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert "\n" not in str(caught.value)
+    run, rows = play(spec, tmp_path / "out")
+    assert (
+        run.before >= 32
+        and run.complete
+        and [row["cell"] for row in rows] == [cell.key for cell in cells(spec)]
+    )
+    with (
+        full_disk(20_000),
+        pytest.raises(DataError, match=r"results cannot be written .* 156 finished cells are kept"),
+    ):
+        run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
+
+
+def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -> None:
+    first = Ledger(tmp_path / LEDGER)
+    first.begin("{}")
+    with pytest.raises(DataError, match="another run writes to it"):
+        Ledger(tmp_path / LEDGER)
+    first.keep([FinishedCell("a", "x", "y", None), FinishedCell("a", "z", "y", None)])
+    assert first.count == 1 and list(first.lines("lines", ["b", "a"])) == ["x"]
+    first.close()
+    (tmp_path / "other.db").write_text(
+        "no database at all, but long enough to be taken for one " * 20
+    )
+    with pytest.raises(DataError, match="it is no ledger"):
+        Ledger(tmp_path / "other.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="choose a folder"):
+        Ledger(tmp_path / "file" / LEDGER)
+
+
+def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run the grid first"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid \('model' is missing\)"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": 1')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid;"):
+        read_results(tmp_path)
+
+
+# how it is seen
+
+
+def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path,
+        models=["simulated-test", "offline"],
+        baseline={"model": "simulated-test"},
+        sub_agents="stubs",
+    )
+    for played in ("16 cells played, 0 were there", "0 cells played, 16 were there"):
+        assert main(["grid", str(path), "--out", str(tmp_path / "out")]) == 0
+        out, err = capsys.readouterr()
+        assert played in out and err == ""
+    assert out.startswith("# small: offline stand-in and simulated\n")
+    told = [line for line in out.splitlines() if line.startswith("- ")]
+    assert (
+        len(told) == 3
+        and "simulated-test" in told[1]
+        and "paired by 8 items" in told[2]
+        and "after Holm" in told[2]
+    )
+    assert (tmp_path / "out" / "report.md").read_text() in out
+    assert {row["kind"] for row in read_results(tmp_path / "out")} == {
+        "simulated",
+        "offline stand-in",
+    }
+
+
+def test_the_bar_is_one_line_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with Bar() as bar:
+        for done in (1, 50, 100):
+            bar(done, 100)
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
+
+
+def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python calls, which no other work on the machine can change."""
+    spec = spec_of(tmp_path, cases=[QUARTER])
+    [cost] = cell_costs(spec, OPENER, take=32, rounds=1)
+    print(cost)
+    assert 100 < cost.harness_calls < CALLS < cost.turn_calls
+    assert (
+        main(
+            [
+                "grid",
+                str(write(tmp_path, cases=[QUARTER], sub_agents="stubs")),
+                "--cost",
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
+    assert (
+        f"at most {CALLS} Python calls: held" in capsys.readouterr().out
+        and not (tmp_path / "out").exists()
+    )
+    with pytest.raises(DataError, match="case of one turn without faults"):
+        cell_costs(
+            spec_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER
+        )
+
+
+def test_the_grids_that_are_shipped_can_be_read() -> None:
+    shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
+    assert shipped and all(list(cells(read_grid(path))) for path in shipped)
+
+
+def test_rows_are_tidy(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    _, rows = play(spec, tmp_path / "out")
+    told = list(tidy(rows, ["exact", "seconds"]))
+    assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
+    assert list(load_frame(tmp_path / "out")["exact"]) == [
+        row["value"] for row in told if row["scorer"] == "exact"
+    ]
+
+
+@pytest.mark.req("PC1-S9.3-3")
+def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path) -> None:
+    quality: dict[str, Any] = {
+        "scorers": ["exact", "response_quality"],
+        "verdicts": ["response_quality"],
+    }
+    spec = spec_of(tmp_path, cases=[{"file": "data/cases/single.jsonl", "every": 40}], **quality)
+    run, rows = play(spec, tmp_path / "out")
+    lines = report(spec, run).partition("## Against the cards' own thresholds\n\n")[2].splitlines()
+    assert len(lines) == len(spec.grid.patterns) * len(
+        {row["domain"] for row in rows} & set(spec.deck.cards)
+    )
+    assert all(
+        ", response_quality: " in line and (" reached" in line or " missed" in line)
+        for line in lines
+    )
+
+
+def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path) -> None:
+    """A sample of `python -m tests.grid_growth`, which reports a hundred thousand cells in 300 MB."""
+    spec = read_grid(HOME / "data" / "grids" / "patterns_example.yaml")
+    spec = replace(spec, grid=spec.grid.model_copy(update={"verdicts": ("exact",)}))
+    text = (
+        HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
+    ).read_text()
+    peaks = list[int]()
+    for size in (1, 1, 6):  # the first brings what is imported and kept for good
+        (tmp_path / "results.jsonl").write_text(text * size)
+        tracemalloc.start()
+        compare_ways(spec, Results(tmp_path), Plan())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700
+
+
+def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path) -> None:
+    text = (
+        HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
+    ).read_text()
+    (tmp_path / "results.jsonl").write_text(text * 5)
+    tracemalloc.start()
+    rows = read_results(tmp_path)
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lines = len(text.splitlines()) * 5
+    assert len(rows) == lines and size / lines < 3_000, (
+        "a line alone has 840 characters and 43 names"
+    )
+    assert peak - size < len(text), "the file is read line by line"
+
+
+@pytest.mark.req("SAT-24")
+def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: Path) -> None:
+    faults = {
+        "none": [],
+        "down": ["rewards=down"],
+        "crash": ["rewards=raise"],
+        "slow": ["orchestrator=slow_drip:0.1"],
+    }
+    spec = spec_of(
+        tmp_path, patterns=["mediated", "monolith"], faults=faults, verdicts=["exact", "seconds"]
+    )
+    _, rows = play(spec, tmp_path / "out")
+    void = {
+        fault: [row for row in rows if row["fault"] == fault and "void" in row] for fault in faults
+    }
+    for fault, happens in (("down", "rewards=error_envelope"), ("crash", "rewards=raise")):
+        of_rewards = {
+            row["case"]
+            for row in rows
+            if "rewards" in row["called"] and row["pattern"] == "mediated"
+        }
+        others = [row for row in void[fault] if row["pattern"] == "mediated"]
+        assert others and not {row["case"] for row in others} & {
+            r["case"] for r in rows if r["fault"] == fault and "rewards" in r["called"]
+        }
+        assert of_rewards and {row["void"] for row in others} == {f"{happens} never happened"}
+        assert all(set(row["scores"].values()) == {None} for row in void[fault])
+    assert not void["none"] and not void["slow"]
+    assert len([row for row in void["crash"] if row["pattern"] == "monolith"]) == len(spec.cases), (
+        "it asks nobody"
+    )
+    ways, _ = compare_ways(spec, rows)
+    seconds = {
+        way.way["fault"]: way
+        for way in ways
+        if way.scorer == "seconds" and way.way["pattern"] == "mediated"
+    }
+    assert seconds["crash"].undecided == len(
+        [row for row in void["crash"] if row["pattern"] == "mediated"]
+    )

@@ -1,0 +1,333 @@
+"""A grid's file names models that judge: their scores stand beside the rules', their cost apart; a
+failed one scores nothing."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kit.bench.grid.cell import cells
+from kit.bench.grid.failures import STREAK, read_failures
+from kit.bench.grid.forecast import EXAMPLE, announce, forecast, pace
+from kit.bench.grid.grid_file import GridSpec, read_grid
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run_pair import compare_runs
+from kit.bench.scoring.agreement import labelled_replies
+from kit.cli import main
+from kit.core.errors import DataError
+from kit.home import HOME
+from kit.patterns import PATTERNS
+from kit.ui.benchmarks.draft import order
+from tests.grids.test_failed_cells import CASES, HELLO, KEY, grid_of, played
+from tests.loopback_openai import JSON, Raw, Refuse, Reply, Say, loopback
+
+pytestmark = [pytest.mark.realtime, pytest.mark.req("SAT-29")]
+
+PARITY = HOME / "data" / "grids" / "parity.yaml"
+PRICE = {"price_in": 100.0, "price_out": 1000.0}
+VERDICT_COST = (11 * 100.0 + 7 * 1000.0) / 1e6
+"""Of the tokens that the loopback server counts."""
+
+
+def verdict(score: float) -> Say:
+    return Say([json.dumps({"score": score, "why": "It says so."})])
+
+
+def judged(folder: Path, url: str, judge: dict[str, Any] | None = None, **fields: Any) -> GridSpec:
+    """The stand-in on small talk, judged by a model at this URL."""
+    critic = {"provider": "openai", "base_url": url, **PRICE}
+    kind = {"model": "critic", "rubric": "response_quality", "threshold": 0.75, **(judge or {})}
+    usual: dict[str, Any] = {"models": ["offline"], "baseline": {}, "verdicts": ["kind"]}
+    more: dict[str, Any] = {
+        **usual,
+        "specs": {"critic": critic},
+        "judges": {"kind": kind},
+        **fields,
+    }
+    return grid_of(folder, url, **more)
+
+
+def parity(folder: Path, url: str, every: int) -> Path:
+    """The shipped grid over some of its cases, with its models, the judge among them, at this URL."""
+    grid: dict[str, Any] = yaml.safe_load(PARITY.read_text())
+    models = {*grid["models"], *(judge["model"] for judge in grid["judges"].values())}
+    grid["specs"] = {key: {"provider": "openai", "base_url": url, **PRICE} for key in models}
+    grid["cases"][0]["every"] = every
+    (folder / "parity.yaml").write_text(yaml.safe_dump(grid, sort_keys=False))
+    return folder / "parity.yaml"
+
+
+def is_judge(request: JSON) -> bool:
+    return "material to judge" in str(request["messages"][0]["content"])
+
+
+def answer(request: JSON) -> Reply:
+    """A model that says the same to everybody, and a judge that has an opinion of pictures."""
+    if not is_judge(request):
+        return Say(["Two coffee offers end today."])
+    system, material = (str(message["content"]) for message in request["messages"])
+    return verdict(1.0 if "keep the rules" in system or "[picture" in material else 0.5)
+
+
+def test_one_command_plays_the_parity_set_over_all_patterns_with_its_judges(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with loopback() as server:
+        server.answer = answer
+        assert (
+            main(["grid", str(parity(tmp_path, server.url, 36)), "--out", str(tmp_path / "out")])
+            == 0
+        )
+        said, rows = capsys.readouterr(), read_results(tmp_path / "out")
+    calls = sum(map(is_judge, server.requests))
+    assert {row["kind"] for row in rows} == {"measured"} and {
+        row["pattern"] for row in rows
+    } == set(PATTERNS)
+    assert f"At most {len(rows)} turns of real models and" in said.err and calls == 2 * len(rows)
+    assert f"and {calls} calls of judges (gpt-4.1-mini), each sent twice" in said.err
+    for row in rows:
+        assert (
+            row["scores"]["quality"] == float(row["domain"] == "image")
+            and row["scores"]["lawful"] == 1.0
+        )
+        assert row["verdicts"]["quality"]["score"] == (1.0 if row["domain"] == "image" else 0.5)
+        assert row["judges"]["model_calls"] == 2 and row["judges"]["cost"] == pytest.approx(
+            2 * VERDICT_COST
+        )
+    assert "- quality: gpt-4.1-mini by response_quality 1, passed from 0.75" in said.out
+    turns = (len(server.requests) - calls) * VERDICT_COST
+    spent = (
+        f"{calls} calls, {11 * calls:,} tokens in and {7 * calls:,} out, "
+        f"${calls * VERDICT_COST:,.4f} beside ${turns:,.4f}"
+    )
+    assert f"- {spent} for the turns" in said.out and "quality: gpt-5.4-nano / a2a" in said.out
+
+
+def test_the_shipped_grid_is_the_whole_set_on_every_pattern_and_asks_for_one_word() -> None:
+    spec = read_grid(PARITY)
+    every = list(cells(spec))
+    assert (
+        len(spec.cases) == 82
+        and len(every) == 82 * len(PATTERNS)
+        and {cell.pattern for cell in every} == set(PATTERNS)
+    )
+    sentence = announce(spec)
+    assert (
+        f"At most {len(every)} turns of real models" in sentence
+        and f"and {2 * len(every):,} calls of judges" in sentence
+    )
+    assert "no price" not in sentence, "limits.unpriced stands for it"
+    assert order(PARITY.read_text()).paid
+
+
+WRONG: dict[str, tuple[tuple[Reply, ...], str, str]] = {
+    "401": ((Refuse(401, "no"),), "auth", "HTTP 401"),
+    "429": ((Refuse(429, "too many"), Refuse(429, "too many")), "limit", "HTTP 429"),
+    "500": ((Refuse(500, "boom"), Refuse(500, "boom")), "server", "HTTP 500"),
+    "broken JSON": (
+        (Raw('data: {"choices": [{\n\n', "text/event-stream"),),
+        "server",
+        "no answer of the API",
+    ),
+    "prose": ((Say(["I like it."]),), "judge", "no verdict in 'I like it.'"),
+    "a score of seven": ((Say(['{"score": 7}']),), "judge", "no verdict in "),
+}
+
+
+@pytest.mark.req("SAT-24")
+@pytest.mark.parametrize("name", WRONG)
+def test_a_judge_that_fails_scores_nothing_and_its_cell_is_played_again(
+    tmp_path: Path, name: str
+) -> None:
+    script, error_class, words = WRONG[name]
+    with loopback() as server:
+        server.plays(verdict(1.0), *script, *[verdict(1.0)] * (CASES - 2))
+        run, text = played(judged(tmp_path, server.url), tmp_path / "out")
+        (failure,) = read_failures(tmp_path / "out")
+        assert (
+            run.failed == 1
+            and f"1 of {CASES} cells failed ({error_class} 1)" in text.splitlines()[0]
+        )
+        assert failure["error_class"] == error_class and words in failure["error"]
+        assert failure["error"].startswith("judge 'kind': ")
+        assert len(read_results(tmp_path / "out")) == CASES - 1
+        server.plays(verdict(0.0))
+        again, text = played(judged(tmp_path, server.url), tmp_path / "out")
+    assert (again.before, again.done, again.complete) == (CASES - 1, 1, True)
+    spent = CASES + (error_class == "judge")
+    assert again.dollars == pytest.approx(spent * VERDICT_COST), (
+        "what a failed verdict cost stays spent"
+    )
+    assert f"- offline, kind: {CASES - 1} of {CASES} = " in text
+
+
+def test_a_judge_that_has_no_key_ends_the_run_and_is_named(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        run, text = played(judged(tmp_path, server.url), tmp_path / "out")
+    assert run.failed == len(server.requests) == STREAK
+    assert f"judge 'kind' failed {STREAK} times for the same reason (auth)" in text
+    assert "model 'critic' at" in text, "the line of the failed cells says where"
+
+
+def test_without_a_threshold_the_verdict_itself_is_the_score(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.plays(*[verdict(0.5)] * CASES)
+        played(judged(tmp_path, server.url, {"threshold": None}), tmp_path / "out")
+    rows = read_results(tmp_path / "out")
+    assert {row["scores"]["kind"] for row in rows} == {0.5}
+    assert rows[0]["verdicts"] == {"kind": {"score": 0.5, "why": "It says so."}}
+
+
+def test_what_judges_cost_counts_against_the_limit(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.answer = lambda _: verdict(1.0)
+        spec = judged(
+            tmp_path, server.url, limits={"concurrency": 1, "dollars": 2.5 * VERDICT_COST}
+        )
+        assert f"At most {CASES} calls of judges (critic), each sent twice" in announce(spec)
+        run, text = played(spec, tmp_path / "out")
+    assert run.done == 3 and "the limit of" in text and "dollars is reached" in text
+    asks = forecast(spec, pace(EXAMPLE))
+    assert asks.dollars is not None
+    assert f"each sent twice where it fails; about ${asks.dollars:.2f} for all of it" in announce(
+        spec
+    )
+    assert asks.dollars > CASES * 40 * PRICE["price_out"] / 1e6
+    dear = judged(
+        tmp_path,
+        "http://127.0.0.1:9/v1",
+        specs={"critic": {"provider": "openai"}},
+        limits={"dollars": 1},
+    )
+    assert "critic has no price and counts as nothing there" in announce(dear)
+    assert "nobody can say the dollars, for a model of it has no price" in announce(dear)
+
+
+@pytest.mark.req("SAT-24")
+def test_a_failed_turn_is_not_judged(tmp_path: Path) -> None:
+    with loopback() as model, loopback() as critic:
+        model.plays(*[HELLO] * (CASES - 1), Refuse(500, "boom"), Refuse(500, "boom"))
+        critic.answer = lambda _: verdict(1.0)
+        specs = {
+            "own": {"provider": "openai", "base_url": model.url},
+            "critic": {"provider": "openai", "base_url": critic.url},
+        }
+        run, _ = played(judged(tmp_path, critic.url, models=["own"], specs=specs), tmp_path / "out")
+    assert run.failed == 1 and len(critic.requests) == CASES - 1
+
+
+def test_who_judges_by_what_belongs_to_the_key_of_a_cell_and_runs_by_other_judges_are_not_compared(
+    tmp_path: Path,
+) -> None:
+    url = "http://127.0.0.1:9/v1"
+    critic = {"provider": "openai", "base_url": url, **PRICE}
+    changes: list[dict[str, Any]] = [
+        {},
+        {"judge": {"threshold": 0.5}},
+        {"judge": {"rubric": "policy"}},
+        {"specs": {"critic": {**critic, "params": {"temperature": 0}}}},
+        {"specs": {"critic": {**critic, "base_url": "http://127.0.0.1:8/v1"}}},
+        {"judges": {}, "verdicts": ["exact"]},
+    ]
+    assert len({next(cells(judged(tmp_path, url, **change))).key for change in changes}) == len(
+        changes
+    )
+    with loopback() as server:
+        server.answer = lambda _: verdict(1.0)
+        for name, threshold in (("mild", 0.5), ("same", 0.5), ("stern", 0.9)):
+            played(judged(tmp_path, server.url, {"threshold": threshold}), tmp_path / name)
+    assert [one.verdict for one in compare_runs(tmp_path / "mild", tmp_path / "same")] == [
+        "cannot tell"
+    ]
+    with pytest.raises(DataError, match="played over other judges"):
+        compare_runs(tmp_path / "mild", tmp_path / "stern")
+
+
+def test_a_recording_holds_what_the_judges_said(tmp_path: Path) -> None:
+    def play(*options: str) -> bytes:
+        path = tmp_path / "small.yaml"
+        assert (
+            main(
+                [
+                    "grid",
+                    str(path),
+                    "--out",
+                    str(tmp_path / "out"),
+                    "--cassette",
+                    str(tmp_path / "tape.jsonl"),
+                    *options,
+                ]
+            )
+            == 0
+        )
+        return (tmp_path / "out" / "results.jsonl").read_bytes()
+
+    with loopback() as server:
+        server.plays(*[verdict(number % 2) for number in range(CASES)])
+        judged(tmp_path, server.url)
+        first = play("--record")
+        assert first == play() and len(server.requests) == CASES, "a replay asks nobody"
+    assert {row["scores"]["kind"] for row in read_results(tmp_path / "out")} == {0.0, 1.0}
+
+
+@pytest.mark.parametrize(
+    ("judge", "fault"),
+    [
+        ({"model": "critik"}, "unknown model 'critik': did you mean 'critic'"),
+        ({"model": "offline"}, "'offline' is no language model: it has no verdict to give"),
+        ({"rubric": "response_qualty"}, r"response_qualty\.md:1: cannot be read"),
+        ({"threshold": 7}, "'judges.kind.threshold'"),
+    ],
+)
+def test_a_judge_that_cannot_be_is_one_sentence_with_its_line(
+    tmp_path: Path, judge: dict[str, Any], fault: str
+) -> None:
+    with pytest.raises(DataError, match=rf"small\.yaml:1.*{fault}"):
+        judged(tmp_path, "http://127.0.0.1:9/v1", judge)
+
+
+def test_a_model_is_measured_against_the_labels_by_one_command(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    labels = {line.reply: (line.good, line.lawful) for _, _, line in labelled_replies()}
+
+    def agree(request: JSON) -> Reply:
+        system, material = (str(message["content"]) for message in request["messages"])
+        return verdict(float(labels[json.loads(material)["reply"]]["keep the rules" in system]))
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with loopback() as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        server.answer = agree
+        assert main(["judge", "--model", "gpt-4.1-mini"]) == 0
+        said = capsys.readouterr()
+        assert "At most 120 calls of gpt-4.1-mini" in said.err and len(server.requests) == 120
+        assert [line.partition("[")[0] for line in said.out.splitlines()[:2]] == [
+            "response_quality, pass mark 0.75: kappa 1.000 ",
+            "policy, pass mark 0.5: kappa 1.000 ",
+        ]
+        assert (
+            said.out.splitlines()[2] == "120 calls, 1,320 tokens in and 840 out: no price is known"
+        )
+        server.key = "another"
+        assert main(["judge", "--model", "gpt-4.1-mini"]) == 2
+    assert "HTTP 401" in capsys.readouterr().err
+
+
+def test_a_deck_brings_rubrics_of_its_own(tmp_path: Path) -> None:
+    judge = {"rubric": "comparison-quality", "threshold": None}
+    spec = judged(tmp_path, "http://127.0.0.1:9/v1", judge, deck="cards/manga")
+    assert "set side by side" in spec.rubrics["kind"].text
+
+
+def test_a_judge_has_a_name_of_its_own(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="'exact' is the name of a scorer or measure"):
+        judged(
+            tmp_path,
+            "http://x/v1",
+            judges={"exact": {"model": "critic", "rubric": "policy"}},
+            verdicts=["exact"],
+        )

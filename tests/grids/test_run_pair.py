@@ -1,0 +1,62 @@
+"""Two stored runs are compared by case, and only where both had the same cases and the same judges."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.run import PROVENANCE
+from kit.bench.grid.run_pair import compare_runs
+from kit.core.errors import DataError
+from tests.cli.test_cli import run as kit
+from tests.grids.test_grid import MIXED, QUARTER, play, spec_of
+
+pytestmark = pytest.mark.req("SAT-24")
+
+
+def stored(folder: Path, name: str, **fields: Any) -> Path:
+    """A run with these fields, in a folder of its own."""
+    (folder / name).mkdir()
+    play(spec_of(folder / name, **{"cases": [QUARTER], **fields}), folder / name / "out")
+    return folder / name / "out"
+
+
+def test_runs_over_the_same_cases_are_paired_by_case(tmp_path: Path) -> None:
+    law = {"latency": {"median": 1.0, "sigma": 0.4}, "drop": 0.9, "under_report": 1.0}
+    specs = {"simulated-bad": {"provider": "simulated", "law": law}}
+    good, bad = (
+        stored(tmp_path, "good"),
+        stored(tmp_path, "bad", models=["simulated-bad"], specs=specs),
+    )
+    (one,) = compare_runs(good, bad)
+    assert one.verdict == "worse" and one.difference.n == 78 and one.way == {"run": "after"}
+    printed = kit("compare", str(good), str(bad), "--by", "exact", "--by", "seconds")
+    assert printed.returncode == 0 and [
+        line.partition(":")[0] for line in printed.stdout.splitlines()
+    ] == ["exact", "seconds"]
+
+
+def test_other_cases_other_judges_and_other_ways_are_refused(tmp_path: Path) -> None:
+    whole, part = stored(tmp_path, "whole"), stored(tmp_path, "part", cases=[MIXED])
+    with pytest.raises(
+        DataError, match=r"cannot be compared: they were played over other case files"
+    ):
+        compare_runs(whole, part)
+    judged = stored(tmp_path, "judged", scorers=["exact", "strict"])
+    with pytest.raises(DataError, match="other judges"):
+        compare_runs(whole, judged)
+    both = stored(tmp_path, "both", patterns=["mediated", "direct"])
+    with pytest.raises(
+        DataError,
+        match=r"the runs have other patterns, \['mediated'\] and \['direct', 'mediated'\]",
+    ):
+        compare_runs(whole, both)
+    old = tmp_path / "old"
+    shutil.copytree(whole, old)
+    text = json.loads((old / PROVENANCE).read_text())
+    del text["runs"]["1"]["inputs"]["judges"]
+    (old / PROVENANCE).write_text(json.dumps(text))
+    with pytest.raises(DataError, match=r"judges .* and unknown"):
+        compare_runs(whole, old)

@@ -1,0 +1,139 @@
+"""What the pages say of the tree is true of the tree: files that they name exist, and answers that
+they point at are there."""
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePath
+
+import pytest
+from langchain_core.tools import BaseTool
+
+from kit.tools.loading import load_reference, tools_in
+from tests.house.test_repository import CODE, ROOT, sources
+
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
+]
+FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
+FOREIGN = {"json_each", "from_function", "req", "freeze"}
+"""Of SQLite, of LangChain, a mark of pytest, of Python's gc."""
+PATH = re.compile(
+    r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b"
+)
+ROWS = [
+    tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
+    for line in (ROOT / "docs/architecture.md")
+    .read_text()
+    .split("## Where is ...?")[1]
+    .split("\n## ")[0]
+    .splitlines()
+    if line.startswith("| ") and not line.startswith("| question")
+]
+
+
+STEPS = re.findall(
+    r"^ *(\w+) +([\w/]+\.py) ",
+    (ROOT / "docs/architecture.md").read_text().split("## Execution: one turn")[1].split("```")[1],
+    re.MULTILINE,
+)
+
+
+@cache
+def functions() -> set[str]:
+    """Every function and class of the tree, those in others included."""
+    return {
+        node.name
+        for _, text in sources(*CODE, "tests")
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+    }
+
+
+def definitions(path: str, text: str) -> Iterator[str]:
+    """The names a file defines: functions, classes, their members and variables of Python; keys of YAML and TOML."""
+    if not path.endswith(".py"):
+        yield from re.findall(r"^\s*([\w-]+)\s*[:=]", text, re.MULTILINE)
+        return
+    yield from _bound(ast.parse(text).body, "")
+
+
+def _bound(body: list[ast.stmt], prefix: str) -> Iterator[str]:
+    for node in body:
+        match node:
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield prefix + name
+            case ast.ClassDef(name=name):
+                yield prefix + name
+                yield from _bound(node.body, f"{prefix}{name}.")
+            case ast.Assign(targets=[ast.Name(id=name)]) | ast.AnnAssign(target=ast.Name(id=name)):
+                yield prefix + name
+            case _:
+                pass
+
+
+def test_the_table_of_places_answers_twenty_questions():
+    assert len(ROWS) >= 20
+    assert len({question for question, *_ in ROWS}) == len(ROWS)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: row[0])
+def test_each_place_holds_what_the_table_says(row: tuple[str, str, str]):
+    """A reader who follows a row of docs/architecture.md lands on a definition, not on a mention."""
+    _, path, name = row
+    assert name in set(definitions(path, (ROOT / path).read_text()))
+
+
+def test_the_way_of_a_turn_names_functions_of_today():
+    """The listing is the first thing a newcomer follows, file by file."""
+    assert len(STEPS) == 11
+    names = {
+        path: {name.split(".")[-1] for name in definitions(path, (ROOT / "kit" / path).read_text())}
+        for _, path in STEPS
+    }
+    assert [(step, path) for step, path in STEPS if step not in names[path]] == []
+
+
+def test_a_mention_is_no_definition():
+    text = 'from kit import plan\n"""apology"""\nclass Turn:\n    def admit(self): return apology()\nTABLES: str = admit\n'
+    assert set(definitions("x.py", text)) == {"Turn", "Turn.admit", "TABLES"}
+    assert set(definitions("x.yaml", "cap: 4 # price: 3\n  flush: 1\n")) == {"cap", "flush"}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_file_a_page_names_exists(page: str):
+    """A path that nobody kept up to date sends a reader to nothing; a planned one stands in italics in requirements.md.
+
+    A module may be named by the end of its path where a page has said in which folder it is.
+    """
+    text = re.sub(r"\| \*[^|]*\* \|", "", (ROOT / page).read_text())
+    named = set(
+        re.findall(
+            r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b",
+            text,
+        )
+    )
+    named |= {
+        (PurePath(page).parent / link).as_posix()
+        for link in re.findall(r"\]\(([\w./-]+\.(?:md|png|ipynb))[)#]", text)
+    }
+    assert sorted(path for path in named if not (ROOT / path).exists()) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_function_a_page_calls_exists(page: str):
+    """`promote(deck, card, results)` on a page is what a reader types; a rename has to reach it."""
+    calls = re.findall(r"`(?:[^`\n]*[^`\n\w])?(\w+)\([^`\n]*`", (ROOT / page).read_text())
+    assert {name for name in calls if name not in functions()} <= FOREIGN
+
+
+def test_the_example_of_a_tool_is_one_that_a_deck_can_name(tmp_path: Path):
+    page = (ROOT / "docs/tools.md").read_text()
+    (tmp_path / "tools.py").write_text(page.split("```python\n")[1].split("```")[0])
+    tools = tools_in(load_reference("./tools.py:TOOLS", tmp_path), "TOOLS")
+    stock = tools["stock"]
+    assert isinstance(stock, BaseTool)
+    assert stock.invoke({"product": "tea"}) == "4 packs of tea are in stock."

@@ -1,0 +1,106 @@
+"""A stranger reads names first: files say what they hold, and what is bound is called by what it is."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.test_repository import CODE, ROOT, sources
+
+PARTICIPLES = frozenset(
+    word
+    for line in (ROOT / "tests/participles.txt").read_text().splitlines()
+    if not line.startswith("#")
+    for word in line.split()
+)
+EMPTY = frozenset(
+    ["utils", "util", "helper", "helpers", "manager", "common", "base", "impl", "misc"]
+)
+"""Words that say that the noun has not been found yet."""
+METAPHORS = frozenset(
+    [
+        "take", "takes", "tape", "taped", "losses", "reel", "misfit", "misfits", "debt", "errand", "errands", "plates", "shelf",
+        "asked", "lab", "crew",
+    ]
+)  # fmt: skip
+"""Words that name a file by a picture: who looks for a recording, a mismatch or a job does not search for them."""
+
+
+def bound_names(tree: ast.AST) -> Iterator[tuple[str, int]]:
+    """Every name that code binds, with its line: functions, classes, parameters, variables, attributes and patterns."""
+    for node in ast.walk(tree):
+        match node:
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
+                yield name, node.lineno
+            case (
+                ast.arg(arg=name)
+                | ast.Name(id=name, ctx=ast.Store())
+                | ast.Attribute(attr=name, ctx=ast.Store())
+            ):
+                yield name, node.lineno
+            case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)):
+                yield name, node.lineno
+            case _:
+                pass
+
+
+def is_participle(name: str) -> bool:
+    """The whole name counts, without its underscores: `found` and `_found` do, `found_rows` does not."""
+    return name.strip("_").lower() in PARTICIPLES
+
+
+def is_misnamed(path: str) -> bool:
+    """Whether a word of a file's path is one of the refused ones."""
+    return not (EMPTY | METAPHORS).isdisjoint(re.split(r"[/_.]", path))
+
+
+def test_less_than_one_name_in_a_hundred_is_a_bare_participle():
+    """`found`, `said` and `kept` make a reader look up what was found; the few that are left are
+    stored or printed names."""
+    assert len(PARTICIPLES) >= 100
+    names = [
+        (path, line, name)
+        for path, text in sources("kit")
+        for name, line in bound_names(ast.parse(text))
+    ]
+    bare = [f"{path}:{line} {name}" for path, line, name in names if is_participle(name)]
+    assert len(bare) < len(names) / 100, f"{len(bare)} of {len(names)}: {bare}"
+
+
+def test_functions_parameters_variables_attributes_and_patterns_are_counted():
+    code = """
+class Found:
+    def said(self, told, *asked, seen=1, **_known):
+        self.kept = [named for named in told]
+        with open(told) as shown, self.lock: pass
+        match told:
+            case {"a": made}: pass
+            case [*ended] as left: pass
+        if (wanted := told): pass
+        lambda given: given.spent
+"""
+    matched = ["made", "ended", "left", "wanted", "given"]
+    names = [name for name, _ in bound_names(ast.parse(code)) if is_participle(name)]
+    assert sorted(names) == sorted(
+        ["Found", "said", "told", "asked", "seen", "_known", "kept", "named", "shown", *matched]
+    )
+
+
+def test_files_are_named_for_what_they_hold():
+    """Searching for a recording must find the file about recordings: neither an empty word nor a
+    metaphor names a file."""
+    assert [name for name, _ in sources(*CODE, "tests") if is_misnamed(name)] == []
+
+
+@pytest.mark.parametrize(
+    "path", ["kit/bench/misfit.py", "kit/plan_manager.py", "kit/lab/open.py", "tests/test_tape.py"]
+)
+def test_a_file_named_by_an_empty_word_or_a_metaphor_is_refused(path: str):
+    assert is_misnamed(path)
+    assert not is_misnamed(Path(path).with_name("mismatch.py").as_posix().replace("lab/", "grid/"))

@@ -1,0 +1,611 @@
+"""Metrics say what the stored events say, recounted here by other means; the alert knows its five minutes exactly."""
+
+import asyncio
+import json
+import logging
+import random
+import sqlite3
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit.core.bodies.call import AgentError, Envelope
+from kit.core.bodies.speech import Status
+from kit.core.card import AgentCard
+from kit.core.context import OPERATOR, Principal, Session
+from kit.core.outcome import AgentCall, Answer, Outcome
+from kit.core.record import AgentMeasure, Measures, TurnRecord
+from kit.core.status import UNKNOWN
+from kit.core.trace import trace_of
+from kit.metrics.alert import MISMATCH, alerts
+from kit.metrics.latency import Path as TurnPath
+from kit.metrics.latency import latencies, percentile
+from kit.metrics.summary import Label, Metrics, fold, metrics
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.context import RunContext
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
+from kit.stores.rows import COLUMNS, row_of
+from kit.stores.sqlite import SqliteStore
+from kit.stores.tables import APPLICATION
+from kit.stores.tally import tally_of
+from kit.tools.tool import ToolResult, tool_context
+from kit.wire import open_kit
+from tests.cli.test_cli import run
+from tests.kits import SmallKit, asks, small_kit, stitched
+from tests.stores.test_store import OLD
+from tests.tools.test_tools import opened
+
+AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
+
+
+def lookup(fate: Callable[[], str]) -> BaseTool:
+    """A tool of the context service whose envelope says what fate has for it."""
+
+    async def work() -> tuple[str, ToolResult]:
+        context, what = tool_context(), fate()
+        await asyncio.sleep(0.2)
+        context.emit(
+            Status(
+                agent=context.agent, status="prose!" if what == "unknown" else "searching_offers"
+            )
+        )
+        await asyncio.sleep(0.3)
+        envelope = Envelope(
+            agent=context.agent,
+            domain_type="shop",
+            enricher_id="offers",
+            status="error" if what == "error" else "ok",
+            principal_verified=what != "foreign",
+            version_ok=what != "version",
+        )
+        context.emit(envelope)
+        if what in ("error", "foreign", "version"):
+            reason: Any = "principal_mismatch" if what == "foreign" else "unavailable"
+            return "none", ToolResult(
+                text="none", fault=reason, detail="secret-enricher shop/offers of u-9"
+            )
+        return "ok", ToolResult(text="ok")
+
+    return StructuredTool.from_function(
+        coroutine=work, name="work", description="W.", response_format="content_and_artifact"
+    )
+
+
+async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
+    """Turns of many fates, in virtual time."""
+    rng = random.Random(seed)
+
+    def sub(name: str) -> ScriptedModel:
+        def work(messages: list[Any]) -> Line:
+            if messages[-1].type == "tool":
+                return Line(
+                    ""
+                    if "none" in str(messages[-1].content) and rng.random() < 0.3
+                    else f"{name} done.",
+                    delay=0.4,
+                )
+            draw = rng.random()
+            if draw < 0.15:
+                return Line(error=RuntimeError("broken"), delay=0.1)
+            return Line(calls=[("work", {})], delay=0.5 + rng.random())
+
+        return ScriptedModel(work)
+
+    def lead(messages: list[Any]) -> Line:
+        if messages[-1].type == "tool":
+            return stitched(messages)
+        chosen = rng.sample(AGENTS, rng.randint(0, 5))
+        return (
+            Line("Let me look.", calls=asks(*chosen).calls, delay=0.3)
+            if chosen
+            else Line("Hello!", delay=0.3)
+        )
+
+    fates = lambda: rng.choice(["ok"] * 5 + ["error", "foreign", "version", "unknown"])  # noqa: E731
+    cards = [
+        AgentCard(id=name, description=f"About {name}.", model="offline", tools=("work",))
+        for name in AGENTS
+    ]
+    kit = small_kit(
+        ScriptedModel(lead),
+        {name: sub(name) for name in AGENTS},
+        {"work": lookup(fates)},
+        cards,
+        cap=3,
+    )
+    replies: list[Reply] = []
+    for number in range(count):
+        who = Principal(tenant_id="acme" if number % 2 else "globex", user_id=f"u{number}")
+        replies.append(await run_turn("go", Session(id=f"s{number}", principal=who), kit))
+    return kit, replies
+
+
+def sql(store: SqliteStore, query: str) -> list[Any]:
+    return store._db.execute(query).fetchall()
+
+
+@pytest.mark.req("PC2-R-5", "PC1-S10.2", "PC2-S10.2")
+async def test_metrics_agree_with_a_recount_from_raw_events() -> None:
+    kit, replies = await some_turns(40, seed=3)
+    found = metrics(kit.store)
+    raw: list[list[Any]] = [
+        [event.body for event in kit.store.events(reply.turn_id, OPERATOR)] for reply in replies
+    ]
+
+    def kinds(kind: str) -> list[Any]:
+        return [body for bodies in raw for body in bodies if body.kind == kind]
+
+    decisions = [body.decision for body in kinds("routing")]
+    fans = [[o.result == "success" for o in d.outcomes] for d in decisions if len(d.outcomes) > 1]
+    ended = kinds("agent_ended")
+    assert found.number("turns") == 40
+    assert sum(
+        count or 0 for count in found.numbers("intent_count").values()
+    ) == 40 and found.numbers("intent_count")["3+"] == sum(d.intent_count > 2 for d in decisions)
+    sizes = Counter(str(len(d.outcomes)) for d in decisions)
+    assert found.numbers("fan_out") == dict(sorted(sizes.items()))
+    assert (
+        found.number("cap_exceeded_total") == sum(d.cap_behavior == "over" for d in decisions) > 0
+    )
+    assert found.number(MISMATCH) == sum(not e.principal_verified for e in kinds("envelope")) > 0
+    assert (
+        found.number("ps6.envelope.version_mismatch_total")
+        == sum(not e.version_ok for e in kinds("envelope"))
+        > 0
+    )
+    assert (
+        found.share("partial_failure_rate").right
+        == sum(any(fan) and not all(fan) for fan in fans)
+        > 0
+    )
+    assert (found.share("fan_out_success_rate").right, found.share("fan_out_success_rate").n) == (
+        sum(map(sum, fans)),
+        sum(map(len, fans)),
+    )
+    assert (
+        found.number("failures_total", "axis 1: invocation")
+        == sum(e.outcome.kind == "failure" and e.outcome.axis == "invocation" for e in ended)
+        > 0
+    )
+    data = sum(
+        len(e.outcome.data_faults) if e.outcome.kind == "answer" else e.outcome.axis == "data"
+        for e in ended
+    )
+    assert found.number("failures_total", "axis 2: data") == data > 0
+    assert (
+        found.number("failures_total", "axis 3: partial")
+        == found.share("partial_failure_rate").right
+    )
+    assert (
+        found.number("status_unknown_total")
+        == sum(s.status == UNKNOWN for s in kinds("status"))
+        > 0
+    )
+    owed = Counter(
+        bodies[-1].path
+        for bodies in ([b for b in bodies if b.kind == "acknowledged"] for bodies in raw)
+        if bodies
+    )
+    assert {
+        path: rate.right
+        for path, rate in found.shares("acknowledgement_rate").items()
+        if rate.right
+    } == owed
+    traces = [trace_of(kit.store.events(reply.turn_id, OPERATOR)) for reply in replies]
+    spans = [span for trace in traces for span in trace.spans]
+    for agent, count in found.numbers("sub_agent_invocations").items():
+        times = [span.seconds for span in spans if (span.kind, span.name) == ("agent", agent)]
+        assert count == len(times) > 0
+        assert found.number("sub_agent_seconds_p50", agent) == pytest.approx(percentile(times, 0.5))
+        assert found.number("sub_agent_seconds_p99", agent) == pytest.approx(max(times))
+    decisions = [
+        [span.seconds for span in trace.spans if span.attributes.get("purpose") == "decide"]
+        for trace in traces
+    ]
+    deciding = [sum(seconds) for seconds in decisions if seconds]
+    assert found.number("orchestrator_seconds_p95") == pytest.approx(percentile(deciding, 0.95))
+
+
+@pytest.mark.req("PC1-NFR-1")
+async def test_percentiles_of_routing_first_text_and_whole_turn_agree_with_a_recount() -> None:
+    kit, replies = await some_turns(40, seed=3)
+    found = metrics(kit.store)
+    tally = kit.store.tally()
+    asked = [bool(reply.outcomes) for reply in replies]
+    groups: dict[TurnPath, list[bool]] = {
+        "every turn": [True] * 40,
+        "sub-agents asked": asked,
+        "nobody asked": [not one for one in asked],
+    }
+    paths = {of.removeprefix("mediated, ") for of in found.numbers("turn_seconds_p50")}
+    assert paths == set(groups) and 0 < sum(asked) < 40
+    for path, chosen in groups.items():
+        turns = [reply.events for reply, is_in in zip(replies, chosen, strict=True) if is_in]
+        ends = [events[-1].at for events in turns]
+        first = [next(event.at for event in events if event.kind == "text") for events in turns]
+        of = f"mediated, {path}"
+        assert latencies(tally, "turn", path)["mediated"].count == len(turns)
+        assert found.number("turn_seconds_p50", of) == percentile(ends, 0.5)
+        assert found.number("turn_seconds_p95", of) == percentile(ends, 0.95)
+        assert found.number("first_text_seconds_p99", of) == max(first)
+        assert found.number("routing_seconds_p50", of) == pytest.approx(0.3)
+
+
+@pytest.mark.req("PC2-R-5")
+async def test_first_status_and_longest_silence_are_exact_for_each_invocation() -> None:
+    model = ScriptedModel(Line(calls=[("work", {})], delay=1.0), Line("Done.", delay=2.0))
+    card = AgentCard(id="shop", description="Shops.", model="offline", tools=("work",))
+    kit = small_kit(
+        [asks("shop"), stitched], {"shop": model}, {"work": lookup(lambda: "ok")}, [card]
+    )
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
+    )
+    record = kit.store.turn(reply.turn_id, OPERATOR)
+    assert record is not None
+    [call] = record.measures.agents
+    assert call.first_status == pytest.approx(1.2) and call.seconds == pytest.approx(3.5)
+    assert call.longest_silence == pytest.approx(2.3) and call.statuses == 1
+    assert metrics(kit.store).number("sub_agent_first_status_seconds_p95", "shop") is not None
+
+
+async def test_dispatch_overhead_leaves_out_what_models_and_tools_take() -> None:
+    kit, _ = await some_turns(12, seed=5)
+    overhead = kit.store.tally().samples["overhead",]
+    assert max(overhead) == pytest.approx(0.0, abs=1e-6)  # virtual time: only waiting counts
+
+    @dataclass(frozen=True)
+    class Dawdler:
+        card: AgentCard
+        time_budget: float | None = None
+
+        async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
+            await asyncio.sleep(0.7)  # neither a model nor a tool: machinery
+            return Answer(call_id=call.call_id, agent="shop", text="ok")
+
+    slow = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("x"))})
+    slow.team = slow.team.with_agents({"shop": Dawdler(slow.team.deck.cards["shop"])})
+    await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), slow)
+    measured = metrics(slow.store).number("dispatch_overhead_seconds_p95")
+    assert measured == pytest.approx(0.7)
+
+
+def row(
+    turn_id: str = "t", started_at: float = 0.0, tenant: str = "acme", **fields: Any
+) -> TurnRecord:
+    given: dict[str, Any] = {"seconds": 1.0, **fields}
+    return TurnRecord(
+        id=turn_id,
+        session_id="s",
+        tenant_id=tenant,
+        user_id="u",
+        message="m",
+        pattern="mediated",
+        started_at=started_at,
+        **given,
+    )
+
+
+def test_metrics_of_nothing_are_there_and_empty() -> None:
+    found = metrics(SqliteStore(":memory:"))
+    assert (
+        found.number("turns") == 0
+        and not found.numbers("sub_agent_invocations")
+        and found.share("partial_failure_rate").n == 0
+    )
+    values = {row["metric"]: row["value"] for row in found.rows()}
+    assert {"intent_count", MISMATCH, "orchestrator_seconds_p95"} <= set(values)
+    assert values["compaction_rate"] is values["partial_failure_rate"] is None, (
+        "a share of nothing is no share of 0"
+    )
+
+
+def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> None:
+    store = SqliteStore(":memory:")
+    turns = [row("a", 10.0), row("b", 20.0), row("c", 30.0, "globex"), row("d", 40.0, seconds=None)]
+    for turn in turns:
+        store.end_turn(turn, [], [])
+    assert metrics(store).number("turns") == 3
+    assert metrics(store, since=20.0).number("turns") == 2
+    assert (
+        metrics(store, tenant="globex").number("turns") == 1
+        and metrics(store, since=20.0, tenant="acme").number("turns") == 1
+    )
+
+
+def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() -> None:
+    paths = ["composed", "composed", "rescued", None]
+    turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
+    found = fold(tally_of(turns))
+    assert (found.share("compaction_rate").right, found.share("compaction_rate").n) == (1, 4)
+    shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
+    shares["unsaid"] = 0.0
+    assert {
+        path: rate.value for path, rate in found.shares("acknowledgement_rate").items()
+    } == shares
+    assert [row["of"] for row in found.rows() if row["metric"] == "acknowledgement_rate"] == list(
+        shares
+    )
+
+
+@pytest.mark.req("PC1-S10.2", "PC2-S10.2")
+def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
+    turns = [row("1", invoked=("shop",)), row("2", invoked=("shop", "play")), row("3", invoked=())]
+    labels = [
+        Label(
+            turn_id="1",
+            agents=("shop",),
+            scores={"shop": {"safety": 1.0, "quality": 0.5}},
+            resolved=True,
+        ),
+        Label(turn_id="2", agents=("shop",), scores={"shop": {"quality": 1.0}}),
+        Label(turn_id="3", agents=("rewards",), resolved=False),
+    ]
+    found = fold(tally_of(turns), list(zip(turns, labels, strict=True)))
+    assert {v: (r.right, r.n) for v, r in found.shares("routing_accuracy").items()} == {
+        "play": (0, 1),
+        "rewards": (0, 1),
+        "shop": (2, 2),
+    }
+    assert (
+        found.share("reference_resolution_rate").right,
+        found.share("reference_resolution_rate").n,
+    ) == (1, 2)
+    assert found.numbers("score") == {"shop: quality": 0.75, "shop: safety": 1.0}
+
+
+@pytest.mark.req("PC1-S10.2")
+async def test_prior_context_recall_counts_the_entities_that_crossed() -> None:
+    line = Line(
+        calls=[
+            (
+                "ask_shop",
+                {
+                    "query": "q",
+                    "intent_count": 1,
+                    "prior_context": "Ember Hill coffee, receipt R-12",
+                },
+            )
+        ]
+    )
+    kit = small_kit([line, stitched], {"shop": ScriptedModel(Line("ok"))})
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit
+    )
+    found = metrics(
+        kit.store, labels=[Label(turn_id=reply.turn_id, carried=("ember hill", "R-12", "R-13"))]
+    )
+    assert (found.share("prior_context_recall").right, found.share("prior_context_recall").n) == (
+        2,
+        3,
+    )
+
+
+async def test_a_label_of_another_tenants_turn_reads_and_counts_nothing() -> None:
+    call = {"query": "q", "intent_count": 1, "prior_context": "Ember Hill coffee"}
+    kit = small_kit(
+        [Line(calls=[("ask_shop", call)]), stitched], {"shop": ScriptedModel(Line("ok"))}
+    )
+    reply = await run_turn(
+        "go", Session(id="s", principal=Principal(tenant_id="theirs", user_id="u")), kit
+    )
+    label = Label(turn_id=reply.turn_id, agents=("shop",), carried=("ember hill",))
+    assert metrics(kit.store, tenant="theirs", labels=[label]).share("prior_context_recall").n == 1
+    found = metrics(kit.store, tenant="ours", labels=[label])
+    assert found.share("prior_context_recall").n == 0 and not found.shares("routing_accuracy")
+
+
+@pytest.mark.parametrize(
+    ("share", "value"), [(0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100), (0.0, 1)]
+)
+def test_percentiles_are_nearest_rank(share: float, value: float) -> None:
+    values = list(map(float, range(1, 101)))
+    random.Random(1).shuffle(values)
+    assert percentile(values, share) == value
+
+
+def mismatched(turn_id: str, started_at: float, *at: float) -> TurnRecord:
+    return row(turn_id, started_at, measures=Measures(mismatches=at))
+
+
+@pytest.mark.req("PC2-NFR-4")
+def test_one_mismatch_is_an_alert_and_none_is_none() -> None:
+    assert (
+        alerts(
+            tally_of(
+                [
+                    row(
+                        "clean",
+                        measures=Measures(agents=(AgentMeasure(agent="a", seconds=1, ok=True),)),
+                    )
+                ]
+            ).mismatches
+        )
+        == ()
+    )
+    [alert] = alerts(tally_of([row("clean"), mismatched("bad", 1000.0, 2.5)]).mismatches)
+    assert (alert.metric, alert.count, alert.since, alert.turn_ids) == (
+        MISMATCH,
+        1,
+        1002.5,
+        ("bad",),
+    )
+    assert MISMATCH == 'ps6.envelope.principal_mismatch_total{consumer="consumer-agent"}'
+
+
+@pytest.mark.req("PC2-NFR-4")
+def test_the_window_is_five_minutes_to_the_instant() -> None:
+    first = mismatched("a", 1000.0, 0.0)
+    assert [
+        a.count for a in alerts(tally_of([first, mismatched("b", 1299.999, 0.0)]).mismatches)
+    ] == [2]
+    assert [
+        a.count for a in alerts(tally_of([first, mismatched("b", 1300.0, 0.0)]).mismatches)
+    ] == [1, 1]
+    assert (
+        len(alerts(tally_of([first]).mismatches, now=1000.0)) == 1
+        and len(alerts(tally_of([first]).mismatches, now=1299.999)) == 1
+    )
+    assert (
+        alerts(tally_of([first]).mismatches, now=1300.0) == ()
+        and alerts(tally_of([first]).mismatches, now=999.9) == ()
+    )
+
+
+@pytest.mark.req("PC2-FR-12", "PC2-AC-6", "PC2-S9.5-4", "PC2-S9.1-5", "PC2-NFR-4")
+async def test_a_foreign_envelope_is_suppressed_counted_alerted_and_owned_up_to(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def foreign(reply: Any) -> Any:
+        payload = {**(reply.payload or {}), "topic": "planted"}
+        return reply.model_copy(
+            update={"principal": Principal(tenant_id="acme", user_id="u-999"), "payload": payload}
+        )
+
+    model = ScriptedModel(Line(calls=[("search_offers", {"query": "coffee"})]), Line(""))
+    card = AgentCard(id="shop", description="Shops.", model="offline", tools=("search_offers",))
+    async with opened(foreign) as make:
+        tool = make("search_offers")
+        kit = small_kit(
+            [asks("shop"), Line("Nothing to say.")],
+            {"shop": model},
+            {"search_offers": tool},
+            [card],
+        )
+        with caplog.at_level(logging.CRITICAL, "kit.alert"):
+            reply = await run_turn(
+                "go", Session(id="s", principal=Principal(tenant_id="acme", user_id="u-001")), kit
+            )
+        assert len((tool.metadata or {})["asked"]) == 1  # and it was not asked for again
+    assert "planted" not in repr(model.seen) + repr(reply) and "u-999" not in repr(
+        model.seen
+    ) + repr(reply)
+    assert metrics(kit.store).number(MISMATCH) == 1
+    assert [alert.turn_ids for alert in alerts(kit.store.tally().mismatches)] == [(reply.turn_id,)]
+    [said] = [record.getMessage() for record in caplog.records if record.name == "kit.alert"]
+    assert MISMATCH in said and reply.turn_id in said and "u-" not in said
+    assert "wasn't able to get an answer about shop" in reply.text
+
+
+@pytest.mark.req("PC2-OQ-5")
+async def test_every_failure_is_one_typed_error_and_a_lookup_lost_beside_an_answer_is_one_that_is_not_final() -> (
+    None
+):
+    _, replies = await some_turns(30, seed=8)
+    kinds: set[tuple[str, bool]] = set()
+    for reply in replies:
+        due = [(o.agent, o.axis, True) for o in reply.outcomes if o.kind == "failure"]
+        due += [
+            (o.agent, "data", False) for o in reply.outcomes if o.kind == "answer" and o.data_faults
+        ]
+        errors = [event.body for event in reply.events if isinstance(event.body, AgentError)]
+        assert sorted((e.agent, e.axis, e.is_final) for e in errors) == sorted(due)
+        for error in errors:
+            assert set(error.model_dump()) == {"kind", "agent", "axis", "is_final"}
+            kinds.add((error.axis, error.is_final))
+    assert kinds == {("invocation", True), ("data", True), ("data", False)}
+
+
+def test_the_command_prints_every_metric_and_says_no_while_there_is_an_alert(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "kit.db")
+    assert run("ask", "find coffee deals", KIT_STORE=path).returncode == 0
+    clean = run("metrics", "--json", KIT_STORE=path)
+    rows = [json.loads(line) for line in clean.stdout.splitlines()]
+    assert clean.returncode == 0 and {"metric": "fan_out", "of": "1", "value": 1} in rows
+    store = SqliteStore(path)
+    [turn] = store.turns()
+    (tmp_path / "labels.jsonl").write_text(
+        Label(turn_id=turn.id, agents=("shop",)).model_dump_json() + "\n"
+    )
+    store.end_turn(turn.model_copy(update={"measures": Measures(mismatches=(0.5,))}), [], [])
+    store.close()
+    bad = run("metrics", "--labels", str(tmp_path / "labels.jsonl"), KIT_STORE=path)
+    assert bad.returncode == 1 and f"ALERT {MISMATCH}: 1 within 5 minutes" in bad.stdout
+    assert "shop (1 labelled)" in bad.stdout
+
+
+def test_a_broken_label_names_file_and_line(tmp_path: Path) -> None:
+    (tmp_path / "labels.jsonl").write_text('{"turn_id": "a"}\n{"turn": 1}\n')
+    said = run("metrics", "--labels", str(tmp_path / "labels.jsonl"))
+    assert said.returncode == 2 and "labels.jsonl:2" in said.stderr
+
+
+def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "old.db"
+    with sqlite3.connect(path) as old:
+        old.executescript(f"{OLD} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;")
+        kept = {
+            name: value
+            for name, value in zip(COLUMNS, row_of(row("old")), strict=True)
+            if name != "measures"
+        }
+        names, marks = ", ".join([*kept, "owner"]), ", ".join("?" * (len(kept) + 1))
+        old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", (*kept.values(), "nobody"))
+    old.close()
+    store = SqliteStore(path)
+    found: Metrics = metrics(store)
+    assert found.number("turns") == 1 and found.number(MISMATCH) == 0
+    store.end_turn(mismatched("new", 1.0, 0.25), [], [])
+    assert [turn.measures.mismatches for turn in store.turns()] == [(0.25,), ()]
+    store.close()
+
+
+@pytest.mark.req("PC2-NFR-1")
+@pytest.mark.realtime
+async def test_dispatching_takes_less_than_the_slowest_tool() -> None:
+    async with open_kit(Settings(store=":memory:", pace=1.0, today="2026-11-01")) as kit:
+        await kit.ask("hello", kit.session("warm"))
+        asked = (
+            kit.ask("how many points do I have, and find coffee deals", kit.session(f"s{n}"))
+            for n in range(3)
+        )
+        replies = await asyncio.gather(*asked)
+        overhead = kit.store.tally().samples["overhead",]
+    tools = [span.seconds for reply in replies for span in reply.trace.spans if span.kind == "tool"]
+    assert len(overhead) == 3 and 0.0 < max(overhead) < max(tools)
+
+
+@pytest.mark.req("PC1-R-7")
+async def test_the_share_of_compositions_that_repeat_a_sub_agent_byte_for_byte_is_kept() -> None:
+    words = "Your receipt was taken in; the points come within two days."
+    texts = {
+        words: True,
+        f"Good news. {words}": True,
+        "It was taken in, and points come within two days.": False,
+    }
+    for text, repeats in texts.items():
+        kit = small_kit([asks("shop"), Line(text)], {"shop": ScriptedModel(Line(words))})
+        await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+        found = metrics(kit.store)
+        assert (
+            found.share("verbatim_composition_rate").right,
+            found.share("verbatim_composition_rate").n,
+        ) == (repeats, 1), text
+        assert {row["metric"]: row["value"] for row in found.rows()}[
+            "verbatim_composition_rate"
+        ] == float(repeats)
+    for lead, sub in (
+        ([Line("Hello!")], "unused"),
+        ([asks("shop"), Line("Yes, and more.")], "Yes"),
+    ):  # nothing to quote
+        kit = small_kit(lead, {"shop": ScriptedModel(Line(sub))})
+        await run_turn("go", Session(id="s", principal=Principal(tenant_id="t", user_id="u")), kit)
+        assert metrics(kit.store).share("verbatim_composition_rate").n == 0
+
+
+@pytest.mark.req("PC1-R-7")
+async def test_models_are_told_to_use_words_of_their_own_and_the_stand_in_quotes() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0, model="offline")) as kit:
+        prompt = " ".join(kit.team.orchestrator.prompt.prefix.split())
+        assert "in your own words. Their results are your material, not your answer" in prompt
+        await kit.ask("How many points do I have?", kit.session("s"))
+        found = metrics(kit.store).share("verbatim_composition_rate")
+    assert (found.right, found.n) == (1, 1)

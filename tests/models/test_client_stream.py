@@ -1,0 +1,218 @@
+"""What a client is told of a turn, what it is called by, and what history alone keeps (SAT-18)."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from kit.core.bodies.speech import ResponseId, Separator, Text
+from kit.core.context import OPERATOR
+from kit.core.event import Event
+from kit.core.outcome import AgentCall, Answer, Outcome, Usage
+from kit.models.scripted import Line
+from kit.runtime.agents.api_agent import ApiAgent
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import fan_out
+from kit.runtime.pattern import Pattern
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
+from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.runtime.test_continuity import chained
+
+MIXED = "my receipt didn't scan and find me coffee deals"
+
+
+def kit_of(*lead: Any, support: Any = None) -> SmallKit:
+    models = {
+        "support": support or answering("Scan it again."),
+        "shop": answering("Coffee, 2 off."),
+    }
+    return small_kit(list(lead), models, support_agent="support")
+
+
+async def told(reply_of: Any) -> list[Event]:
+    return [event async for event in reply_of]
+
+
+def ids(events: Sequence[Event]) -> list[tuple[str, str]]:
+    return [
+        (event.body.agent, event.body.response_id)
+        for event in events
+        if isinstance(event.body, ResponseId)
+    ]
+
+
+# ── thinking ────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-18")
+@pytest.mark.parametrize("message", ["hello", "", "x" * 20_000])
+@pytest.mark.parametrize("lead", [Line("Hi."), asks("shop"), Line(error=RuntimeError("broken"))])
+async def test_thinking_is_the_first_a_client_hears_of_any_turn(message: str, lead: Line) -> None:
+    turn = run_turn(message, ALICE, kit_of(lead, stitched))
+    assert [event.kind for event in await told(turn)][:2] == ["thinking", "turn_started"]
+
+
+@pytest.mark.req("SAT-18")
+async def test_a_turn_that_is_stopped_at_once_was_thinking_first() -> None:
+    turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
+    turn.cancel()
+    assert (await told(turn))[0].kind == "thinking" and (await turn).status == "cancelled"
+
+
+async def test_thinking_waits_for_no_model() -> None:
+    turn = run_turn("hello", ALICE, kit_of(Line("Hi.", delay=5.0)))
+    first = await anext(aiter(turn))
+    assert (first.kind, first.at) == ("thinking", 0.0)
+    await turn
+
+
+# ── response ids ────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-18")
+async def test_supports_answers_are_called_ft_and_every_other_by_its_provider() -> None:
+    kit = small_kit([], {"support": answering(""), "shop": answering("")}, support_agent="support")
+    chained(
+        "orchestrator",
+        lambda seen: (
+            stitched(seen) if seen[-1].type == "tool" else asks("support", "shop", query="x")
+        ),
+        kit,
+    )
+    support = chained("support", lambda _: Line("Scan it again."), kit)
+    chained("shop", lambda _: Line("Coffee, 2 off."), kit)
+    replies = [await run_turn(MIXED, ALICE, kit) for _ in range(2)]
+    for number, reply in enumerate(replies, 1):
+        found = ids(reply.events)
+        [ours] = [name for agent, name in found if agent == "support"]
+        assert ours.startswith("ft_") and reply.turn_id in ours
+        assert [name for agent, name in found if agent == "shop"] == [f"resp_shop_{number}"]
+        others = [name for agent, name in found if agent != "support"]
+        assert len(others) == 3 and all(name.startswith("resp_") for name in others)
+    assert (
+        len({name for reply in replies for agent, name in ids(reply.events) if agent == "support"})
+        == 2
+    )
+    assert [previous for previous, _ in support.asked] == [
+        None,
+        "resp_support_1",
+    ]  # its chain goes on under the provider's
+
+
+@pytest.mark.req("SAT-18")
+async def test_a_support_agent_that_gave_no_answer_is_called_nothing() -> None:
+    reply = await run_turn(
+        MIXED,
+        ALICE,
+        kit_of(asks("support", "shop"), stitched, support=failing(RuntimeError("down"))),
+    )
+    assert ids(reply.events) == []
+
+
+# ── usage ───────────────────────────────────────────────────────────────────────────────────────────
+
+
+@pytest.mark.req("SAT-18")
+async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_ft() -> None:
+    async def ask(query: str, ctx: RunContext) -> str:
+        await asyncio.sleep(0.3)
+        return "Scan it again."
+
+    kit = kit_of(asks("support"), stitched)
+    kit.team = kit.team.with_agents({"support": ApiAgent(kit.team.agents["support"].card, ask)})
+    reply = await run_turn("my receipt didn't scan", ALICE, kit)
+    [outcome] = reply.outcomes
+    assert outcome.kind == "answer" and outcome.usage == Usage()
+    assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]
+    lead = [event.body.usage for event in reply.events if event.body.kind == "model_ended"]
+    assert reply.usage.model_calls == len(lead) == 2 and reply.usage.input_tokens == sum(
+        usage.input_tokens for usage in lead
+    )
+    stored = kit.store.turn(reply.turn_id, OPERATOR)
+    assert stored is not None and stored.model_calls == 2
+
+
+# ── the separator ───────────────────────────────────────────────────────────────────────────────────
+
+
+def history(kit: SmallKit, reader: str = "") -> list[tuple[str, str]]:
+    return [(line.role, line.text) for line in kit.store.history(ALICE.id, reader)]
+
+
+def separators(events: Sequence[Event]) -> list[str]:
+    return [event.body.agent for event in events if isinstance(event.body, Separator)]
+
+
+async def part_by_part(call: AgentCall, ctx: RunContext) -> Outcome:
+    """A pattern that shows each agent's words as they are, support's set apart from the rest."""
+    calls = [
+        AgentCall(call_id=agent, agent=agent, query=f"about {agent}")
+        for agent in ("support", "shop")
+    ]
+    fan = await fan_out(calls, ctx)
+    said: list[str] = []
+    for outcome in fan.outcomes:
+        assert isinstance(outcome, Answer)
+        if said:
+            ctx.emit(Separator(agent=fan.outcomes[0].agent))
+        said.append(f"{' ' if said else ''}{outcome.text}")
+        ctx.emit(Text(channel="answer", text=said[-1]))
+    return Answer(call_id=call.call_id, agent=call.agent, text="".join(said))
+
+
+async def both_ways(pattern: Pattern | None) -> tuple[SmallKit, list[Event], Reply]:
+    kit = kit_of(asks("support", "shop"), stitched)
+    turn = run_turn(MIXED, ALICE, kit, pattern)
+    return kit, await told(turn), await turn
+
+
+@pytest.mark.req("SAT-18")
+async def test_the_separator_is_stored_and_no_client_hears_of_it() -> None:
+    kit, heard, reply = await both_ways(Pattern("part_by_part", part_by_part))
+    assert (
+        separators(reply.events)
+        == separators(kit.store.events(reply.turn_id, OPERATOR))
+        == ["support"]
+    )
+    assert separators(heard) == [] and len(heard) == len(reply.events) - 1
+    assert history(kit, "support") == [("user", "about support"), ("assistant", "Scan it again.")]
+
+
+@pytest.mark.req("SAT-18")
+async def test_parts_that_were_shown_apart_are_messages_of_their_own_in_history() -> None:
+    kit, _, reply = await both_ways(Pattern("part_by_part", part_by_part))
+    assert reply.text == "Scan it again. Coffee, 2 off."
+    assert history(kit) == [
+        ("user", MIXED),
+        ("assistant", "Scan it again."),
+        ("assistant", "Coffee, 2 off."),
+    ]
+    composed, _, told_once = await both_ways(None)
+    assert (
+        history(composed) == [("user", MIXED), ("assistant", told_once.text)]
+        and separators(told_once.events) == []
+    )
+    assert (
+        history(composed, "support")
+        == history(kit, "support")
+        == [("user", "about support"), ("assistant", "Scan it again.")]
+    )
+
+
+async def test_a_page_that_showed_other_words_in_the_end_has_one_message() -> None:
+    async def corrected(call: AgentCall, ctx: RunContext) -> Outcome:
+        await part_by_part(call, ctx)
+        return Answer(call_id=call.call_id, agent=call.agent, text="Something else.")
+
+    kit, _, _ = await both_ways(Pattern("corrected", corrected))
+    assert history(kit) == [("user", MIXED), ("assistant", "Something else.")]
+
+
+@pytest.mark.req("SAT-18")
+async def test_support_in_the_consumer_deck_is_called_ft() -> None:
+    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
+        reply = await kit.ask("my receipt didn't scan and find coffee deals", kit.session("s"))
+    assert [(agent, name[:3]) for agent, name in ids(reply.events)] == [("support", "ft_")]

@@ -1,0 +1,415 @@
+"""An endpoint misbehaves: the user reads plain words, the developer one line, and the turn ends inside its budget."""
+
+import json
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from kit.core.bodies.call import ModelEnded
+from kit.core.bodies.speech import Acknowledged
+from kit.core.card import Policy
+from kit.core.errors import STOP
+from kit.core.model import ModelSpec
+from kit.core.outcome import Failure, tell
+from kit.models.openai import chat_model
+from kit.models.scripted import ScriptedModel
+from kit.runtime.handle import Reply
+from kit.runtime.recording.cassette import Cassette
+from kit.runtime.team import bind
+from kit.runtime.turn import run_turn
+from kit.stores.sqlite import SqliteStore
+from kit.ui.shared.turn_facts import facts
+from kit.ui.shared.turn_fold import advance
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.traces.routing_decision import decision_html
+from tests.cli.test_cli import process, run
+from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
+from tests.loopback_openai import Hang, Loopback, Raw, Refuse, Say, loopback
+from tests.loopback_openai import Reply as Script
+
+pytestmark = pytest.mark.realtime
+
+KEY = "sk-loopback-4711-secret"
+IMPATIENT = 1.2
+"""Seconds that a model has for one call where the endpoint lets it wait."""
+PATIENT = 30.0
+"""Seconds where it answers: what a busy machine needs for that is no fault of the endpoint."""
+A_LONG_WAIT = 60.0
+SSE = "text/event-stream"
+NO_CHOICES = (
+    '{"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}'
+)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A script of misbehaviour, the HTTP status of the developer's line, and what else that line says."""
+
+    script: tuple[Script, ...]
+    words: str
+    status: int | None = None
+
+
+FAULTS = {
+    "401": Fault(
+        (Refuse(401, f"Incorrect API key: {KEY}"),),
+        "set OPENAI_API_KEY to a key of this endpoint",
+        401,
+    ),
+    "404": Fault((Refuse(404, "no such model"),), "check the model's `name` and the URL", 404),
+    "429 for longer than anybody waits": Fault(
+        (Refuse(429, "too many", 60),), "too many; .* it asks for 60 s", 429
+    ),
+    "429 without credit": Fault(
+        (Refuse(429, "You exceeded your current quota", code="insufficient_quota"),),
+        "the account has no credit left",
+        429,
+    ),
+    "400 for a long request": Fault(
+        (Refuse(400, "too many tokens", code="context_length_exceeded"),),
+        "the request is longer than the model reads",
+        400,
+    ),
+    "400 for stream_options": Fault(
+        (Refuse(400, "Unrecognized request argument supplied: stream_options"),),
+        "set `stream: false` in the model's entry",
+        400,
+    ),
+    "an error inside the stream": Fault(
+        (Raw('data: {"error": {"message": "worker crashed", "code": 500}}\n\n', SSE),),
+        "worker crashed; the endpoint ended its stream with this error",
+    ),
+    "500": Fault(
+        (Refuse(500, "boom"), Refuse(500, "boom")), "boom; the server failed: try again later", 500
+    ),
+    "HTML": Fault(
+        (Raw("<html>gateway</html>", "text/html"),), "this is no answer of the API: check the URL"
+    ),
+    "broken JSON": Fault((Raw('data: {"choices": [{\n\n', SSE),), "this is no answer of the API"),
+    "empty choices": Fault(
+        (Raw(f"data: {NO_CHOICES}\n\ndata: [DONE]\n\n", SSE),),
+        "the reply holds neither text nor calls",
+    ),
+    "no stream": Fault(
+        (Say(["Fine."], whole=True),), "set `stream: false` if the endpoint cannot stream"
+    ),
+    "cut stream": Fault(
+        (Say(["The beans "], broken=True),), "the connection broke in the middle of the reply"
+    ),
+    "hang": Fault((Hang(),), "no answer in time; raise the budgets of the deck"),
+    "slow first byte": Fault(
+        (Say(["late"], wait=600),), "no answer in time; raise the budgets of the deck"
+    ),
+}
+
+
+async def ask(server: Loopback, place: str, budget: float = PATIENT, **fields: Any) -> Reply:
+    """One turn in which the orchestrator or its sub-agent speaks over the server."""
+    spec = ModelSpec.model_validate({"key": "small", "provider": "openai", **fields})
+    model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+    times: Any = {"turn_budget_ms": 4000 * budget, "model_call_budget_ms": 1000 * budget}
+    deck = small_deck(["shop"], defaults=Policy(time_budget_ms=round(1000 * budget)), **times)
+    models = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
+    if place == "sub-agent":
+        models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
+    return await run_turn(
+        "what do beans cost?", ALICE, SmallKit(bind(deck, models), SqliteStore(":memory:"))
+    )
+
+
+@pytest.mark.req("K-4")
+async def test_a_rate_limit_has_a_reason_of_its_own() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 60))
+        reply = await ask(server, "sub-agent")
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure) and outcome.reason == "rate_limited"
+
+
+@pytest.mark.req("K-4")
+@pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
+@pytest.mark.parametrize("name", FAULTS)
+async def test_the_user_reads_plain_words_and_the_developer_one_line(
+    name: str, place: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    fault, began = FAULTS[name], time.perf_counter()
+    with loopback() as server:
+        server.plays(*fault.script)
+        waits = name in ("hang", "slow first byte")
+        reply = await ask(server, place, IMPATIENT if waits else PATIENT)
+    assert time.perf_counter() - began < A_LONG_WAIT, "it ends inside its budget"
+    assert reply.text.startswith("I wasn't able to") and not re.search(
+        r"\d{3}|HTTP|http|API|model|Error|small", reply.text
+    )
+    lines = [record.getMessage() for record in caplog.records if record.name == "kit.model"]
+    status = f"HTTP {fault.status}, " if fault.status else ""
+    place_words = rf"model 'small' at {re.escape(server.url)}(/chat/completions)?: {status}"
+    assert len(lines) == 1 and re.match(
+        rf"{place_words}.*{fault.words}.*\(trace {reply.turn_id}\)\Z", lines[0]
+    ), lines
+    on_trace = [
+        str(event.body.error)
+        for event in reply.events
+        if isinstance(event.body, ModelEnded) and event.body.error
+    ]
+    assert [line.removeprefix(f"{STOP}: ") for line in on_trace] == [
+        lines[0].partition(" (trace")[0]
+    ]
+    assert KEY not in lines[0] and "\n" not in lines[0]
+
+
+@pytest.mark.req("K-4")
+async def test_neither_page_nor_trace_says_that_a_failed_routing_call_was_an_answer() -> None:
+    with loopback() as server:
+        server.plays(Refuse(401, "no"))
+        view = advance(TurnView(), (await ask(server, "orchestrator")).events)
+    words = " ".join(fact.text for fact in facts(view)) + decision_html(view)
+    assert not re.search("answered directly|nothing was owed|without asking", words, re.IGNORECASE)
+    assert "it ended before anybody was asked" in words
+
+
+@pytest.mark.req("K-4")
+def test_the_terminal_shows_the_line_on_stderr_and_not_in_the_answer(tmp_path: Path) -> None:
+    with loopback() as server:
+        server.key = "another"
+        url = server.url.replace("http://", "http://me:password@")
+        result = process(
+            "ask",
+            "How many points do I have?",
+            OPENAI_BASE_URL=url,
+            OPENAI_API_KEY=KEY,
+            KIT_MODEL="local",
+        )
+    assert result.returncode == 1
+    assert re.match(
+        r"model 'local' at http://127\S+: HTTP 401, .*set OPENAI_API_KEY.* \(trace \w+\)\n\Z",
+        result.stderr,
+    )
+    assert "password" not in result.stderr + result.stdout and "401" not in result.stdout
+
+
+async def test_only_the_first_failure_of_a_kind_is_logged_and_every_trace_has_its_own(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    spec = ModelSpec(key="small", provider="openai")
+    with loopback() as server:
+        server.plays(*[Refuse(401, "no")] * 2, Refuse(404, "gone"))
+        model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+        kit = SmallKit(bind(small_deck([]), {"orchestrator": model}), SqliteStore(":memory:"))
+        replies = [await run_turn("hi there", ALICE, kit) for _ in range(3)]
+    statuses = [
+        re.findall(r"HTTP (\d+)", record.getMessage())
+        for record in caplog.records
+        if record.name == "kit.model"
+    ]
+    assert statuses == [["401"], ["404"]]
+    assert all(
+        any(isinstance(e.body, ModelEnded) and "HTTP 40" in str(e.body.error) for e in r.events)
+        for r in replies
+    )
+
+
+async def test_a_recorded_failure_is_the_same_on_the_trace_when_it_is_replayed_and_is_not_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    spec, lines = ModelSpec(key="small", provider="openai"), list[str]()
+    with loopback() as server:
+        server.plays(Refuse(401, "no such key"))
+        for mode in ("record", "replay"):
+            model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+            cassette = Cassette(tmp_path / "calls.jsonl", mode)
+            cassette.begin("2026-11-01", None)
+            kit = SmallKit(
+                bind(small_deck([]), {"orchestrator": model}),
+                SqliteStore(":memory:"),
+                cassette=cassette,
+            )
+            reply = await run_turn("hi there", ALICE, kit)
+            cassette.close()
+            lines += [
+                str(event.body.error)
+                for event in reply.events
+                if isinstance(event.body, ModelEnded)
+            ]
+    assert "HTTP 401, no such key; set OPENAI_API_KEY" in lines[0] and lines[0] == lines[1]
+    assert len([record for record in caplog.records if record.name == "kit.model"]) == 1
+
+
+# Waiting
+
+
+async def test_a_pause_that_fits_into_the_budget_is_kept() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 0.7), Say(["Beans are 4 euros."]))
+        began = time.perf_counter()
+        reply = await ask(server, "orchestrator")
+    assert time.perf_counter() - began >= 0.7 and len(server.requests) == 2
+    assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
+
+
+async def test_a_pause_that_does_not_fit_is_not_slept_through() -> None:
+    with loopback() as server:
+        server.plays(Refuse(429, "too many", 60), Say(["never asked"]))
+        began = time.perf_counter()
+        reply = await ask(server, "sub-agent")
+    assert time.perf_counter() - began < A_LONG_WAIT and len(server.requests) == 1
+    (failure,) = reply.outcomes
+    assert failure.kind == "failure" and "too many" in failure.detail
+
+
+# Refusals
+
+
+DECLINED = "I can't help with building a bomb."
+
+
+def declines(streamed: bool) -> Raw:
+    """A reply that holds the words of a refusal, and no text."""
+    about = {"id": "x", "created": 1, "model": "m"}
+    words = {"role": "assistant", "content": None, "refusal": DECLINED}
+    if not streamed:
+        choice = {"index": 0, "message": words, "finish_reason": "stop"}
+        return Raw(json.dumps({**about, "object": "chat.completion", "choices": [choice]}))
+    first, second = DECLINED[:9], DECLINED[9:]
+    deltas = [{"role": "assistant", "content": ""}, {"refusal": first}, {"refusal": second}]
+    choices: list[dict[str, Any]] = [{"index": 0, "delta": delta} for delta in deltas]
+    choices.append({"index": 0, "delta": {}, "finish_reason": "stop"})
+    lines = [
+        json.dumps({**about, "object": "chat.completion.chunk", "choices": [choice]})
+        for choice in choices
+    ]
+    return Raw("".join(f"data: {line}\n\n" for line in [*lines, "[DONE]"]), SSE)
+
+
+def declining(server: Loopback, place: str, *, streamed: bool) -> SmallKit:
+    """A kit whose orchestrator or sub-agent speaks over the server, and has time enough for a busy machine."""
+    spec = ModelSpec(key="small", provider="openai", stream=streamed)
+    server.plays(declines(streamed))
+    model = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+    deck = small_deck(
+        ["shop"], default_sub_agent="shop", defaults=Policy(time_budget_ms=60_000), **UNHURRIED
+    )
+    models: dict[str, Any] = {"orchestrator": model, "shop": answering("Beans are 4 euros.")}
+    if place == "sub-agent":
+        models = {"orchestrator": ScriptedModel(asks("shop"), stitched, stitched), "shop": model}
+    return SmallKit(bind(deck, models), SqliteStore(":memory:"))
+
+
+UNHURRIED: dict[str, Any] = {"turn_budget_ms": 90_000, "model_call_budget_ms": 60_000}
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_the_words_of_a_sub_agents_refusal_are_kept_and_can_be_said(streamed: bool) -> None:
+    with loopback() as server:
+        kit = declining(server, "sub-agent", streamed=streamed)
+        reply = await run_turn("what do bombs cost?", ALICE, kit)
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure)
+    assert (outcome.reason, outcome.suggestion) == ("refusal", DECLINED)
+    assert DECLINED in tell(outcome) and reply.status == "failed"
+
+
+async def test_an_answer_that_passes_on_the_words_of_a_refusal_is_not_mended() -> None:
+    owns_up = f"I wasn't able to get an answer about shop: it declined, in these words: {DECLINED}"
+    with loopback() as server:
+        server.plays(declines(streamed=False))
+        spec = ModelSpec(key="small", provider="openai", stream=False)
+        shop = (chat_model(spec, api_key=KEY, base_url=server.url), spec)
+        lead = ScriptedModel(asks("shop"), owns_up, owns_up)
+        deck = small_deck(["shop"], defaults=Policy(time_budget_ms=60_000), **UNHURRIED)
+        team = bind(deck, {"orchestrator": lead, "shop": shop})
+        reply = await run_turn(
+            "what do bombs cost?", ALICE, SmallKit(team, SqliteStore(":memory:"))
+        )
+    assert [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)] == ["composed"]
+    assert owns_up in reply.text
+
+
+@pytest.mark.parametrize("streamed", [True, False])
+async def test_what_the_orchestrator_refuses_is_asked_of_nobody_and_the_user_reads_why(
+    streamed: bool,
+) -> None:
+    with loopback() as server:
+        kit = declining(server, "orchestrator", streamed=streamed)
+        reply = await run_turn("what do bombs cost?", ALICE, kit)
+    assert (reply.status, reply.text) == ("failed", DECLINED)
+    assert not reply.outcomes, "the default sub-agent is not asked all the same"
+
+
+# Cut answers
+
+
+@pytest.mark.parametrize(
+    ("api", "say", "ending"),
+    [
+        ("chat", Say(["Beans are 4 euros and"], cut=True), "length"),
+        ("chat", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
+        ("responses", Say(["Beans are 4 euros and"], cut=True), "incomplete"),
+        ("responses", Say(["Beans are 4 euros and"], lost=True), "cut_off"),
+    ],
+)
+@pytest.mark.parametrize("place", ["orchestrator", "sub-agent"])
+async def test_a_cut_answer_is_truncated_and_says_so(
+    place: str, api: str, say: Say, ending: str
+) -> None:
+    with loopback() as server:
+        server.plays(say)
+        reply = await ask(server, place, api=api)
+    assert reply.status == "ok" and reply.truncated
+    assert (
+        reply.text.startswith("Beans are 4 euros and")
+        and "This answer was cut off before its end" in reply.text
+    )
+    assert ending in [
+        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
+    ]
+    assert [outcome.kind == "answer" and outcome.truncated for outcome in reply.outcomes] == [
+        True
+    ] * (place == "sub-agent")
+
+
+async def test_an_endpoint_without_streams_answers_once_it_is_told_to() -> None:
+    with loopback() as server:
+        server.plays(Say(["Beans are 4 euros."], whole=True))
+        reply = await ask(server, "orchestrator", stream=False)
+    assert (reply.status, reply.text, reply.truncated) == ("ok", "Beans are 4 euros.", False)
+    assert [
+        event.body.finish_reason for event in reply.events if isinstance(event.body, ModelEnded)
+    ] == ["stop"]
+
+
+def test_the_results_of_a_grid_say_which_answers_were_cut(tmp_path: Path) -> None:
+    cases = [
+        {"id": name, "kind": "small_talk", "turns": [{"user": "hello", "expected_sub_agents": []}]}
+        for name in ("a", "b")
+    ]
+    (tmp_path / "cases.jsonl").write_text("".join(f"{json.dumps(case)}\n" for case in cases))
+    with loopback() as server:
+        server.plays(Say(["Hello and"], cut=True), Say(["Hello."]))
+        spec = {"provider": "openai", "base_url": server.url, "params": {"temperature": 0}}
+        grid = {
+            "models": ["mine"],
+            "specs": {"mine": spec},
+            "cases": [{"file": "cases.jsonl"}],
+            "sub_agents": "stubs",
+        }
+        grid |= {
+            "scorers": ["exact"],
+            "limits": {"concurrency": 1},
+            "settings": {"off": {"guards": {"fastpath": False}}},
+        }
+        (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
+        played = run(
+            "grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "1"
+        )
+    assert played.returncode == 0, played.stderr
+    rows = [
+        json.loads(line) for line in (tmp_path / "out" / "results.jsonl").read_text().splitlines()
+    ]
+    assert sorted(row.get("truncated", False) for row in rows) == [False, True]
+    assert [request["temperature"] for request in server.requests] == [0, 0]

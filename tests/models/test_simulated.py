@@ -1,0 +1,274 @@
+"""Known-truth models: their laws hold, their draws depend on nothing but seed, case and place, and
+they say what they are."""
+
+import asyncio
+import math
+import statistics
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from kit.bench.grid.cost import count_calls
+from kit.bench.routing import RoutingKit
+from kit.compose.models import build_model, load_models
+from kit.compose.parts import GUARDS
+from kit.core.bodies.call import ModelEnded, ModelStarted
+from kit.core.bodies.guard import GuardActed
+from kit.core.context import Principal, Session
+from kit.core.model import ModelSpec
+from kit.core.outcome import Failure
+from kit.core.simulation import Law, LogNormal, Part, Truth
+from kit.models.simulated import SimulatedModel, canary_figure, draws, use_truth
+from kit.runtime.clock import run_virtual
+from kit.runtime.team import bind
+from kit.runtime.turn import Reply, Turn, run_turn
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.wire import open_kit
+from tests.kits import small_deck
+
+ROOT = Path(__file__).parents[2]
+WORDS = {
+    "shop": "find coffee deals",
+    "rewards": "check my points balance",
+    "support": "get help with a receipt",
+}
+AGENTS = tuple(WORDS)
+BODY = {"body": {"started_at"}}
+
+
+def sim(law: Law, seed: int = 7) -> RoutingKit:
+    """Three agents, every guard on, one simulated model for all."""
+    model = SimulatedModel(name="simulated test", law=law, seed=seed)
+    return RoutingKit(bind(small_deck(AGENTS, guards=GUARDS), model), SqliteStore(":memory:"))
+
+
+def start(kit: RoutingKit, case: str, agents: Sequence[str] = AGENTS) -> Turn:
+    with use_truth(
+        Truth(case=case, parts=tuple(Part(agent=agent, query=WORDS[agent]) for agent in agents))
+    ):
+        return run_turn(
+            " and ".join(WORDS[agent] for agent in agents),
+            Session(id=case, principal=Principal(tenant_id="a", user_id="b")),
+            kit,
+            turn_id=f"turn-{case}",
+        )
+
+
+def replies(law: Law, count: int, agents: Sequence[str] = AGENTS) -> list[Reply]:
+    async def one_after_another() -> list[Reply]:
+        kit = sim(law)
+        return [await start(kit, f"c{number}", agents) for number in range(count)]
+
+    return run_virtual(one_after_another())
+
+
+def said(reply: Reply, **wanted: Any) -> list[GuardActed]:
+    bodies = (event.body for event in reply.events if isinstance(event.body, GuardActed))
+    return [
+        body
+        for body in bodies
+        if all(getattr(body, name) == value for name, value in wanted.items())
+    ]
+
+
+def expected(share: float, count: int) -> Any:
+    """A count within four standard errors of what a chance makes of it."""
+    return pytest.approx(share * count, abs=4 * math.sqrt(share * (1 - share) * count) + 1e-9)
+
+
+async def test_without_mistakes_every_part_is_asked_once_and_every_planted_figure_is_in_the_answer() -> (
+    None
+):
+    reply = await start(sim(Law()), "c")
+    assert reply.routing.invoked == AGENTS and reply.status == "ok"
+    assert [
+        (o.agent, str(canary_figure("c", o.agent)) in o.text)
+        for o in reply.outcomes
+        if o.kind == "answer"
+    ] == [(agent, True) for agent in AGENTS]
+    assert all(str(canary_figure("c", agent)) in reply.text for agent in AGENTS)
+
+
+def test_a_turn_is_the_same_to_the_last_event_in_whatever_order_and_company_it_runs() -> None:
+    law = Law(
+        latency=LogNormal(median=1, sigma=0.8),
+        drop=0.3,
+        refusal=0.2,
+        malformed=0.2,
+        stray=0.2,
+        over_trigger=0.2,
+    )
+    names = [f"c{number}" for number in range(12)]
+
+    async def alone() -> dict[str, list[str]]:
+        kit = sim(law)
+        done = [await start(kit, name) for name in names]
+        return {
+            name: [e.model_dump_json(exclude=BODY) for e in reply.events]
+            for name, reply in zip(names, done, strict=True)
+        }
+
+    async def together_backwards() -> dict[str, list[str]]:
+        kit = sim(law)
+        turns = {name: start(kit, name) for name in reversed(names)}
+        done = await asyncio.gather(*turns.values())
+        return {
+            name: [e.model_dump_json(exclude=BODY) for e in reply.events]
+            for name, reply in zip(turns, done, strict=True)
+        }
+
+    one, other = run_virtual(alone()), run_virtual(together_backwards())
+    assert [name for name in names if one[name] != other[name]] == []
+    assert len({str(lines) for lines in one.values()}) == 12
+
+
+def test_another_seed_is_another_run() -> None:
+    assert draws(1, "c", "p") == draws(1, "c", "p")
+    assert (
+        len(
+            {
+                draws(seed, case, place).latency
+                for seed in (1, 2)
+                for case in ("c", "d")
+                for place in ("p", "q")
+            }
+        )
+        == 8
+    )
+
+
+def test_a_spread_is_log_normal_and_fitted_to_a_published_mean() -> None:
+    law = LogNormal.model_validate({"mean": 1.45, "sigma": 0.35})
+    assert law.mean == pytest.approx(1.45)
+    sample = [law.quantile(draws(3, f"case {number}", "lead:1").latency) for number in range(4000)]
+    assert statistics.mean(sample) == pytest.approx(1.45, rel=0.03)
+    assert statistics.stdev(map(math.log, sample)) == pytest.approx(0.35, rel=0.05)
+    assert sum(seconds < law.quantile(0.95) for seconds in sample) == expected(0.95, 4000)
+
+
+def test_a_call_takes_its_drawn_latency_exactly_and_its_first_word_comes_earlier() -> None:
+    law = Law(latency=LogNormal(median=2.0, sigma=0.5), first=0.25)
+    [reply] = replies(law, 1)
+    models = [span for span in reply.trace.spans if span.kind == "model"]
+    drawn = {
+        place: draws(7, "c0", place).latency
+        for place in ("orchestrator:1", "orchestrator/1.1.shop:1", "orchestrator:2")
+    }
+    seconds = {place: law.latency.quantile(share) for place, share in drawn.items()}
+    assert models[0].seconds == pytest.approx(seconds["orchestrator:1"], abs=2e-6)
+    assert models[0].ttft == pytest.approx(0.25 * seconds["orchestrator:1"], abs=2e-6)
+    assert models[1].agent == "shop" and models[1].seconds == pytest.approx(
+        seconds["orchestrator/1.1.shop:1"], abs=2e-6
+    )
+    assert models[-1].seconds == pytest.approx(seconds["orchestrator:2"], abs=2e-6)
+
+
+def test_dropped_calls_come_at_their_rate_and_the_failsafe_sees_those_that_are_counted() -> None:
+    law = Law(drop=0.4, retry_drop=0.5, under_report=0.5)
+    done = replies(law, 240, ("shop", "rewards"))
+    retried = [reply for reply in done if said(reply, guard="failsafe", action="asked_again")]
+    short = [reply for reply in done if len(reply.routing.invoked) < 2]
+    unseen = [reply for reply in short if reply not in retried]
+    assert len(retried) == expected(0.2, 240) and len(unseen) == expected(0.2, 240)
+    assert len([reply for reply in short if reply in retried]) == expected(0.1, 240)
+
+
+def test_counting_too_many_makes_the_failsafe_ask_in_vain_and_stray_calls_reach_an_agent_nobody_needs() -> (
+    None
+):
+    done = replies(Law(over_trigger=0.3, stray=0.3), 200, ("shop", "rewards"))
+    assert len([r for r in done if said(r, guard="failsafe", action="asked_again")]) == expected(
+        0.3, 200
+    )
+    stray = [r for r in done if "support" in r.routing.invoked]
+    assert len(stray) == expected(0.3 + 0.7 * 0.3 * 0.3, 200), (
+        "at the first try, or else when asked again"
+    )
+
+
+def test_refusals_and_unreadable_calls_are_what_the_runtime_takes_them_for() -> None:
+    refused = [o for reply in replies(Law(refusal=0.25), 60) for o in reply.outcomes]
+    assert {o.reason for o in refused if isinstance(o, Failure)} == {"refusal"}
+    assert sum(isinstance(o, Failure) for o in refused) == expected(0.25, len(refused))
+    garbled = replies(Law(malformed=1.0), 5, ("shop", "rewards"))
+    assert all(said(reply, guard="failsafe", action="asked_again") for reply in garbled)
+
+
+def test_usage_is_what_was_read_and_what_the_law_says_was_written() -> None:
+    [reply] = replies(Law(tokens=LogNormal(median=50)), 1)
+    ended = [event.body.usage for event in reply.events if isinstance(event.body, ModelEnded)]
+    assert {usage.output_tokens for usage in ended} == {50} and all(
+        usage.input_tokens > 0 for usage in ended
+    )
+    assert not any(usage.estimated for usage in ended)
+
+
+@pytest.mark.parametrize("key", ["gpt-5.4-nano", "fast"])
+def test_a_simulated_spec_without_the_word_in_its_key_is_refused(key: str) -> None:
+    with pytest.raises(ValidationError, match="must hold the word 'simulated'"):
+        ModelSpec(key=key, provider="simulated", law=Law())
+    assert SimulatedModel(name=key).spec.key == f"simulated {key}"
+
+
+def test_a_law_belongs_to_simulated_models_and_to_no_other() -> None:
+    for given in ({"provider": "simulated"}, {"provider": "openai", "law": {}}):
+        with pytest.raises(
+            ValidationError, match="a simulated model needs a law, and no other model may have one"
+        ):
+            ModelSpec.model_validate({"key": "simulated-x", **given})
+
+
+async def test_badge_and_every_model_span_say_simulated() -> None:
+    settings = Settings(model="simulated-gpt-5.4-nano", store=":memory:", pace=0.0)
+    async with open_kit(settings) as kit:
+        reply = await kit.ask("find coffee deals and check my points balance", kit.session("s"))
+    assert "simulated" in kit.model
+    assert {
+        "simulated" in e.body.model for e in reply.events if isinstance(e.body, ModelStarted)
+    } == {True}
+    assert reply.routing.invoked == ("shop", "rewards")
+
+
+@pytest.mark.req("SAT-21")
+def test_the_published_models_ship_with_their_figures_and_a_simulated_twin_fitted_to_them() -> None:
+    specs = load_models(ROOT / "cards" / "models.yaml")
+    assert (specs["gpt-5.4-nano"].effort, specs["gpt-5.4-nano"].api) == ("none", "chat")
+    assert (specs["gpt-5.4-nano-low"].effort, specs["gpt-5.4-nano-low"].api) == ("low", "responses")
+    assert specs["gpt-5.4-mini-low"].effort == "low" and specs["gpt-4.1-mini"].provider == "openai"
+    figures = {
+        (key, f.what): (f.value, f.of)
+        for key, spec in specs.items()
+        for f in spec.published
+        if f.source
+    }
+    whole, latency = "mixed requests routed whole", "mean latency of a routing call"
+    assert figures["gpt-5.4-nano", whole] == figures["gpt-4.1-mini", whole] == (30, 30)
+    assert (figures["gpt-5.4-nano", latency][0], figures["gpt-4.1-mini", latency][0]) == (
+        1450,
+        3230,
+    )
+    assert figures["gpt-5.4-nano-low", whole] == (181, 200)
+    for key in ("gpt-5.4-nano", "gpt-4.1-mini"):
+        law = specs[f"simulated-{key}"].law
+        assert law is not None and law.latency.mean == pytest.approx(
+            figures[key, latency][0] / 1000
+        )
+    assert {build_model(spec)._llm_type for key, spec in specs.items() if "simulated" in key} == {
+        "simulated"
+    }
+
+
+async def test_a_simulated_turn_costs_little() -> None:
+    kit = sim(Law(latency=LogNormal(median=1.45, sigma=0.35)))
+    for number in range(5):
+        await start(kit, f"warm {number}", ("shop", "rewards"))
+
+    async def play() -> None:
+        for number in range(10):
+            await start(kit, f"c{number}", ("shop", "rewards"))
+
+    assert await count_calls(play()) / 10 < 5_000

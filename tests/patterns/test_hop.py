@@ -1,0 +1,369 @@
+"""What a call to a peer costs: the bytes that cross, the time they take, and what was spent there;
+in turn, cell and report."""
+
+import asyncio
+import sys
+from asyncio.subprocess import PIPE
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from a2a.client import ClientConfig, ClientFactory
+from a2a.server.request_handlers import DefaultRequestHandler
+from a2a.server.routes import create_jsonrpc_routes
+from a2a.server.tasks import InMemoryTaskStore
+from starlette.applications import Starlette
+
+from kit import ExperimentKits, compare
+from kit.bench.grid.cell import cells
+from kit.bench.grid.cost import cell_costs
+from kit.bench.grid.hops import hop_counts, hop_times
+from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.results import tidy
+from kit.bench.statistics.measures import PEER_MEASURES
+from kit.compose.deck import Deck
+from kit.core.bodies.call import Hop
+from kit.core.model import ModelSpec
+from kit.core.simulation import Law
+from kit.home import HOME
+from kit.models.scripted import ScriptedModel
+from kit.patterns.a2a import a2a_over, remote
+from kit.patterns.a2a.client import RemoteAgent
+from kit.patterns.a2a.link import Link
+from kit.patterns.a2a.server import peer_card, serve_team
+from kit.patterns.agents_as_tools import run_mediated
+from kit.runtime.context import Agent
+from kit.runtime.handle import Reply
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team, bind
+from kit.settings import Settings
+from kit.stores.sqlite import SqliteStore
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.service.serve import listen, serving
+from tests.grids.test_grid import OPENER, play, spec_of
+from tests.kits import SmallKit, answering, asks, small_deck, stitched
+from tests.patterns.test_a2a import Foreign, ask, bound, hopping
+
+PRICED = ModelSpec(key="priced", provider="offline", price_in=1.0, price_out=2.0)
+QUICK = {"latency": {"median": 0.02, "sigma": 0.1}}
+BESIDE: dict[str, Any] = {
+    "patterns": ["mediated", "a2a"],
+    "baseline": {"pattern": "mediated"},
+    "verdicts": ["exact", "seconds"],
+}
+
+
+def hops_of(reply: Reply) -> list[Hop]:
+    return [event.body for event in reply.events if isinstance(event.body, Hop)]
+
+
+class CountedBytes(httpx.AsyncBaseTransport):
+    """A socket whose bodies are counted."""
+
+    def __init__(self) -> None:
+        self.wire, self.bytes_out, self.bytes_in = httpx.AsyncHTTPTransport(), 0, 0
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        self.bytes_out += len(request.content)
+        response = await self.wire.handle_async_request(request)
+        return httpx.Response(
+            response.status_code, headers=response.headers, stream=self.Body(self, response)
+        )
+
+    async def aclose(self) -> None:
+        await self.wire.aclose()
+
+    class Body(httpx.AsyncByteStream):
+        def __init__(self, counter: "CountedBytes", response: httpx.Response):
+            self.counter, self.response = counter, response
+
+        async def __aiter__(self) -> AsyncGenerator[bytes]:
+            async for chunk in self.response.aiter_raw():
+                self.counter.bytes_in += len(chunk)
+                yield chunk
+
+        async def aclose(self) -> None:
+            await self.response.aclose()
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SAT-28")
+async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_the_peer_spent() -> (
+    None
+):
+    models: dict[str, Any] = {"shop": (answering("Deals at Café Zoë.", 0.1), PRICED)}
+    team = bind(
+        small_deck(["shop"]), {**models, "orchestrator": ScriptedModel(asks("shop"), stitched)}
+    )
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    peers, transport = serve_team(team, f"http://127.0.0.1:{port}"), CountedBytes()
+    async with (
+        serving(peers.app, port=port) as url,
+        httpx.AsyncClient(transport=transport, timeout=10) as http,
+    ):
+        reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
+        await peers.aclose()
+    [hop], [ended] = hops_of(reply), [e for e in reply.trace.spans if e.kind == "agent"]
+    assert hop.messages >= 3 and 0 <= transport.bytes_out - hop.bytes_out < 150, (
+        "all but the envelope of JSON-RPC"
+    )
+    assert 0 <= transport.bytes_in - hop.bytes_in < 200 * (hop.messages - 1), (
+        "the same, and the frames of the stream"
+    )
+    assert hop.peer_seconds is not None and hop.peer_seconds >= 0.1 and hop.seconds is not None
+    assert 0 < hop.writing < hop.seconds < ended.ended - ended.started
+    assert hop.seconds + hop.peer_seconds == pytest.approx(ended.ended - ended.started, abs=0.01)
+    [outcome] = reply.outcomes
+    assert hop.usage is not None and hop.usage == outcome.usage
+    assert hop.usage.model_calls == 1 and hop.usage.cost and hop.usage.cost == reply.usage.cost
+
+
+@pytest.mark.req("SAT-28")
+async def test_in_virtual_time_a_hop_takes_what_its_link_says_and_carries_the_same_bytes_each_time() -> (
+    None
+):
+    def turn(link: Link) -> Any:
+        team = bound({"shop": answering("Deals.", 1.0)})
+        return a2a_over(link).team(team.deck, lambda _: team)
+
+    hops: list[Hop] = []
+    for link in (Link(ms=100, ms_per_kb=0), Link(ms=0, ms_per_kb=1000), Link(ms=0, ms_per_kb=1000)):
+        reply = await ask(SmallKit(turn(link), SqliteStore(":memory:")), turn_id="t" * 32)
+        hops += hops_of(reply)
+    by_message, by_size, again = hops
+    assert by_message.seconds == pytest.approx(0.2, abs=1e-3), (
+        "the request and the last update; others cross while the peer works"
+    )
+    assert by_size == again and by_size.seconds is not None
+    assert by_size.bytes_out / 1e3 < by_size.seconds < (by_size.bytes_out + by_size.bytes_in) / 1e3
+    assert {hop.peer_seconds for hop in hops} == {1.0} and {hop.writing for hop in hops} == {0.0}
+
+
+def foreign_peers(ending: str, team: Team) -> Team:
+    """The same team with its sub-agents behind peers that are no kit."""
+    agents: dict[str, Agent] = {}
+    for card in team.orchestrator.sub_cards.values():
+        peer = peer_card(card, f"http://{card.id}.internal/a2a")
+        handler = DefaultRequestHandler(Foreign(ending), InMemoryTaskStore(), peer)
+        app = Starlette(routes=create_jsonrpc_routes(handler, "/a2a"))
+        http = httpx.AsyncClient(transport=StreamingASGITransport(app))
+        client = ClientFactory(ClientConfig(httpx_client=http)).create(peer)
+        agents[card.id] = RemoteAgent(card, client, team.deck.policy(card), 8.0)
+    return team.with_agents(agents)
+
+
+@pytest.mark.req("SAT-28")
+@pytest.mark.parametrize("ending", ["artifact", "failure"])
+async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(ending: str) -> None:
+    reply = await ask(
+        SmallKit(foreign_peers(ending, bound({"shop": answering("x")})), SqliteStore(":memory:"))
+    )
+    [hop] = hops_of(reply)
+    assert (
+        (hop.usage, hop.seconds, hop.peer_seconds) == (None, None, None)
+        and hop.bytes_out
+        and hop.bytes_in
+    )
+    figures = hop_counts([hop]) | hop_times([hop])
+    assert {name for name, value in figures.items() if value is None} == {
+        *(
+            "peer_model_calls",
+            "peer_input_tokens",
+            "peer_output_tokens",
+            "peer_cost",
+            "peer_seconds",
+            "hop_ms",
+        )
+    }
+
+
+def elsewhere(deck: Deck, bind: Bind) -> Team:
+    return foreign_peers("artifact", bind(deck))
+
+
+@pytest.mark.realtime
+def test_a_report_counts_the_turns_whose_peers_did_not_say_what_they_spent(tmp_path: Path) -> None:
+    kits = ExperimentKits.of(Settings(store=str(tmp_path / "kit.db")), virtual=True)
+    cases = [{"user": "how many points do I have", "expected_sub_agents": ["rewards"]}]
+    exact = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
+    result = compare(
+        [exact],
+        cases,
+        patterns=["mediated", Pattern("elsewhere", run_mediated, elsewhere)],
+        kits=kits,
+    )
+    assert (
+        "In 1 turn a peer did not say what it spent: those figures are of this side alone."
+        in str(result)
+    )
+    assert "elsewhere, hop_bytes: mean of" in str(result) and "elsewhere, peer_" not in str(result)
+
+
+SERVED = """
+import asyncio
+import sys
+from kit.core.model import ModelSpec
+from kit.patterns.a2a.server import serve_team
+from kit.runtime.team import bind
+from kit.worlds.service.serve import listen, serving
+from tests.kits import answering, small_deck
+
+async def main():
+    with listen("127.0.0.1", 0) as free:
+        port = free.getsockname()[1]
+    dear = ModelSpec(key="dear", provider="offline", price_in=50.0, price_out=50.0)
+    team = bind(small_deck(["shop"]), {"*": answering("unused"), "shop": (answering("Deals.", 0.1), dear)})
+    async with serving(serve_team(team, f"http://127.0.0.1:{port}").app, port=port):
+        print(port, flush=True)
+        await asyncio.to_thread(sys.stdin.read)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.realtime
+@pytest.mark.req("SAT-28")
+async def test_a_peer_in_another_process_is_counted_by_its_own_clock_and_its_own_prices() -> None:
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", SERVED, cwd=HOME, stdin=PIPE, stdout=PIPE
+    )
+    assert process.stdin is not None and process.stdout is not None
+    url = f"http://127.0.0.1:{int(await process.stdout.readline())}"
+    async with httpx.AsyncClient(timeout=10) as http:
+        reply = await ask(
+            SmallKit(
+                remote(bound({"shop": answering("unused")}), url, http), SqliteStore(":memory:")
+            )
+        )
+    process.stdin.close()
+    assert await process.wait() == 0
+    [hop] = hops_of(reply)
+    assert reply.text == "Deals." and hop.peer_seconds is not None and hop.peer_seconds >= 0.1
+    assert hop.seconds is not None and 0 < hop.seconds < 5
+    assert hop.usage is not None and hop.usage.model_calls == 1 and hop.usage.cost
+    assert (
+        reply.usage.cost
+        == hop.usage.cost
+        == pytest.approx(50e-6 * (hop.usage.input_tokens + hop.usage.output_tokens))
+    )
+
+
+async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:
+    async with hopping({"shop": answering("late", 30.0)}) as kit:
+        reply = await ask(kit)
+    [hop] = hops_of(reply)
+    assert (
+        hop.messages == 2
+        and hop.seconds is None
+        and hop.usage is not None
+        and hop.usage.model_calls == 1
+    )
+
+
+async def test_a_peer_that_claims_to_have_worked_for_longer_than_it_was_asked_is_not_believed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kit.patterns.a2a import server
+
+    async with hopping({"shop": answering("Deals.", 1.0)}) as kit:
+        real = server.report_metadata
+
+        def boastful(events: Any, outcome: Any = None) -> Any:
+            timing = None if outcome is None else outcome.timing.model_copy(update={"ended": 1e6})
+            return real(events, outcome and outcome.model_copy(update={"timing": timing}))
+
+        monkeypatch.setattr(server, "report_metadata", boastful)
+        reply = await ask(kit)
+    [hop] = hops_of(reply)
+    assert (hop.seconds, hop.peer_seconds) == (None, None)
+
+
+@pytest.mark.req("SAT-28")
+def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_patterns_have_none(
+    tmp_path: Path,
+) -> None:
+    spec = spec_of(tmp_path, **BESIDE, hop={"ms": 200, "ms_per_kb": 0})
+    run, rows = play(spec, tmp_path / "out")
+    over, plain = (
+        [row for row in rows if row["pattern"] == pattern] for pattern in ("a2a", "mediated")
+    )
+    assert over and all(row["hops"] == len(row["called"]) for row in over if not row["failed"])
+    for row, beside in zip(over, plain, strict=True):
+        assert row["case"] == beside["case"] and row["input_tokens"] == beside["input_tokens"]
+        assert row["seconds"] - beside["seconds"] >= 0.4 - 1e-6, (
+            "the hop is in the turn's own seconds"
+        )
+        assert (
+            0 < row["peer_input_tokens"] < row["input_tokens"]
+            and 0 < row["peer_model_calls"] < row["model_calls"]
+        )
+        assert row["hop_bytes"] > 1000 * row["hops"] and row["hop_ms"] == pytest.approx(
+            400 * row["hops"], rel=0.01
+        )
+    nothing = {row["value"] for row in tidy(plain, PEER_MEASURES)}
+    assert nothing == {0} and not any("hops" in row for row in plain)
+    [slower] = [verdict for verdict in compare_ways(spec, rows)[1] if verdict.scorer == "seconds"]
+    assert slower.difference.value >= 0.4
+    text = report(spec, run).partition("## Calls to peers")[2]
+    assert (
+        "by the law of the grid: 200 ms a message" in text
+        and "a2a, hop_bytes: mean of" in text
+        and "mediated, hop" not in text
+    )
+    (tmp_path / "again").mkdir()
+    play(spec, tmp_path / "again")
+    assert (tmp_path / "again" / "results.jsonl").read_bytes() == (
+        tmp_path / "out" / "results.jsonl"
+    ).read_bytes()
+
+
+@pytest.mark.req("SAT-28")
+def test_a_grid_on_the_real_clock_measures_its_hops_over_a_socket_and_faults_cross_it(
+    tmp_path: Path,
+) -> None:
+    specs = {"simulated-test": {"provider": "simulated", "law": QUICK}}
+    cases = [{"file": "data/cases/mixed.jsonl", "every": 80}]
+    faults = {"none": [], "raise": ["rewards=raise", "shop=raise"]}
+    spec = spec_of(tmp_path, **BESIDE, specs=specs, cases=cases, faults=faults, hop="loopback")
+    assert not spec.virtual and spec.link is None
+    run, rows = play(spec, tmp_path / "out")
+    over = [row for row in rows if row["pattern"] == "a2a"]
+    assert over and all(
+        row["hop_ms"] > 0 and row["hop_writing_ms"] > 0 and row["peer_seconds"] > 0 for row in over
+    )
+    assert any(row["failed"] for row in over if row["fault"] == "raise" and "void" not in row), (
+        "a fault reached the peer"
+    )
+    text = report(spec, run)
+    assert (
+        "real time" in text
+        and "measured over a socket of this machine" in text
+        and "hop_writing_ms: mean of" in text
+    )
+
+
+def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> None:
+    def keys(hop: object) -> dict[str, set[str]]:
+        spec = spec_of(tmp_path, **BESIDE, hop=hop)
+        return {
+            pattern: {cell.key for cell in cells(spec) if cell.pattern == pattern}
+            for pattern in ("a2a", "mediated")
+        }
+
+    near, far, measured = keys({"ms": 1}), keys({"ms": 50}), keys("loopback")
+    assert near["mediated"] == far["mediated"] == measured["mediated"]
+    assert near["a2a"].isdisjoint(far["a2a"]) and far["a2a"].isdisjoint(measured["a2a"])
+
+
+def test_the_figures_of_a_hop_cost_a_cell_a_few_calls(tmp_path: Path) -> None:
+    """Python calls, which no other work on the machine can change."""
+    spec = spec_of(
+        tmp_path,
+        patterns=["mediated", "a2a"],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 20}],
+    )
+    plain, over = cell_costs(spec, OPENER, take=8, rounds=1)
+    assert over.harness_calls < plain.harness_calls + 10

@@ -1,0 +1,107 @@
+"""A skill service of a project's own, as docs/plans.md shows it: planned over, refused in words, resumed, forgotten."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.cli.test_cli import Result, run
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "plans.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def deck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The deck of a new project with the files of the page, as they stand there."""
+    monkeypatch.chdir(tmp_path)
+    assert run("new", "laboratory").returncode == 0
+    monkeypatch.chdir(tmp_path / "laboratory")
+    folder = tmp_path / "laboratory" / "deck"
+    section = PAGE.partition("## A skill service of your own\n")[2].partition("\n## ")[0]
+    texts = re.findall(r"```(?:python|yaml)\n(.*?)```", section, re.S)
+    for name, text in zip(
+        ("skills.py", "settings", "planner.yaml", "executor.yaml"), texts, strict=True
+    ):
+        (folder / name).write_text(text)
+    settings = folder / "deck.yaml"
+    settings.write_text(
+        re.sub(r"(?m)^tools:.*\n", "", settings.read_text()) + (folder / "settings").read_text()
+    )
+    return folder
+
+
+def plan(message: str, *options: str) -> Result:
+    return run("ask", *options, "--pattern", "plan_execute", message, KIT_STORE="")
+
+
+def change(file: Path, old: str, new: str) -> None:
+    assert old in file.read_text()
+    file.write_text(file.read_text().replace(old, new))
+
+
+def test_the_service_of_the_page_is_planned_over_as_it_is_written(deck: Path) -> None:
+    checked = run("check", KIT_STORE="")
+    assert (
+        "0 warnings" in checked.stdout
+        and f"skill service runs python skills.py in {deck}" in checked.stdout
+    )
+    asked = plan("List the samples of maize")
+    assert "s-001" in asked.stdout and "s-002" not in asked.stdout and asked.stderr == ""
+    (plan_id,) = re.findall(r"· (plan_\w+)$", asked.stdout, re.M)
+    again = run("resume", plan_id, KIT_STORE="")
+    assert (
+        again.returncode == 0
+        and "s-001" in again.stdout
+        and "This plan had already ended" in again.stdout
+    )
+    acted = json.loads(plan("Print the label of s-002", "--json").stdout.splitlines()[-1])
+    assert "label of s-002" in acted["text"]
+    assert run("forget", "visitor", KIT_STORE="").returncode == 0
+
+
+REFUSALS = {
+    "a manifest without a schema": (
+        '"output_schema": tool.output_schema',
+        '"more": 1',
+        "sample_list: .*output_schema: Field required",
+    ),
+    "a list under another name": (
+        '{"skills": [',
+        '{"results": [',
+        "find_relevant_skills: .*skills: Input should be",
+    ),
+    "no tool that finds": (
+        "def find_relevant_skills",
+        "def find",
+        "Unknown tool: find_relevant_skills",
+    ),
+    "a task that no example fits": (
+        "",
+        "",
+        "plan: insufficient: infeasible: I cannot plan this without a model",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_what_a_service_lacks_is_named_on_stderr_and_never_in_the_answer(
+    deck: Path, case: str
+) -> None:
+    old, new, words = REFUSALS[case]
+    change(deck / "skills.py", old, new)
+    asked = plan("Who won the cup?" if "fits" in case else "List the samples of maize")
+    assert re.search(words, asked.stderr) and "plan: insufficient: " in asked.stderr, asked.stderr
+    assert asked.returncode == 1, "nothing of the message was answered"
+    assert "errors.pydantic.dev" not in asked.stderr and "infeasible" not in asked.stdout
+
+
+def test_cards_of_a_plan_without_their_tools_are_told_where_these_come_from(deck: Path) -> None:
+    change(deck / "deck.yaml", ", kit.planning.tools:TOOLS", "")
+    checked = run("check", KIT_STORE="")
+    assert checked.returncode == 2
+    assert (
+        "unknown tool 'submit_plan'" in checked.stderr
+        and "`tools: [kit.planning.tools:TOOLS]` in deck.yaml" in checked.stderr
+    )

@@ -1,0 +1,321 @@
+"""Who works on a plan: one turn at a time, which stops when it no longer holds it, whatever its store is like."""
+
+import asyncio
+import time
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import Settings, open_kit
+from kit.core.bodies.turn import PlanTaken
+from kit.core.card import Policy
+from kit.core.errors import StoreBusy
+from kit.core.outcome import Failure
+from kit.models.scripted import Line
+from kit.patterns.plan_execute import resumed
+from kit.planning.draft import Draft, DraftStep
+from kit.planning.plan import new_plan, with_draft, with_step
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.planning.skill_call import call_skill
+from kit.runtime.handle import Reply, Turn
+from kit.runtime.turn import run_turn
+from kit.settings import HOME
+from kit.stores.documents.document import Plan
+from kit.stores.documents.protocol import EventFilter, PlanStore
+from kit.tools.skill import SkillFault, SkillResult
+from tests.kits import ALICE
+from tests.plan_kits import Described, PlanKit, draft, gives_rows, manifest, plan_kit
+from tests.planning.test_plans import WHO, read
+
+
+@dataclass
+class SlowPlans:
+    """Plans in another place: each answer takes a while after the write, and some writes find the store busy."""
+
+    plans: PlanStore
+    seconds: float = 0.0
+    busy: Collection[int] = ()
+    """Numbers of the writes that it refuses."""
+    writes: int = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plans, name)
+
+    async def replace(self, plan: Plan) -> Plan:
+        self.writes += 1
+        if self.writes in self.busy:
+            raise StoreBusy("somebody else is writing")
+        newer = await self.plans.replace(plan)
+        await asyncio.sleep(self.seconds)
+        return newer
+
+
+async def test_a_lease_outlives_a_busy_store(tmp_path: Path) -> None:
+    """Its first beat is the fourth write, after those of planning, the draft and the step."""
+    begun, loop = time.time(), asyncio.get_running_loop()
+
+    async def works(scope: StepScope, services: PlanServices) -> str | None:
+        await asyncio.sleep(0.5)
+        (plan,) = await services.documents.plans.of(WHO)
+        assert (plan.lease_expires or 0) > services.clock(), "nobody holds the plan that is at work"
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(
+        tmp_path,
+        draft("one"),
+        doing=works,
+        lease=0.3,
+        plans=partial(SlowPlans, busy=(4,)),
+        clock=lambda: begun + loop.time(),
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert (await read(kit, f"plan_{reply.turn_id}")).status == "complete"
+
+
+@pytest.mark.req("AS-3")
+@pytest.mark.parametrize("given_back", [False, True])
+async def test_whoever_lost_the_plan_is_stopped_in_the_middle_of_its_step(
+    given_back: bool, tmp_path: Path
+) -> None:
+    acts: list[str] = []
+
+    async def acts_on(scope: StepScope, services: PlanServices) -> str | None:
+        for _ in range(100):
+            acts.append(scope.step.task)
+            await asyncio.sleep(0.1)
+        return await gives_rows(scope, services)
+
+    kit = plan_kit(tmp_path, draft("one"), doing=acts_on, lease=0.6)
+    turn = run_turn("Do it.", ALICE, kit)
+    await asyncio.sleep(0.5)
+    plans = kit.services.documents.plans
+    (plan,) = await plans.of(WHO)
+    other = await plans.replace(
+        plan.replace(lease_owner=None if given_back else "other", lease_expires=None)
+    )
+    reply, before = await turn, len(acts)
+    assert reply.status == "failed" and before < 10, f"it went on for {before} acts"
+    assert await plans.read(WHO, plan.plan_id) == other, "it wrote what was no longer its own"
+
+
+@pytest.mark.req("AS-3", "AS-31")
+@pytest.mark.parametrize(
+    ("ms", "step", "words"),
+    [
+        (500, "pending", "No step of it was finished."),
+        (1_000, "failed", "No step of it was finished."),
+        (1_400, "complete", "Done so far: one."),
+    ],
+)
+async def test_a_plan_whose_time_ends_within_a_write_fails_of_its_budget_and_is_not_left_half_written(
+    ms: int, step: str, words: str, tmp_path: Path
+) -> None:
+    """The writes are those of planning, the draft, the step, and that it is complete; each of them stands."""
+    kit = plan_kit(
+        tmp_path,
+        draft("one"),
+        budget=Policy(time_budget_ms=ms),
+        plans=partial(SlowPlans, seconds=0.4),
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert (plan.status, plan.lease_owner) == ("failed", None) and plan.failure[
+        "reason"
+    ] == "budget"
+    assert [one.status for one in plan.steps] == [step] and plan.failure["completed_steps"] == [
+        1
+    ] * (step == "complete")
+    assert "within what it may take" in reply.text and words in reply.text
+
+
+@pytest.mark.req("AS-3")
+async def test_a_plan_whose_time_ends_within_its_last_write_is_complete(tmp_path: Path) -> None:
+    kit = plan_kit(
+        tmp_path,
+        draft("one"),
+        budget=Policy(time_budget_ms=1_800),
+        plans=partial(SlowPlans, seconds=0.4),
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert (
+        await read(kit, f"plan_{reply.turn_id}")
+    ).status == "complete" and reply.text == "rows: one."
+
+
+class Hanging(Described):
+    """Skills that are called and never answer."""
+
+    @asynccontextmanager
+    async def step(self, allowed: Collection[str]) -> AsyncGenerator["Hanging"]:
+        yield self
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
+        await asyncio.sleep(3600)
+        raise AssertionError("nobody waits that long")
+
+
+@pytest.mark.parametrize(("repeatable", "reason"), [(False, "uncertain"), (True, "budget")])
+async def test_a_plan_whose_time_ends_within_an_act_says_that_its_end_is_unknown(
+    repeatable: bool, reason: str, tmp_path: Path
+) -> None:
+    skills, budget = Hanging(manifest("rows", idempotent=repeatable)), Policy(time_budget_ms=2_000)
+    kit = plan_kit(tmp_path, draft("order it"), doing=None, skills=skills, budget=budget)
+    reply = await run_turn("Order it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert plan.failure["reason"] == reason
+    assert failure_of(reply) == ("executor", reason)
+    assert [step.status for step in plan.steps] == ["failed" if repeatable else "uncertain"]
+
+
+class Losing(Hanging):
+    """Skills whose answer is lost at once."""
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillFault:
+        return SkillFault(skill=skill, reason="gone", detail="the connection broke off")
+
+
+async def test_a_plan_whose_time_ends_after_a_lost_answer_says_so_too(tmp_path: Path) -> None:
+    async def calls_and_thinks(scope: StepScope, services: PlanServices) -> str | None:
+        await call_skill(scope, services, "rows", {})
+        await asyncio.sleep(5.0)
+        return None
+
+    skills, budget = Losing(manifest("rows")), Policy(time_budget_ms=2_000)
+    kit = plan_kit(
+        tmp_path, draft("order it"), doing=calls_and_thinks, skills=skills, budget=budget
+    )
+    reply = await run_turn("Order it.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    assert (plan.failure["reason"], plan.steps[0].status) == ("uncertain", "uncertain")
+    assert "do not know whether that was done" in reply.text
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+async def test_a_turn_that_took_a_plan_up_and_was_stopped_is_resumed_by_its_own_id(
+    tmp_path: Path,
+) -> None:
+    settings = Settings(
+        store=str(tmp_path / "kit.db"), deck=HOME / "cards" / "outlets", model="offline", pace=0.0
+    )
+    async with open_kit(settings, pattern="plan_execute") as kit:
+        first = await stopped(kit.ask("List the active outlets in Oakfield", kit.session("s")))
+        second = await stopped(kit.resume(first.turn_id))
+        third = await kit.resume(second.turn_id)
+        plans = await kit.store.open_documents().plans.of(kit.session("s").principal)
+    assert [plan.plan_id for plan in plans] == [f"plan_{first.turn_id}"], (
+        "it was planned a second time"
+    )
+    assert plans[0].status == "complete" and third.status == "ok"
+
+
+def failure_of(reply: Reply) -> tuple[str, str]:
+    """Who failed in a turn, and how."""
+    (outcome,) = reply.outcomes
+    assert isinstance(outcome, Failure)
+    return outcome.agent, outcome.reason
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"), [(Line(delay=600.0), "timeout"), (Line(error=OSError("gone")), "exception")]
+)
+async def test_a_planner_that_fails_does_so_as_any_agent_and_nobody_says_that_there_is_no_plan(
+    line: Line, reason: str, tmp_path: Path
+) -> None:
+    kit, now = plan_kit(tmp_path, draft("one")), asyncio.get_running_loop().time
+    kit.planner.script.insert(0, line)
+    began = now()
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert reply.status == "failed" and failure_of(reply) == ("planner", reason)
+    assert now() - began == pytest.approx(
+        kit.team.agents["planner"].time_budget if reason == "timeout" else 0, abs=0.5
+    )
+    assert reply.text == "I wasn't able to look into that right now. Please try again in a moment."
+
+
+async def test_a_step_that_never_answers_fails_as_any_agent_does(tmp_path: Path) -> None:
+    async def hangs(scope: StepScope, services: PlanServices) -> str | None:
+        await asyncio.sleep(3600)
+
+    kit = plan_kit(tmp_path, *[draft(f"try {number}") for number in range(1, 5)], doing=hangs)
+    assert failure_of(await run_turn("Do it.", ALICE, kit)) == ("executor", "timeout")
+
+
+async def stopped(turn: Turn) -> Reply:
+    """Stops a turn as soon as it works on its plan."""
+    async for event in turn:
+        if isinstance(event.body, PlanTaken):
+            turn.cancel()
+    return await turn
+
+
+async def test_no_key_stands_in_a_plan_or_its_events(tmp_path: Path) -> None:
+    key = "a-key-that-nobody-may-read"
+
+    async def gives_up(scope: StepScope, services: PlanServices) -> str | None:
+        if scope.step.task == "one":
+            await scope.journal.write(
+                "subagent.insufficient", reason=f"it said {key}", suggestion=key
+            )
+            scope.insufficient = f"it said {key}", key
+            return None
+        raise OSError(f"401 for {key}")
+
+    kit = plan_kit(
+        tmp_path, draft("one"), draft("two"), f"the service refuses {key}", doing=gives_up
+    )
+    kit.team = replace(kit.team, secrets=frozenset({key}))
+    reply = await run_turn(f"Do it with {key}.", ALICE, kit)
+    plan = await read(kit, f"plan_{reply.turn_id}")
+    stored = [
+        plan,
+        *await kit.services.documents.events.query(EventFilter(tenant_id=WHO.tenant_id)),
+    ]
+    text = " ".join(document.model_dump_json() for document in stored)
+    assert key not in text and len(plan.replan_history) == 2 and text.count("[secret]") >= 5
+
+
+async def test_a_step_whose_input_is_gone_fails_and_does_not_work_on_nothing(
+    tmp_path: Path,
+) -> None:
+    kit = plan_kit(tmp_path)
+    plan = with_step(stored("one", "two", kit=kit), 1, status="complete", memory_key="gone")
+    await kit.services.documents.plans.create(plan)
+    reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    assert "Done so far: one." in reply.text
+    failed = (await read(kit, plan.plan_id)).steps[1]
+    assert (failed.status, failed.failure_reason) == (
+        "failed",
+        "the output of step 1 is no longer kept",
+    )
+
+
+@pytest.mark.req("AS-31")
+@pytest.mark.parametrize(("spent", "status"), [(0.4, "complete"), (0.6, "failed")])
+async def test_a_plan_that_has_spent_its_money_in_other_turns_goes_no_further(
+    spent: float, status: str, tmp_path: Path
+) -> None:
+    kit = plan_kit(tmp_path, budget=Policy(cost=0.5))
+    plan = stored("one", kit=kit).replace(usage={"dollars": spent})
+    await kit.services.documents.plans.create(plan)
+    await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    plan = await read(kit, plan.plan_id)
+    assert plan.status == status and plan.usage["dollars"] == spent
+    assert (plan.failure or {}).get("reason") == (None if status == "complete" else "budget")
+
+
+def stored(*tasks: str, kit: PlanKit) -> Plan:
+    """A plan whose steps are written, each working on the one before, and that nobody holds."""
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft(*tasks, chain=True)))
+    plan = new_plan("plan_x", WHO, ALICE.id, "Do it.", kit.services.clock())
+    return with_draft(plan, steps, {"rows": manifest("rows").model_dump()})

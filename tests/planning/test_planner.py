@@ -1,0 +1,693 @@
+"""A planner finds skills, reads them and hands in steps that can be run; what cannot be run is sent
+back, with the reason."""
+
+import asyncio
+import json
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, cast
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+
+from kit.compose.deck import Deck, load_deck
+from kit.compose.registry import Registry
+from kit.core.card import AgentCard, Handoff, PlanExample, Policy
+from kit.core.errors import BindError
+from kit.core.outcome import AgentCall, Outcome
+from kit.core.schema.shape import schema_of
+from kit.core.schema.validator import validator
+from kit.models.offline import OfflineModel
+from kit.models.offline.conversation import Conversation
+from kit.models.offline.planner import NO_EXAMPLE, planner_turn
+from kit.models.scripted import Line, ScriptedModel
+from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, ReturnSpec, faults
+from kit.planning.journal import Journal
+from kit.planning.planner import MOST_DRAFTS, MOST_SKILLS, PLANNER_TOOLS, planner_query
+from kit.planning.scope import PlannerScope, plans
+from kit.planning.services import PlanServices
+from kit.planning.tools import plan_tools
+from kit.runtime.context import RunContext
+from kit.runtime.dispatch import dispatch
+from kit.runtime.pattern import Bind, Pattern
+from kit.runtime.team import Team, bind
+from kit.runtime.turn import run_turn
+from kit.settings import HOME, Settings
+from kit.stores.documents.document import PlanStep
+from kit.stores.sqlite import SqliteStore
+from kit.tools.skill import FIND, LOAD, Skills
+from kit.tools.task_memory import TaskMemory
+from kit.tools.temp_files import open_temp_files
+from kit.wire import open_kit
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.manifest import read_manifests
+from kit.worlds.outlets.server import skill_app
+from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
+from tests.kits import ALICE, SmallKit, small_deck
+from tests.step_kits import plan_examples
+from tests.tools.test_skills import KEYS, in_memory
+
+SERVICE, MANIFESTS = SkillService(), read_manifests()
+OUTPUTS = {name: skill.output_schema for name, skill in MANIFESTS.items()}
+RANKED = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
+SIX = "For the two best active outlets in Oakfield: the street of each, and the desserts on the menu of each"
+"""The stand-in makes six steps of it."""
+
+
+@dataclass
+class Run:
+    """What one run of a planner came to."""
+
+    scope: PlannerScope
+    answers: Sequence[str]
+    """What its tools told its model."""
+    calls: Sequence[str]
+
+    @property
+    def steps(self) -> tuple[DraftStep, ...]:
+        assert isinstance(self.scope.result, Draft), (self.scope.result, self.scope.refusals)
+        return self.scope.result.steps
+
+
+async def plan(
+    model: BaseChatModel,
+    query: str,
+    tenant: str = "acme",
+    first: int = 1,
+    *,
+    inside: bool = True,
+    service: SkillService = SERVICE,
+) -> Run:
+    """Runs a planner on a model, over the skill service."""
+    with closing(SqliteStore(":memory:")) as store:
+        async with in_memory(service, tenant) as skills:
+            return await _plan(model, query, store, skills, first, inside)
+
+
+def alone(scope: PlannerScope, query: str, inside: bool = True) -> Pattern:
+    """A turn that is one run of the planner, inside a plan or outside."""
+
+    async def run(call: AgentCall, ctx: RunContext) -> Outcome:
+        order = AgentCall(call_id="p", agent="planner", query=query)
+        if not inside:
+            return await dispatch(order, ctx)
+        with plans(scope):
+            return await dispatch(order, ctx)
+
+    return Pattern("planner_alone", run, planner_team)
+
+
+def planner_team(deck: Deck, bind: Bind) -> Team:
+    """The deck with nobody but the planner to be asked."""
+    lead = deck.cards[deck.settings.orchestrator].model_copy(update={"sub_agents": ("planner",)})
+    return bind(replace(deck, cards=Registry("card", {**deck.cards, lead.id: lead})))
+
+
+async def _plan(
+    model: BaseChatModel, query: str, store: SqliteStore, skills: Skills, first: int, inside: bool
+) -> Run:
+    documents = store.open_documents()
+    services = PlanServices(documents, skills, open_temp_files(), TaskMemory(documents))
+    card = AgentCard(
+        id="planner",
+        description="Plans.",
+        model="offline",
+        tools=PLANNER_TOOLS,
+        handoff=Handoff(closed=True),
+        policy=Policy(max_tool_calls=40),
+    )
+    team = bind(
+        small_deck(("planner",), [card]),
+        {"orchestrator": ScriptedModel("no"), "planner": model},
+        plan_tools(services),
+    )
+    scope = PlannerScope(
+        Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first
+    )
+    reply = await run_turn(
+        "a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside))
+    )
+    ended = [event.body for event in reply.events if event.body.kind == "tool_ended"]
+    return Run(scope, [body.result for body in ended], [body.tool for body in ended])
+
+
+def step(number: int = 1, **changes: Any) -> dict[str, Any]:
+    """A step over outlet_list that can be run."""
+    shape = {"outlets": "array<{id: string}>"}
+    return {
+        "step": number,
+        "task": "List them",
+        "skills": ["outlet_list"],
+        "return_spec": {"shape": shape},
+        **changes,
+    }
+
+
+def loads(*names: str) -> Line:
+    return Line(calls=[(LOAD, {"skill_name": name}) for name in names])
+
+
+def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
+    return Line(calls=[("submit_plan", {"steps": list(steps)} if steps else plan)])
+
+
+# What is handed in holds
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize(
+    ("steps", "reason"),
+    [
+        ([step(n) for n in range(1, 12)], "at most 10 steps, this one would have 11"),
+        ([step(input_from_step=1)], "input_from_step 1 is no step before it"),
+        (
+            [step(input_from_step=2), step(2, input_from_step=1)],
+            "step 1: input_from_step 2 is no step before it",
+        ),
+        ([step(1), step(3)], "numbered from 1 to 2"),
+        ([step(skills=["outlet_menu"])], "'outlet_menu' was not loaded"),
+        ([step(skills=["outlet_inspections"])], "'outlet_inspections' was not loaded"),
+        (
+            [step(return_spec={"shape": {"outlets": "array<{seats: integer}>"}})],
+            "no skill of this step promises $.outlets",
+        ),
+        (
+            [step(return_spec={"shape": {"outlets": "array<{id: number}>"}})],
+            "no skill of this step promises",
+        ),
+        ([step(return_spec={"shape": {"outlets": "list of ids"}})], "expected a type"),
+        ([step(return_spec={"shape": {}})], "expected the name of a field"),
+        (
+            [step(return_spec={"shape": {"outlets": {}}})],
+            "field 'outlets': expected the name of a field",
+        ),
+        (
+            [step(return_spec={"shape": "any"})],
+            "its return_spec holds for anything: name the fields",
+        ),
+        ([step(return_spec={"reason": "no shape"})], "return_spec.shape"),
+        ([step(skills=[])], "skills"),
+        ([{"step": "first"}], "step"),
+    ],
+    ids=[
+        "11 steps",
+        "itself",
+        "cycle",
+        "gap",
+        "unloaded",
+        "foreign",
+        "unpromised",
+        "other type",
+        "no shape",
+        "empty",
+        "empty field",
+        "any",
+        "none",
+        "idle",
+        "bad",
+    ],
+)
+async def test_a_plan_that_cannot_be_run_is_sent_back_with_the_reason_and_the_next_one_counts(
+    steps: list[dict[str, Any]], reason: str
+) -> None:
+    model = ScriptedModel(
+        loads("outlet_list", "outlet_inspections"), submits(*steps), submits(step()), "Done."
+    )
+    run = await plan(model, planner_query("List them"))
+    assert "sent back" in run.answers[2] and reason in run.answers[2]
+    assert len(run.steps) == 1 and len(run.scope.refusals) == 1
+
+
+async def test_after_three_plans_that_do_not_hold_no_further_one_is_taken() -> None:
+    bad = step(skills=["nobody"])
+    run = await plan(
+        ScriptedModel(*[submits(bad)] * MOST_DRAFTS, submits(infeasible="enough"), "Done."), "x"
+    )
+    assert run.scope.result is None and len(run.scope.refusals) == MOST_DRAFTS
+    assert run.answers[-1] == "No further plan is taken."
+
+
+@pytest.mark.req("AS-2")
+async def test_a_planner_that_knows_no_plan_says_why_and_steps_beside_it_are_sent_back() -> None:
+    both = Line(calls=[("submit_plan", {"steps": [step()], "infeasible": "or not"})])
+    run = await plan(
+        ScriptedModel(both, submits(infeasible="nobody flies"), "Done."), "Fly to Rome"
+    )
+    assert run.scope.result == Infeasible(reason="nobody flies") and len(run.scope.refusals) == 1
+
+
+async def test_steps_that_a_model_writes_as_text_are_read() -> None:
+    line = Line(calls=[("submit_plan", {"steps": json.dumps([step()])})])
+    assert len((await plan(ScriptedModel(loads("outlet_list"), line, "Done."), "x")).steps) == 1
+
+
+ANYTHING = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=8)
+    | st.sampled_from(["outlet_list", "array<", "{a"]),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["step", "task", "skills", "shape", "é"]), inner)
+    ),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(
+        ANYTHING | st.builds(step, return_spec=ANYTHING) | st.builds(step, skills=ANYTHING),
+        max_size=3,
+    )
+    | ANYTHING
+)
+def test_whatever_a_model_hands_in_is_a_plan_that_holds_or_is_sent_back(steps: Any) -> None:
+    with closing(SqliteStore(":memory:")) as store:
+        documents = store.open_documents()
+        tools = plan_tools(
+            PlanServices(documents, cast("Skills", None), open_temp_files(), TaskMemory(documents))
+        )
+        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
+        scope.manifests["outlet_list"] = MANIFESTS["outlet_list"].model_dump(mode="json")
+        with plans(scope):
+            text, outcome = asyncio.run(cast("Any", tools["submit_plan"]).coroutine(steps=steps))
+    assert (outcome.fault is None) is (scope.result is not None) and bool(scope.refusals) is (
+        scope.result is None
+    )
+    assert len(text) < 10_000
+
+
+async def test_the_skills_of_another_tenant_are_like_those_of_nobody() -> None:
+    model = ScriptedModel(
+        loads("outlet_inspections", "outlet_nothing"), submits(infeasible="no such skill"), "Done."
+    )
+    run = await plan(model, "x")
+    assert (
+        run.answers[0].replace("inspections", "nothing") == run.answers[1]
+        and not run.scope.manifests
+    )
+
+
+async def test_a_planner_loads_so_many_skills_and_no_more() -> None:
+    many = {
+        f"skill_{'abcdefghijklmnop'[n]}": MANIFESTS["outlet_list"] for n in range(MOST_SKILLS + 2)
+    }
+    names = [*many]
+    copies = {name: one.model_copy(update={"id": name}) for name, one in many.items()}
+    model = ScriptedModel(loads(*names), loads(names[0]), submits(infeasible="too many"), "Done.")
+    run = await plan(model, "x", service=SkillService(copies))
+    assert set(run.scope.manifests) == set(names[:MOST_SKILLS])
+    assert [f"You have loaded {MOST_SKILLS}" in text for text in run.answers[:-1]] == [
+        False
+    ] * MOST_SKILLS + [True, True, False]
+
+
+async def test_what_a_service_says_of_its_skills_enters_a_context_in_bounds() -> None:
+    one = MANIFESTS["outlet_list"]
+    names = [f"skill_{a}{b}" for a in "abcdef" for b in "abcdef"]
+    many = {
+        name: one.model_copy(update={"id": name, "description": "x" * 60_000}) for name in names
+    }
+    model = ScriptedModel(
+        Line(calls=[(FIND, {"query": "x"})]),
+        loads("skill_aa"),
+        submits(infeasible="too long"),
+        "Done.",
+    )
+    run = await plan(model, "x", service=SkillService(many))
+    assert all(len(text) < 25_000 for text in run.answers) and not run.scope.manifests
+
+
+async def test_outside_of_a_plan_the_tools_of_a_planner_do_nothing() -> None:
+    calls = [
+        (FIND, {"query": "outlets"}),
+        (LOAD, {"skill_name": "outlet_list"}),
+        ("submit_plan", {"infeasible": "x"}),
+    ]
+    run = await plan(ScriptedModel(Line(calls=calls), "Done."), "x", inside=False)
+    assert len(set(run.answers)) == 1 and "inside a plan" in run.answers[0]
+    assert run.scope.result is None and not run.scope.manifests
+
+
+# A plan that holds can be run in shape
+
+
+@cache
+def outputs_of(skill: str) -> list[dict[str, Any]]:
+    """Results of a skill: with rows, with fewer, and for what is not there."""
+    ids = [{"outlet_id": one} for one in ("ou-0002", "ou-9999")]
+    arguments = (
+        ids
+        if "outlet_id" in MANIFESTS[skill].input_schema["properties"]
+        else [{}, {"limit": 1}, {"city": "Nowhere"}]
+    )
+    results = [SERVICE.call(Scope("globex"), skill, one) for one in arguments]
+    return [result for result in results if isinstance(result, dict)]
+
+
+def project(value: Any, schema: Mapping[str, Any]) -> Any:
+    """The value without the fields that a closed schema does not name."""
+    if isinstance(value, dict) and "properties" in schema:
+        return {
+            name: project(value[name], part)
+            for name, part in schema["properties"].items()
+            if name in value
+        }
+    return (
+        [project(item, schema["items"]) for item in value]
+        if isinstance(value, list) and "items" in schema
+        else value
+    )
+
+
+FIELDS = [
+    "outlets",
+    "results",
+    "items",
+    "total",
+    "found",
+    "outlet",
+    "not_found",
+    "id",
+    "name",
+    "rank",
+    "price_cents",
+    "seats",
+]
+TYPES = st.sampled_from(
+    [
+        "string",
+        "integer",
+        "number",
+        "boolean",
+        "any",
+        "array",
+        "object",
+        "array<string>",
+        "array<any>",
+    ]
+)
+ROWS = st.dictionaries(st.sampled_from(FIELDS), TYPES, min_size=1, max_size=3).map(
+    lambda fields: f"array<{{{', '.join(f'{name}: {kind}' for name, kind in fields.items())}}}>"
+)
+SHAPES = st.dictionaries(st.sampled_from(FIELDS), TYPES | ROWS, max_size=2) | TYPES | ROWS
+STEPS = st.lists(
+    st.builds(
+        DraftStep,
+        step=st.integers(1, 12),
+        task=st.just("do it"),
+        skills=st.lists(
+            st.sampled_from([*MANIFESTS, "nobody"]), min_size=1, max_size=2, unique=True
+        ).map(tuple),
+        return_spec=st.builds(
+            ReturnSpec,
+            shape=st.dictionaries(st.sampled_from(FIELDS), TYPES | ROWS, max_size=2) | TYPES | ROWS,
+            reason=st.just(""),
+        ),
+        input_from_step=st.none() | st.integers(-1, 12),
+    ),
+    max_size=12,
+)
+
+
+@pytest.mark.req("AS-2")
+@settings(max_examples=250, deadline=None)
+@given(STEPS, st.booleans(), st.integers(1, 4))
+def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
+    steps: list[DraftStep], number: bool, first: int
+) -> None:
+    if number:  # else hardly any plan of several steps is numbered as it must be
+        steps = [one.model_copy(update={"step": place}) for place, one in enumerate(steps, first)]
+    if faults(steps, OUTPUTS, first):
+        return
+    assert first + len(steps) - 1 <= MOST_STEPS and [one.step for one in steps] == list(
+        range(first, first + len(steps))
+    )
+    for one in steps:
+        assert one.input_from_step is None or 1 <= one.input_from_step < one.step
+        shape = one.return_spec.shape
+        parts = (
+            [{name: part} for name, part in shape.items()] if isinstance(shape, dict) else [shape]
+        )
+        for part in parts:
+            schema = schema_of(part)
+            fits = [
+                all(
+                    validator(schema).wrong(project(out, schema)) is None
+                    for out in outputs_of(name)
+                )
+                for name in one.skills
+            ]
+            assert any(fits), (part, one.skills)
+
+
+# The stand-in plans by the worked examples of its deck
+
+
+def stand_in(*examples: PlanExample) -> OfflineModel:
+    """The offline stand-in with these examples, or with those of the outlets' deck."""
+    return OfflineModel(think=0, plan_examples=examples or plan_examples())
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize("tenant", ["acme", "globex"])
+@pytest.mark.parametrize(
+    ("task", "skills"),
+    [
+        (RANKED, ["outlet_list", "outlet_analytics"]),
+        ("List the categories of the menu of ou-0001", ["outlet_menu"]),
+        ("Which items on the menu of ou-0001 are vegetarian, with their prices?", ["outlet_menu"]),
+        (
+            "What is the street of the best outlet in Maple Hill?",
+            ["outlet_analytics", "outlet_details"],
+        ),
+        (SIX, ["outlet_list", "outlet_analytics", *["outlet_details"] * 2, *["outlet_menu"] * 2]),
+    ],
+)
+async def test_the_stand_in_hands_in_the_steps_of_an_example_and_they_hold(
+    tenant: str, task: str, skills: list[str]
+) -> None:
+    run = await plan(stand_in(), planner_query(task), tenant)
+    assert [one.skills for one in run.steps] == [(name,) for name in skills]
+    assert not run.scope.refusals
+    assert run.calls[0] == FIND and run.calls[-1] == "submit_plan"
+    assert set(skills) == set(run.scope.manifests), "it reads the skills of its steps and no others"
+
+
+def test_every_example_of_the_deck_is_a_plan_that_holds() -> None:
+    for example in plan_examples():
+        steps: list[DraftStep] = []
+        for number, one in enumerate(example.steps, 1):
+            spec = ReturnSpec(shape=one.shape, reason=one.reason)
+            draft = DraftStep(step=number, task=one.task, skills=one.skills, return_spec=spec)
+            steps.append(draft.replace(input_from_step=one.input_from_step))
+        assert not faults(steps, OUTPUTS), example.request
+
+
+async def test_what_a_request_names_and_leaves_out_stands_in_the_tasks_of_its_steps() -> None:
+    with_city = (await plan(stand_in(), planner_query(RANKED))).steps
+    assert [step.task for step in with_city] == [
+        "List the active outlets in Rivermont",
+        "Rank those outlets in Rivermont over 8 weeks, limit 5",
+    ]
+    task = "rank the paused pizza outlets by how they did in the last 12 weeks."
+    listing, ranking = (await plan(stand_in(), planner_query(task))).steps
+    assert listing.task == "List the paused pizza outlets" and ranking.input_from_step == 1
+    assert ranking.task == "Rank those pizza outlets over 12 weeks, limit 5"
+
+
+@pytest.mark.req("AS-2")
+@pytest.mark.parametrize(
+    ("task", "reason"),
+    [
+        ("book a flight to Rome", NO_EXAMPLE),
+        ("the street of each outlet in Rivermont", NO_EXAMPLE),
+        ("List the busy outlets in Rivermont", "I don't know busy"),
+        ("Rank the active sushi outlets by how they did in the last 8 weeks", "I don't know sushi"),
+        ("Rank the active outlets by how they did in the last few weeks", "I don't know few"),
+        ("List the categories of the menu of Rivermont", "I don't know Rivermont"),
+    ],
+)
+async def test_the_stand_in_says_that_it_cannot_plan_or_does_not_know_a_name(
+    task: str, reason: str
+) -> None:
+    """Not even where the nearest option would be a plan that holds."""
+    assert (await plan(stand_in(), planner_query(task))).scope.result == Infeasible(reason=reason)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.sampled_from(f"{RANKED} {SIX} zz {{city}} ( [a".split()), max_size=14))
+def test_whatever_is_asked_the_stand_in_fills_an_example_or_has_none(words: list[str]) -> None:
+    asked = Conversation([HumanMessage(planner_query(" ".join(words)))])
+    found = AIMessage("", tool_calls=[{"name": FIND, "args": {}, "id": "1"}])
+    talk = Conversation([*asked.messages, found, ToolMessage("{}", tool_call_id="1")])
+    calls = planner_turn(talk, plan_examples())
+    assert calls == [("submit_plan", {"infeasible": NO_EXAMPLE})] or calls[0][0] == LOAD
+
+
+# The rest of a plan is planned anew
+
+
+def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
+    """A step of a draft as its plan keeps it."""
+    spec = one.return_spec.model_dump()
+    kept = PlanStep(
+        step_index=one.step,
+        task=one.task,
+        skills=one.skills,
+        return_spec=spec,
+        input_from_step=one.input_from_step,
+    )
+    return kept.replace(status=status, **fields)
+
+
+@pytest.mark.req("AS-23")
+async def test_a_replan_gets_the_task_what_is_done_what_failed_and_why_and_what_remains() -> None:
+    first, second, third, *_ = (await plan(stand_in(), planner_query(SIX))).steps
+    done = [stored(first, "complete", memory_key="acme:s:t:ids")]
+    failed = stored(second, "failed", failure_reason="timeout: no answer")
+    query = planner_query(SIX, done, failed, "ask for fewer", [failed, stored(third)])
+    brief = json.loads(query[query.index("{") :])
+    assert brief["original_task"] == SIX
+    assert brief["completed_steps"] == [
+        {
+            "step": 1,
+            "task": first.task,
+            "memory_key": "acme:s:t:ids",
+            "shape": first.return_spec.shape,
+        }
+    ]
+    assert (brief["failed_step"]["step"], brief["failed_step"]["reason"]) == (
+        2,
+        "timeout: no answer",
+    )
+    assert brief["failed_step"]["suggestion"] == "ask for fewer"
+    assert [one["step"] for one in brief["remaining_steps"]] == [2, 3]
+    assert (brief["first_step"], brief["steps_left"]) == (2, 9)
+
+
+@pytest.mark.req("AS-23")
+async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers() -> None:
+    over = [step(number) for number in (9, 10, 11)]
+    again = [step(1), step(2)]
+    model = ScriptedModel(
+        loads("outlet_list"),
+        submits(*over),
+        submits(*again),
+        submits(step(9, input_from_step=3)),
+        "Done.",
+    )
+    run = await plan(model, "x", first=9)
+    assert (
+        "this one would have 11" in run.scope.refusals[0]
+        and "numbered from 9 to 10" in run.scope.refusals[1]
+    )
+    assert [one.step for one in run.steps] == [9]
+
+
+async def revise(task: str, at: int, reason: str) -> tuple[Sequence[DraftStep], Run]:
+    """What the stand-in planned, and what it makes of the rest after a step has failed."""
+    steps = (await plan(stand_in(), planner_query(task))).steps
+    done = [stored(one, "complete", memory_key=f"k{one.step}") for one in steps[: at - 1]]
+    failed = stored(steps[at - 1], "failed", failure_reason=reason)
+    query = planner_query(task, done, failed, remaining=[failed, *map(stored, steps[at:])])
+    return steps, await plan(stand_in(), query, first=at)
+
+
+@pytest.mark.req("AS-23")
+async def test_after_a_fault_that_may_pass_the_stand_in_tries_the_rest_again_and_nothing_that_is_done() -> (
+    None
+):
+    steps, run = await revise(SIX, 2, "timeout: no answer")
+    assert run.steps == steps[1:]
+
+
+@pytest.mark.req("AS-23")
+async def test_after_any_other_failure_the_stand_in_says_that_it_has_no_other_plan() -> None:
+    _, run = await revise(SIX, 2, "insufficient: too large")
+    reason = f"{NO_EXAMPLE}: step 2 failed, insufficient: too large"
+    assert run.scope.result == Infeasible(reason=reason)
+
+
+async def test_a_stand_in_whose_example_is_sent_back_says_so_and_hands_in_no_other() -> None:
+    bad = PlanExample.model_validate(
+        {
+            "request": "List them",
+            "steps": [
+                {"task": "x", "skills": ["outlet_list"], "shape": {"seats": "integer"}},
+            ],
+        }
+    )
+    run = await plan(stand_in(bad), planner_query("List them"))
+    assert len(run.scope.refusals) == 1 and isinstance(run.scope.result, Infeasible)
+    assert "promises $.seats" in run.scope.result.reason
+    assert run.calls.count("submit_plan") == 2
+
+
+# The planner of the outlets
+
+
+def of_deck(**fields: Any) -> Settings:
+    """Settings of a kit over the outlets, which reads nothing of the machine's but where its programs are."""
+    variables = {"PATH": os.environ["PATH"], **fields.pop("variables", {})}
+    return Settings(
+        deck=HOME / "cards/outlets", store=":memory:", pace=0, variables=variables, **fields
+    )
+
+
+async def plan_of_deck(settings: Settings) -> tuple[PlannerScope, str]:
+    """What the deck's planner makes of a task, and all that is in the trace of its turn."""
+    async with open_kit(settings) as kit:
+        documents = kit.store.open_documents()
+        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
+        reply = await kit.ask("a task", kit.session("s1"), alone(scope, planner_query(RANKED)))
+        return scope, "".join(event.model_dump_json() for event in reply.events)
+
+
+@pytest.mark.realtime
+async def test_the_planner_of_the_deck_plans_over_the_service_that_the_deck_runs() -> None:
+    scope, _ = await plan_of_deck(of_deck())
+    assert isinstance(scope.result, Draft) and len(scope.result.steps) == 2
+
+
+@pytest.mark.realtime
+async def test_the_service_of_the_environment_comes_first_and_its_key_is_in_no_trace() -> None:
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        variables = {"SKILL_SERVICE_KEY": KEYS["globex"]}
+        scope, trace = await plan_of_deck(
+            of_deck(skill_service_url=f"{url}/api/globex", variables=variables)
+        )
+        assert isinstance(scope.result, Draft) and "outlet_inspections" in trace
+        assert KEYS["globex"] not in trace and KEYS["globex"] not in repr(scope)
+
+
+@pytest.mark.realtime
+async def test_where_the_service_is_not_there_the_stand_in_says_that_and_not_that_no_skill_fits() -> (
+    None
+):
+    variables = {"SKILL_SERVICE_KEY": KEYS["acme"]}
+    scope, trace = await plan_of_deck(
+        of_deck(skill_service_url="http://127.0.0.1:9/api/acme", variables=variables)
+    )
+    assert (
+        scope.result == Infeasible(reason="the skills cannot be read right now")
+        and "unavailable" in trace
+    )
+
+
+async def test_a_deck_that_plans_over_no_service_says_what_it_needs() -> None:
+    deck = load_deck(HOME / "cards/outlets")
+    without = deck.settings.model_copy(update={"skill_service": None})
+    with pytest.raises(BindError, match=r"skill_service.*SKILL_SERVICE_URL"):
+        async with open_kit(of_deck(), deck=replace(deck, settings=without)):
+            pass

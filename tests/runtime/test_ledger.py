@@ -1,0 +1,199 @@
+"""One ledger of tokens: the spans of a turn, its row and the metrics say the same, however the turn went."""
+
+import asyncio
+import uuid
+from typing import Any
+
+import pytest
+
+from kit.compose.topology import Topology
+from kit.core.bodies.call import AgentEnded, AgentStarted, ModelStarted, ToolStarted
+from kit.core.bodies.speech import Status
+from kit.core.bodies.turn import TurnStarted
+from kit.core.context import OPERATOR
+from kit.core.event import Event
+from kit.core.fault import KINDS, kinds_of
+from kit.core.outcome import Failure, Usage, total
+from kit.core.timeout import diagnoses
+from kit.core.trace import trace_of
+from kit.metrics.summary import metrics
+from kit.models.scripted import ScriptedModel
+from kit.patterns import PATTERNS
+from kit.runtime.turn import Reply, run_turn
+from kit.stores.protocol import Store
+from kit.stores.tally import Tally
+from kit.wire import open_kit
+from tests.kits import ALICE, answering, failing
+from tests.patterns.test_a2a import ask, hopping
+from tests.patterns.test_topology import EDITOR, ENSEMBLE, JUDGED, PIPELINE, RACE, joint
+from tests.runtime.test_contract import backed
+from tests.runtime.test_faults import EMBEDDED, QUESTION
+
+TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
+
+
+def figures(usages: Any, *names: str) -> list[Any]:
+    whole = total(usages)
+    cost = whole.cost if whole.cost is None else round(whole.cost, 9)
+    return [*(getattr(whole, name) for name in (*TOKENS, *names)), cost, whole.estimated]
+
+
+def usages(tally: Tally) -> list[Usage]:
+    """What the metrics know of each purpose's calls."""
+    return [
+        Usage(
+            **{name: tally.counts[name, purpose] for name in TOKENS},
+            cost=tally.dollars.get(("cost", purpose)),
+            estimated=tally.counts["estimated", purpose] > 0,
+        )
+        for purpose in tally.of("purpose")
+    ]
+
+
+def one_ledger(reply: Reply, store: Store) -> None:
+    """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of
+    the metrics agree."""
+    spans = reply.trace.spans
+    row = store.turn(reply.turn_id, OPERATOR)
+    assert row is not None and all(span.status != "running" for span in spans)
+    models = [span.usage for span in spans if span.kind == "model"]
+    assert (
+        figures(models)
+        == figures([reply.usage])
+        == figures([part.usage for part in row.measures.spent])
+    )
+    assert len(models) == reply.usage.model_calls == row.model_calls
+    assert (
+        len([span for span in spans if span.kind == "tool"])
+        == reply.usage.tool_calls
+        == row.tool_calls
+    )
+    assert (row.input_tokens, row.output_tokens) == (
+        reply.usage.input_tokens,
+        reply.usage.output_tokens,
+    )
+    agents = {span.id: span for span in spans if span.kind == "agent"}
+    for agent in agents.values():
+        below = [
+            one.usage
+            for one in spans
+            if one.parent_id == agent.id and one.kind in ("model", "agent")
+        ]
+        assert figures(below) == figures([agent.usage]), agent.name
+
+
+@pytest.mark.req("K-7")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
+    pattern: str,
+) -> None:
+    async with open_kit(EMBEDDED, faults=True) as kit:
+        root, replies = kit.team.root, list[Reply]()
+        for kind in KINDS:
+            agent = "shop" if kind in kinds_of("shop", root) else root
+            reply = await kit.ask(
+                QUESTION, kit.session(uuid.uuid4().hex), pattern, faults=[f"{agent}={kind}"]
+            )
+            one_ledger(reply, kit.store)
+            replies.append(reply)
+        tally = kit.store.tally()
+    assert len(replies) == len(KINDS) > 15
+    assert figures(usages(tally)) == figures(reply.usage for reply in replies)
+
+
+@pytest.mark.req("K-7")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str) -> None:
+    async with open_kit(EMBEDDED.model_copy(update={"pace": 1.0})) as kit:
+        await kit.ask("hello", kit.session("warm"), pattern)
+        for n in range(12):
+            turn = kit.ask(QUESTION, kit.session(f"s{n}"), pattern)
+            await asyncio.sleep(0.15 + n / 4)
+            turn.cancel()
+            one_ledger(await turn, kit.store)
+
+
+@pytest.mark.req("K-7")
+@pytest.mark.parametrize("late", [0.1, 60.0])
+@pytest.mark.parametrize("topology", [RACE, ENSEMBLE, PIPELINE], ids=lambda topology: topology.kind)
+async def test_calls_of_members_that_lose_or_are_late_agree(
+    topology: Topology, late: float
+) -> None:
+    others = dict.fromkeys(("quick", "second", "editor"), answering("Another.", late))
+    models = {"explainer": answering("One.", 0.5), "judge": answering('{"best": 1}'), **others}
+    kit = joint(topology, models, {**JUDGED, "editor": EDITOR})
+    reply = await run_turn("go", ALICE, kit)
+    one_ledger(reply, kit.store)
+    assert len([span for span in reply.trace.spans if span.kind == "agent"]) >= 3
+
+
+@pytest.mark.req("K-7")
+@pytest.mark.parametrize(
+    "first", [failing(OSError("down"), 0.1), answering("late", 60.0)], ids=["fails", "late"]
+)
+async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agrees(
+    first: ScriptedModel,
+) -> None:
+    kit = backed(first, answering("Second here.", 0.4), model_time_ms=1500)
+    reply = await run_turn("one", ALICE, kit)
+    one_ledger(reply, kit.store)
+    spans = [
+        span for span in reply.trace.spans if span.agent == "explainer" and span.kind == "model"
+    ]
+    assert [span.status for span in spans] == ["error", "ok"]
+
+
+async def test_a_call_that_a_peer_did_not_end_is_ended_with_its_agent_and_takes_the_blame() -> None:
+    async with hopping({"shop": answering("late", 60.0)}) as kit:
+        reply = await ask(kit)
+    one_ledger(reply, kit.store)
+    [call] = [span for span in reply.trace.spans if span.agent == "shop" and span.kind == "model"]
+    assert call.cut_off and call.seconds == pytest.approx(8.0, abs=0.01) and call.usage.estimated
+    assert [(span.agent, one.cause) for span, one in diagnoses(reply.trace)] == [("shop", "model")]
+    late = {name: rate.value for name, rate in metrics(kit.store).shares("timeout_rate").items()}
+    assert (late["model"], late["unknown"]) == (1.0, 0.0)
+
+
+def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event() -> (
+    None
+):
+    """As an older store, or a process that died, may have left it."""
+    shop, find = (
+        AgentStarted(agent="shop", call_id="c1", query="q"),
+        ToolStarted(agent="shop", tool="find", call_id="x"),
+    )
+    lost = Failure(call_id="c1", agent="shop", axis="invocation", reason="timeout", detail="4 s")
+    steps: list[tuple[float, str, str | None, Any]] = [
+        (
+            0.0,
+            "t",
+            None,
+            TurnStarted(
+                message="hi",
+                session_id="s",
+                principal=ALICE.principal,
+                pattern="mediated",
+                started_at=9.0,
+            ),
+        ),
+        (1.0, "a", "t", shop),
+        (2.0, "k", "a", find),
+        (5.0, "a", "t", AgentEnded(agent="shop", outcome=lost)),
+        (6.0, "b", "t", shop),
+        (7.0, "m", "b", ModelStarted(agent="shop", model="m", purpose="work")),
+        (9.0, "b", "t", Status(agent="shop", status="thinking")),
+    ]
+    events = [
+        Event(seq=n, at=at, turn_id="t1", span_id=span, parent_span_id=above, body=body)
+        for n, (at, span, above, body) in enumerate(steps)
+    ]
+    trace = trace_of(events)
+    assert {span.id: (span.ended, span.status) for span in trace.spans} == {
+        "t": (9.0, "running"),
+        "a": (5.0, "error"),
+        "k": (5.0, "running"),
+        "b": (9.0, "running"),
+        "m": (9.0, "running"),
+    }
+    [(_, diagnosis)] = diagnoses(trace)
+    assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == ("tool", "find", 3.0)

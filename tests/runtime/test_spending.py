@@ -1,0 +1,293 @@
+"""Extra model calls: made only when needed, on the cheaper model, priced by what they were for (PC1-NFR-7)."""
+
+import itertools
+from collections import defaultdict
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from langchain_core.messages import BaseMessage
+
+from kit.compose.deck import Deck, DeckSettings, load_deck
+from kit.core.bodies.call import ModelEnded, ModelStarted
+from kit.core.card import AgentCard
+from kit.core.context import OPERATOR, Principal, Session
+from kit.core.errors import DeckError
+from kit.core.event import Event
+from kit.core.model import ModelSpec
+from kit.core.outcome import Usage, total
+from kit.core.record import Measures, PurposeUsage, TurnRecord
+from kit.metrics.catalogue import EXTRA_CALLS
+from kit.metrics.summary import fold, metrics
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.bound_model import BoundModel
+from kit.runtime.job import JOBS
+from kit.runtime.team import ModelAccess, Team, bind
+from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
+from kit.stores.tally import tally_of
+from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+from tests.runtime.test_continuity import chained
+from tests.worlds import TOOL_IDS
+
+PRICES = {"lead": (2.0, 8.0), "sub": (1.0, 4.0), "helper": (0.1, 0.4), "composer": (0.5, 2.0)}
+"""Dollars a million tokens, in and out."""
+
+
+def priced(bound: BoundModel, name: str) -> BoundModel:
+    spec = ModelSpec(
+        key=name, provider="offline", price_in=PRICES[name][0], price_out=PRICES[name][1]
+    )
+    return replace(bound, spec=spec)
+
+
+def with_prices(team: Team) -> Team:
+    agents: dict[str, Any] = {}
+    for name, agent in team.agents.items():
+        assert isinstance(agent, LLMAgent)
+        composer = priced(agent.composer, "composer") if agent.composer else None
+        agents[name] = replace(
+            agent,
+            model=priced(agent.model, "lead" if name == team.root else "sub"),
+            composer=composer,
+        )
+    jobs = MappingProxyType({name: priced(bound, "helper") for name, bound in team.jobs.items()})
+    return replace(team.with_agents(agents), jobs=jobs)
+
+
+def priced_kit(**settings: Any) -> tuple[SmallKit, dict[str, ScriptedModel]]:
+    """An orchestrator that asks whom the message names; a helper and a composer of their own."""
+
+    def lead(messages: list[BaseMessage]) -> Line:
+        called = [name for name in ("shop", "rewards") if name in str(messages[-1].content)]
+        return asks(*called) if called else Line("Hello there.")
+
+    jobs = {
+        "prior_context": "The user looked at Harbor Roast.",
+        "summary": "Coffee was talked about.",
+    }
+    helper = ScriptedModel(
+        lambda m: Line(jobs["summary" if "Sum up" in str(m[-1].content) else "prior_context"])
+    )
+    subs = {
+        name: ScriptedModel(lambda m, name=name: Line(f"From {name}."))
+        for name in ("shop", "rewards")
+    }
+    models = {
+        **subs,
+        "orchestrator": ScriptedModel(lead),
+        "helper": helper,
+        "orchestrator:composer": ScriptedModel(stitched),
+    }
+    kit = small_kit([], subs, **settings)
+    kit.team = with_prices(bind(kit.team.deck, models, {}))
+    return kit, models
+
+
+MESSAGES = ("shop please", "rewards please", "rewards again", "hello", "shop and rewards")
+"""A first agent; a switch; no switch; small talk; a switch beside one who stays."""
+
+
+async def some_turns(**settings: Any) -> tuple[SmallKit, list[Reply], dict[str, ScriptedModel]]:
+    kit, models = priced_kit(**settings)
+    return kit, [await run_turn(message, ALICE, kit) for message in MESSAGES], models
+
+
+def recount(events: list[Event]) -> dict[str, list[tuple[str, float]]]:
+    """Purpose -> model and dollars of each call, told from events and the price list alone."""
+    asked = {event.span_id: event.body for event in events if isinstance(event.body, ModelStarted)}
+    found: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for event in events:
+        if isinstance(event.body, ModelEnded):
+            read, wrote = PRICES[event.body.model]
+            usage, begun = event.body.usage, asked[event.span_id]
+            purpose = begun.agent if begun.purpose == "job" else begun.purpose
+            found[purpose].append(
+                (event.body.model, (usage.input_tokens * read + usage.output_tokens * wrote) / 1e6)
+            )
+    return found
+
+
+@pytest.mark.req("PC1-NFR-7")
+async def test_extra_calls_are_made_only_when_they_are_needed() -> None:
+    kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
+    turns = [kit.store.turn(reply.turn_id, OPERATOR) for reply in replies]
+    made = [
+        {spent.purpose: spent.usage.model_calls for spent in turn.measures.spent}
+        for turn in turns
+        if turn
+    ]
+    routed = {"decide": 1, "work": 1, "compose": 1}
+    assert made == [
+        routed,
+        {**routed, "prior_context": 1},
+        routed,
+        {"decide": 1, "summary": 1},
+        {"decide": 1, "work": 2, "compose": 1, "prior_context": 1},
+    ]
+
+
+@pytest.mark.req("PC1-NFR-7")
+async def test_every_call_is_priced_by_what_it_was_for_and_the_parts_are_the_whole() -> None:
+    kit, replies, _ = await some_turns(compact_after=3, compact_keep=1)
+    told = metrics(kit.store)
+    raw: dict[str, list[tuple[str, float]]] = defaultdict(list)
+    for reply in replies:
+        for purpose, calls in recount(kit.store.events(reply.turn_id, OPERATOR)).items():
+            raw[purpose] += calls
+        turn = kit.store.turn(reply.turn_id, OPERATOR)
+        assert turn is not None
+        whole = total(spent.usage for spent in turn.measures.spent)
+        assert whole.model_copy(update={"cost": None}) == reply.usage.model_copy(
+            update={"cost": None}
+        )
+        assert whole.cost == pytest.approx(reply.usage.cost)
+        assert turn.cost == pytest.approx(
+            sum(dollars for calls in recount(list(reply.events)).values() for _, dollars in calls)
+        )
+    assert (
+        set(raw)
+        == set(told.numbers("model_calls_total"))
+        == {"decide", "work", "compose", "prior_context", "summary"}
+    )
+    for purpose, calls in raw.items():
+        assert told.number("model_calls_total", purpose) == len(calls)
+        assert told.number("cost_dollars_total", purpose) == pytest.approx(
+            sum(dollars for _, dollars in calls)
+        )
+    extra = sum(dollars for purpose in EXTRA_CALLS for _, dollars in raw[purpose])
+    rows = {(row["metric"], row["of"]): row["value"] for row in metrics(kit.store).rows()}
+    assert rows[
+        "extra_cost_dollars_per_turn", "compose + prior_context + summary"
+    ] == pytest.approx(extra / len(MESSAGES))
+    assert rows["extra_cost_dollars_per_user", "1 users"] == pytest.approx(extra) and extra > 0
+    assert (
+        rows["model_calls_per_turn", "prior_context"] == 2 / 5
+        and rows["turns_with_model_call", "compose"] == 4
+    )
+
+
+@pytest.mark.req("PC1-NFR-7")
+async def test_extra_calls_go_to_the_cheaper_model() -> None:
+    _, replies, models = await some_turns(compact_after=3, compact_keep=1)
+    asked = {
+        purpose: {model for model, _ in calls}
+        for reply in replies
+        for purpose, calls in recount(list(reply.events)).items()
+    }
+    assert {purpose: asked[purpose] for purpose in EXTRA_CALLS} == {
+        "compose": {"composer"},
+        "prior_context": {"helper"},
+        "summary": {"helper"},
+    }
+    assert asked["decide"] == {"lead"} and len(models["orchestrator"].seen) == len(MESSAGES)
+
+
+async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_price() -> None:
+    kit, _ = priced_kit()
+    users = [("acme", "alice"), ("acme", "bob"), ("globex", "alice")]
+    for (tenant, user), message in itertools.product(users, ("shop please", "hello")):
+        await run_turn(
+            message,
+            Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)),
+            kit,
+        )
+    found = metrics(kit.store)
+    extra = "compose + prior_context + summary"
+    assert found.number("turns") == 6
+    assert found.number("extra_cost_dollars_per_user", "3 users") == pytest.approx(
+        found.number("extra_cost_dollars_per_turn", extra) * 6 / 3
+    )
+    plain = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("Hi."))})
+    await run_turn("shop", ALICE, plain)
+    assert metrics(plain.store).number("extra_cost_dollars_per_turn", extra) is None
+
+
+@pytest.mark.req("PC1-NFR-7")
+def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
+    deck = load_deck(Settings().deck)
+    tools: Any = {name: _nothing(name) for name in TOOL_IDS}
+    team = bind(deck, None, tools, ModelAccess(api_key="k"))
+    assert (
+        {team.jobs[name].spec.key for name in JOBS}
+        == {deck.settings.helper_model}
+        == {"gpt-5.4-nano"}
+    )
+    assert (
+        team.orchestrator.composer is None
+    )  # the orchestrator's own model words the answer unless the deck says otherwise
+    cheaper = replace(
+        deck, settings=deck.settings.model_copy(update={"compose_model": "gpt-5.4-nano"})
+    )
+    composer = bind(cheaper, None, tools, ModelAccess(api_key="k")).orchestrator.composer
+    assert composer is not None and composer.spec.key == "gpt-5.4-nano"
+    assert bind(cheaper, "offline", tools).orchestrator.composer is None
+
+
+def _nothing(name: str) -> Any:
+    from langchain_core.tools import StructuredTool
+
+    async def nothing() -> str:
+        return ""
+
+    return StructuredTool.from_function(coroutine=nothing, name=name, description="Nothing.")
+
+
+def priced_deck(**settings: Any) -> Deck:
+    cards = [
+        AgentCard(id="orchestrator", description="Routes.", model="fair", sub_agents=("shop",)),
+        AgentCard(id="shop", description="Shop.", model="fair"),
+    ]
+    specs = [
+        ModelSpec(key=key, provider="offline", price_in=p, price_out=p)
+        for key, p in (("fair", 1.0), ("dear", 9.0))
+    ]
+    return Deck.of(
+        cards,
+        settings=DeckSettings(orchestrator="orchestrator", required_blocks=(), **settings),
+        models=specs,
+    )
+
+
+@pytest.mark.parametrize("setting", ["helper_model", "compose_model"])
+def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(
+    setting: str,
+) -> None:
+    assert "'dear' costs more than the orchestrator's 'fair'" in "\n".join(
+        priced_deck(**{setting: "dear"}).warnings
+    )
+    assert "costs more" not in "\n".join(priced_deck(**{setting: "fair"}).warnings)
+    with pytest.raises(DeckError, match="unknown model 'fare': did you mean 'fair'"):
+        priced_deck(**{setting: "fare"})
+
+
+async def test_what_another_model_composed_ends_the_orchestrators_response_chain() -> None:
+    kit = small_kit([], {"shop": ScriptedModel(lambda _: Line("Coffee."))})
+    lead = chained("orchestrator", lambda _: asks("shop"), kit)
+    agent = kit.team.orchestrator
+    composer = BoundModel(ModelSpec(key="c", provider="offline"), ScriptedModel(stitched))
+    kit.team = kit.team.with_agents({"orchestrator": replace(agent, composer=composer)})
+    for _ in range(2):
+        assert (await run_turn("shop", ALICE, kit)).text == "Coffee."
+    assert [previous for previous, _ in lead.asked] == [None, None]
+
+
+def test_cached_tokens_are_kept_by_purpose() -> None:
+    spent = tuple(
+        PurposeUsage(purpose=purpose, usage=Usage(input_tokens=9, cached_tokens=cached))
+        for purpose, cached in (("decide", 7), ("compose", 2))
+    )
+    fields = {
+        "id": "t",
+        "session_id": "s",
+        "tenant_id": "a",
+        "user_id": "u",
+        "message": "m",
+        "pattern": "mediated",
+    }
+    turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
+    turns = [turn.model_copy(update={"measures": Measures(spent=spent)})] * 2
+    cached = fold(tally_of(turns)).numbers("cached_tokens_total")
+    assert cached == {"decide": 14, "compose": 4}

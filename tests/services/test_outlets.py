@@ -1,0 +1,341 @@
+"""The skill service of the outlets: what each skill promises, who may call it, and that a large menu arrives whole."""
+
+import json
+import os
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.strategies import SearchStrategy
+
+from kit.core.errors import DataError, SettingsError
+from kit.settings import HOME
+from kit.tools.mcp.json_schema import first_misfit, schema_fault
+from kit.tools.mcp.lock import tools_difference
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.session import McpSession
+from kit.tools.mcp.transport import http_transport, stdio_transport
+from kit.tools.skill import FIND, KEY, LOAD, SkillRefusal
+from kit.tools.skills import MOST_BYTES
+from kit.worlds.outlets.__main__ import read_keys
+from kit.worlds.outlets.access import LIFETIME, Access, Scope
+from kit.worlds.outlets.acts import ACTS
+from kit.worlds.outlets.lookups import LOOKUPS
+from kit.worlds.outlets.manifest import read_manifests
+from kit.worlds.outlets.rows import TENANTS, outlets_of
+from kit.worlds.outlets.server import skill_app, skill_server
+from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
+from tests.cli.test_cli import run
+
+SERVICE = SkillService()
+MANIFESTS = read_manifests()
+ACME, GLOBEX = Scope("acme"), Scope("globex")
+KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
+OURS, THEIRS, NOBODYS = "ou-0001", "ou-3001", "ou-9999"
+SERVER = McpServer(url="http://skills.example/mcp")
+
+
+def result(scope: Scope, name: str, **arguments: Any) -> dict[str, Any]:
+    answer = SERVICE.call(scope, name, arguments)
+    assert isinstance(answer, dict), answer
+    return answer
+
+
+def refusal(scope: Scope, name: str, **arguments: Any) -> SkillRefusal:
+    answer = SERVICE.call(scope, name, arguments)
+    assert isinstance(answer, SkillRefusal)
+    return answer
+
+
+def values(schema: Mapping[str, Any]) -> SearchStrategy[Any]:
+    """Values of the few kinds of schema that inputs of skills are made of."""
+    match schema:
+        case {"enum": options}:
+            return st.sampled_from(options)
+        case {"type": "integer", "minimum": least}:
+            return st.integers(least, min(schema.get("maximum", 40), 40))
+        case {"type": "string", "pattern": _}:
+            return st.sampled_from([OURS, THEIRS, NOBODYS]) | st.integers(1, 4_300).map(
+                "ou-{:04}".format
+            )
+        case {"type": "string", "minLength": least}:
+            return st.text(min_size=least, max_size=30)
+        case {"type": "string"}:
+            return st.sampled_from(["Rivermont", "maple hill", "soup", "pumpkin latte"]) | st.text(
+                max_size=30
+            )
+        case {"type": "array", "items": items}:
+            return st.lists(values(items), max_size=6)
+        case {"type": "object", "properties": properties}:
+            required = set(schema.get("required", ()))
+            fields = {name: values(field) for name, field in properties.items()}
+            return st.fixed_dictionaries(
+                {name: field for name, field in fields.items() if name in required},
+                optional={name: field for name, field in fields.items() if name not in required},
+            )
+        case _:
+            raise AssertionError(f"a skill asks for {schema}, which this test does not know")
+
+
+# Each skill keeps its word
+
+
+def test_every_skill_has_a_manifest_and_a_function() -> None:
+    assert set(MANIFESTS) == set(LOOKUPS) | set(ACTS)
+    assert {skill.id for skill in MANIFESTS.values() if skill.idempotent} == set(LOOKUPS)
+    for skill in MANIFESTS.values():
+        assert (
+            schema_fault(skill.input_schema) is None and schema_fault(skill.output_schema) is None
+        )
+        assert skill.endpoint == f"skills/{skill.id}"
+
+
+@pytest.mark.parametrize("skill", MANIFESTS)
+@settings(max_examples=40, deadline=None)
+@given(st.data())
+def test_whatever_fits_a_skills_input_gives_what_fits_its_output(
+    skill: str, data: st.DataObject
+) -> None:
+    arguments = data.draw(values(MANIFESTS[skill].input_schema))
+    for tenant in TENANTS:
+        if MANIFESTS[skill].serves(tenant):
+            assert (
+                first_misfit(
+                    MANIFESTS[skill].output_schema, result(Scope(tenant), skill, **arguments)
+                )
+                is None
+            )
+
+
+def test_arguments_that_do_not_fit_are_refused_with_the_place() -> None:
+    assert refusal(ACME, "outlet_menu").type == "bad_arguments"
+    assert refusal(ACME, "outlet_list", limit=0).message.startswith("$.limit")
+    assert refusal(ACME, "outlet_list", town="Rivermont").type == "bad_arguments"
+
+
+def test_a_tenant_has_thousands_of_outlets_and_the_pages_hold_each_once() -> None:
+    pages = [
+        result(ACME, "outlet_list", limit=1_000, offset=start)["outlets"]
+        for start in (0, 1_000, 2_000, 3_000)
+    ]
+    ids = [row["id"] for page in pages for row in page]
+    assert len(ids) == len(set(ids)) == result(ACME, "outlet_list")["total"] == 3_000
+
+
+def test_a_ranking_is_in_the_order_of_its_scores_and_says_which_ids_nobody_has() -> None:
+    best = result(ACME, "outlet_analytics", limit=20)["results"]
+    worst = result(ACME, "outlet_analytics", limit=20, order="worst")["results"]
+    scores = [row["score"] for row in best]
+    assert scores == sorted(scores, reverse=True) and max(row["score"] for row in worst) < min(
+        scores
+    )
+    short, long = (
+        result(ACME, "outlet_analytics", outlet_ids=[best[0]["outlet_id"]], weeks=weeks)
+        for weeks in (1, 52)
+    )
+    assert 0 < short["results"][0]["orders"] < long["results"][0]["orders"]
+    assert result(ACME, "outlet_analytics", outlet_ids=[NOBODYS])["not_found"] == [NOBODYS]
+
+
+def test_a_planner_finds_the_skill_for_a_task_first_and_loads_all_of_it() -> None:
+    for query, skill in {
+        "rank outlets by revenue": "outlet_analytics",
+        "price of an item on the menu": "outlet_menu",
+        "how many seats": "outlet_details",
+    }.items():
+        assert result(ACME, FIND, query=query)["skills"][0]["skill_name"] == skill
+    long = "We open in spring and " * 200 + "want the price of an item on the menu"
+    assert result(ACME, FIND, query=long)["skills"][0]["skill_name"] == "outlet_menu"
+    loaded = result(ACME, LOAD, skill_name="outlet_menu")
+    manifest = MANIFESTS["outlet_menu"]
+    assert loaded["output_schema"] == manifest.output_schema and loaded["execution_mode"] == "sync"
+    assert (
+        loaded["limitations"] == list(manifest.limitations)
+        and loaded["endpoint"] == "skills/outlet_menu"
+    )
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "fault"),
+    [
+        ("id: outlet_list", "id: other_list", "rename"),
+        ("execution_mode: sync", "execution_mode: later", "is no skill"),
+    ],
+)
+def test_a_manifest_that_is_none_is_named(tmp_path: Path, old: str, new: str, fault: str) -> None:
+    text = (HOME / "cards/outlets/skills/outlet_list.yaml").read_text()
+    (tmp_path / "outlet_list.yaml").write_text(text.replace(old, new))
+    with pytest.raises(DataError, match=rf"outlet_list.yaml.*{fault}"):
+        read_manifests(tmp_path)
+
+
+# Whose it is
+
+
+def test_another_tenants_outlet_is_like_one_that_is_nobodys() -> None:
+    assert (
+        OURS in outlets_of("acme")
+        and THEIRS in outlets_of("globex")
+        and outlets_of("initech") == {}
+    )
+    for skill in ("outlet_details", "outlet_menu"):
+        assert (
+            result(ACME, skill, outlet_id=OURS)["found"]
+            and result(GLOBEX, skill, outlet_id=THEIRS)["found"]
+        )
+        assert result(ACME, skill, outlet_id=THEIRS) == result(ACME, skill, outlet_id=NOBODYS)
+    mixed = result(ACME, "outlet_analytics", outlet_ids=[THEIRS, NOBODYS])
+    assert mixed == {"total": 0, "results": [], "not_found": [THEIRS, NOBODYS]}
+
+
+def test_another_tenants_skill_is_not_found_listed_loaded_or_called() -> None:
+    skill = "outlet_inspections"
+    assert skill in {tool.name for tool in SERVICE.tools(GLOBEX)} and result(GLOBEX, skill)["total"]
+    assert skill not in {tool.name for tool in SERVICE.tools(ACME)}
+    assert skill not in str(result(ACME, FIND, query="what will the inspector visit next"))
+    for name, arguments in ((skill, {}), (LOAD, {"skill_name": skill})):
+        ours, unheard = (
+            refusal(ACME, name, **arguments),
+            refusal(ACME, LOAD, skill_name="outlet_nothing"),
+        )
+        assert ours.type == "unknown_skill" and ours.message == unheard.message
+
+
+def test_a_token_ends_and_opens_nothing_at_another_tenants_url() -> None:
+    seconds = [0.0]
+    access = Access(KEYS, clock=lambda: seconds[0])
+    token = access.narrow(ACME, ["outlet_list"])
+    assert (
+        access.scope("acme", token) == Scope("acme", frozenset(["outlet_list"]))
+        and access.scope("globex", token) is None
+    )
+    seconds[0] = LIFETIME
+    assert access.scope("acme", token) is None and access.scope("acme", KEYS["acme"]) == ACME
+
+
+# Over HTTP, with keys
+
+
+@asynccontextmanager
+async def client(key: str | None) -> AsyncGenerator[httpx.AsyncClient]:
+    async with serving(skill_app(SERVICE, KEYS)) as url, httpx.AsyncClient(base_url=url) as http:
+        http.headers.update({KEY: key} if key else {})
+        yield http
+
+
+@pytest.mark.realtime
+@pytest.mark.parametrize("key", [None, "", "acme-key", KEYS["globex"], "step-forged"])
+async def test_a_wrong_key_is_a_401_at_every_address(key: str | None) -> None:
+    async with client(key) as http:
+        for path in ("mcp", "skills/outlet_list", "steps", "nothing"):
+            reply = await http.post(f"/api/acme/{path}", json={})
+            assert reply.status_code == 401 and "outlet" not in reply.text, path
+
+
+@pytest.mark.realtime
+async def test_a_steps_token_calls_the_skills_it_names_and_no_others() -> None:
+    async with client(KEYS["acme"]) as http:
+        reply = await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_list"]})
+        assert reply.status_code == 201
+        assert (
+            await http.post("/api/acme/steps", json={"allowed_skills": ["outlet_inspections"]})
+        ).status_code == 400
+        assert (await http.post("/api/acme/steps", json={})).status_code == 400
+        token = {KEY: reply.json()["token"]}
+        assert (await http.post("/api/acme/skills/outlet_list", json={}, headers=token)).json()[
+            "total"
+        ] == 3_000
+        other = await http.post(
+            "/api/acme/skills/outlet_menu", json={"outlet_id": OURS}, headers=token
+        )
+        assert other.status_code == 403 and other.json()["error"]["type"] == "skill_not_allowed"
+        assert (
+            await http.post(
+                "/api/acme/steps", json={"allowed_skills": ["outlet_menu"]}, headers=token
+            )
+        ).status_code == 403
+        assert (
+            await http.post("/api/globex/skills/outlet_list", json={}, headers=token)
+        ).status_code == 401
+        session = McpSession(
+            "skills", SERVER, partial(http_transport, f"{http.base_url}/api/acme/mcp", token)
+        )
+        tools = await session.open()
+        assert {tool.name for tool in tools} == {tool.name for tool in SERVICE.tools(ACME)}
+        assert "3,000 outlets" in (await session.call("outlet_list", {})).text
+        for name, arguments in (("outlet_menu", {"outlet_id": OURS}), (FIND, {"query": "menu"})):
+            refused = await session.call(name, arguments)
+            assert refused.fault == "exception" and "skill_not_allowed" in (refused.detail or "")
+        await session.aclose()
+
+
+@pytest.mark.realtime
+async def test_a_menu_of_a_megabyte_arrives_whole_however_it_travels(tmp_path: Path) -> None:
+    menu = result(ACME, "outlet_menu", outlet_id=OURS)
+    assert len(json.dumps(menu, separators=(",", ":"))) > 1_000_000
+    command = (sys.executable, "-m", "kit.worlds.outlets")
+    async with client(None) as http:
+        ways: list[Any] = [
+            lambda wire: skill_server(SERVICE, lambda context: ACME),
+            partial(stdio_transport, command, tmp_path, {"PATH": os.environ["PATH"]}),
+            partial(http_transport, f"{http.base_url}/api/acme/mcp", {KEY: KEYS["acme"]}),
+        ]
+        for way in ways:
+            session = McpSession(
+                "skills", SERVER.model_copy(update={"most_bytes": MOST_BYTES}), way
+            )
+            await session.open()
+            answer = await session.call("outlet_menu", {"outlet_id": OURS})
+            await session.aclose()
+            assert json.loads(answer.text) == menu and "\n" in answer.text[:200]
+
+
+def test_keys_that_are_too_short_or_nobodys_are_refused_before_anything_is_served() -> None:
+    assert read_keys("acme=acme-key-0123456789, globex=globex-key-0123456789") == KEYS
+    for text in ("", "acme=short", "initech=initech-key-0123456789", "acme"):
+        with pytest.raises(SettingsError, match="SKILL_SERVICE_KEYS=acme=KEY"):
+            read_keys(text)
+
+
+# As a deck
+
+
+async def test_what_the_deck_accepted_is_what_the_service_offers() -> None:
+    from kit.tools.mcp.lock import read_lock
+
+    session = McpSession("skills", SERVER, lambda wire: skill_server(SERVICE, lambda context: ACME))
+    offered = await session.open()
+    await session.aclose()
+    assert tools_difference(read_lock(HOME / "cards/outlets")["skills"].tools, offered) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "agents", "words"),
+    [
+        (
+            "Which outlets in Oakfield earned the most, and what is the street of ou-0412?",
+            ["performance", "directory"],
+            ["(ou-0119) in Oakfield", "30 Harbor Way"],
+        ),
+        ("Which desserts are on the menu of ou-0100?", ["menus"], ["(desserts", "costs $"]),
+        ("How many seats has ou-3001?", ["directory"], ["There is no such outlet"]),
+    ],
+)
+def test_the_deck_asks_its_service_offline(
+    question: str, agents: list[str], words: list[str]
+) -> None:
+    answer = run(
+        "ask", "--json", question, KIT_DECK=str(HOME / "cards/outlets"), PATH=os.environ["PATH"]
+    )
+    assert answer.returncode == 0, answer.stderr
+    reply = json.loads(answer.stdout.splitlines()[-1])
+    assert reply["routing"]["invoked"] == agents
+    assert all(word in reply["text"] for word in words), reply["text"]

@@ -1,0 +1,498 @@
+"""The services outside: who may ask, what an envelope says, how long things take, how a support
+conversation goes on."""
+
+import asyncio
+import json
+import socket
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kit.core.context import Principal
+from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
+from kit.core.errors import UpstreamError
+from kit.runtime.clock import run_virtual
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.worlds.__main__ import world_app
+from kit.worlds.consumer.enrichers import ENRICHERS
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.manga.library import Library
+from kit.worlds.service.context_service import Faults, Serve, no_faults
+from kit.worlds.service.serve import listen, serve, serving
+from tests.worlds import MANGA, context_app
+
+ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
+Reply = EnricherResponse[Any]
+
+
+@lru_cache(maxsize=1)
+def world() -> World:
+    return load_world(Path(__file__).resolve().parents[2] / "data" / "world")
+
+
+def client(app: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        transport=StreamingASGITransport(app), base_url="http://upstream.internal"
+    )
+
+
+def context(latency: float = 0.0, faults: Faults = no_faults) -> httpx.AsyncClient:
+    return client(context_app(world(), latency=latency, faults=faults))
+
+
+async def post(
+    http: httpx.AsyncClient,
+    enricher: tuple[str, str],
+    principal: Principal | None = ACME,
+    credential: str | None = None,
+    **params: Any,
+) -> httpx.Response:
+    body: dict[str, Any] = {
+        "request_id": "r",
+        "domain_type": enricher[0],
+        "enricher_id": enricher[1],
+        "params": params,
+    }
+    if principal:
+        body["principal"] = principal.model_dump()
+    said = credential if credential is not None else str(principal)
+    return await http.post("/v1/enrich", json=body, headers={"x-principal": said} if said else {})
+
+
+async def payload(enricher: tuple[str, str], principal: Principal = ACME, **params: Any) -> Any:
+    async with context() as http:
+        reply = (await post(http, enricher, principal, **params)).json()
+    assert reply["status"] == "ok"
+    return reply["payload"]
+
+
+# Who may ask
+
+
+@pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
+async def test_a_request_without_a_principal_is_refused() -> None:
+    async with context() as http:
+        bare = await post(http, ("rewards", "balance"), None, "acme/u-001")
+        half = await http.post(
+            "/v1/enrich",
+            json={
+                "request_id": "r",
+                "domain_type": "rewards",
+                "enricher_id": "balance",
+                "principal": {"tenant_id": "acme"},
+            },
+        )
+        counts = (await http.get("/v1/metrics")).json()
+    assert [(r.status_code, r.json()) for r in (bare, half)] == [
+        (400, {"error": "missing_principal"})
+    ] * 2
+    assert counts == {"requests": 2, "missing_principal": 2}
+
+
+@pytest.mark.req("PC2-S5.5", "PC2-S5.5b")
+@pytest.mark.parametrize("credential", ["acme/u-002", "globex/u-001", "u-001"])
+async def test_a_foreign_principal_is_refused_and_counted(credential: str) -> None:
+    async with context() as http:
+        refused = await post(http, ("rewards", "balance"), ACME, credential)
+        await post(http, ("rewards", "balance"), ACME)
+        counts = (await http.get("/v1/metrics")).json()
+    assert (refused.status_code, refused.json()) == (403, {"error": "principal_mismatch"})
+    assert (counts["principal_mismatch"], counts["requests"], counts["status_ok"]) == (1, 2, 1)
+
+
+async def test_a_missing_credential_an_unknown_enricher_and_a_bad_body_are_refused() -> None:
+    async with context() as http:
+        answers = [
+            await post(http, ("rewards", "balance"), ACME, ""),
+            await post(http, ("rewards", "nothing")),
+            await http.post("/v1/enrich", content=b"\xff{"),
+        ]
+    assert [(answer.status_code, answer.json()["error"]) for answer in answers] == [
+        (401, "missing_credential"),
+        (404, "unknown_enricher"),
+        (400, "bad_request"),
+    ]
+
+
+async def test_an_unknown_user_gets_no_invented_figures() -> None:
+    stranger = Principal(tenant_id="acme", user_id="u-999")
+    async with context() as http:
+        own = (await post(http, ("rewards", "balance"), stranger)).json()
+        common = (await post(http, ("shop", "offers"), stranger, query="coffee")).json()
+        nowhere = (
+            await post(http, ("shop", "offers"), Principal(tenant_id="other", user_id="u-001"))
+        ).json()
+    assert (own["status"], own["payload"]) == ("error", None)
+    assert (nowhere["status"], nowhere["payload"]) == ("error", None)
+    assert common["status"] == "ok"
+
+
+# What an envelope says
+
+
+@pytest.mark.req("PC2-S5.5", "PC2-S9.4-2")
+@pytest.mark.parametrize("enricher", sorted(ENRICHERS), ids="/".join)
+async def test_every_envelope_names_its_type_version_and_principal(
+    enricher: tuple[str, str],
+) -> None:
+    async with context() as http:
+        reply = Reply.model_validate((await post(http, enricher)).json())
+    assert (reply.status, reply.domain_type, reply.enricher_id, reply.principal) == (
+        "ok",
+        *enricher,
+        ACME,
+    )
+    assert reply.version.startswith("1.") and reply.payload and not reply.partial
+
+
+def failing(*sources: FailedSource) -> Faults:
+    async def faults(headers: Mapping[str, str], request: EnricherRequest, honest: Serve) -> Reply:
+        return (await honest(request)).model_copy(update={"partial": sources})
+
+    return faults
+
+
+@pytest.mark.req("PC2-S5.5b")
+async def test_a_critical_failed_source_forces_the_status_to_error() -> None:
+    minor, critical = FailedSource(source="prices"), FailedSource(source="offers", critical=True)
+    found: list[tuple[str, bool]] = []
+    for sources in ((minor,), (critical,), (minor, critical), ()):
+        async with context(faults=failing(*sources)) as http:
+            reply = (await post(http, ("shop", "offers"), query="coffee")).json()
+        found.append((reply["status"], reply["payload"] is not None))
+    assert found == [("partial", True), ("error", False), ("error", False), ("ok", True)]
+
+
+async def test_faults_see_the_headers_and_may_answer_for_the_service() -> None:
+    async def faults(headers: Mapping[str, str], request: EnricherRequest, honest: Serve) -> Reply:
+        reply = await honest(request)
+        return (
+            reply.model_copy(update={"principal": GLOBEX})
+            if headers.get("x-request-id") == "t9"
+            else reply
+        )
+
+    async with context(faults=faults) as http:
+        http.headers["x-request-id"] = "t9"
+        assert (await post(http, ("rewards", "balance"))).json()["principal"] == GLOBEX.model_dump()
+        http.headers["x-request-id"] = "t1"
+        assert (await post(http, ("rewards", "balance"))).json()["principal"] == ACME.model_dump()
+
+
+# What is true
+
+
+@pytest.mark.parametrize(
+    "principal", [ACME, GLOBEX, Principal(tenant_id="acme", user_id="u-044")], ids=str
+)
+async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> None:
+    question = "how many points do I have, find coffee deals, and which of my receipts is pending"
+    true = truth(world(), principal, "coffee")
+    points = await payload(("rewards", "balance"), principal, query=question)
+    offers = await payload(("shop", "offers"), principal, query=question, limit=20)
+    pending = await payload(("ereceipts", "receipts"), principal, status="pending", limit=20)
+    methods = await payload(("rewards", "by_method"), principal)
+    assert (points["balance"], points["pending"]) == (true.points, true.pending_points)
+    assert {offer["id"] for offer in offers["offers"]} == true.offer_ids and offers["found"] == len(
+        true.offer_ids
+    )
+    assert tuple(receipt["id"] for receipt in pending["receipts"]) == true.receipt_ids["pending"]
+    assert pending["counts"] == {
+        status: len(ids) for status, ids in true.receipt_ids.items() if ids
+    }
+    assert sum(row["points"] for row in methods["methods"]) == true.points
+
+
+async def test_words_alone_find_the_pending_and_the_rejected_receipt() -> None:
+    true = truth(world(), ACME)
+    pending = await payload(("ereceipts", "receipts"), query="which of my receipts is pending")
+    scanned = await payload(("ereceipts", "match"), query="my receipt didn't scan")
+    assert [receipt["id"] for receipt in pending["receipts"]] == list(true.receipt_ids["pending"])
+    assert (scanned["receipt"]["id"], scanned["receipt"]["status"]) == (
+        true.receipt_ids["rejected"][0],
+        "rejected",
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "category"),
+    [
+        ("COFFEES", "Coffee"),
+        ("any deals on dog treats?", "Dog food"),
+        ("brightroast", "Coffee"),
+        ("something to wash laundry", "Laundry detergent"),
+    ],
+)
+async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: str) -> None:
+    found = await payload(("shop", "offers"), query=query)
+    assert found["match"] == "named" and found["offers"][0]["category"] == category
+
+
+async def test_a_search_for_nothing_known_says_so_and_shows_the_best() -> None:
+    found = await payload(("shop", "offers"), query="flux capacitors")
+    assert (found["match"], found["topic"], len(found["offers"])) == (
+        "closest",
+        "flux capacitors",
+        3,
+    )
+    assert found["offers"][0]["points"] == max(
+        offer.points for offer in world().live_offers("acme")
+    )
+
+
+async def test_a_reward_is_priced_against_the_balance() -> None:
+    quoted = await payload(("rewards", "quote"), query="harvest market gift card")
+    balance = truth(world(), ACME).points
+    assert quoted["balance"] == balance
+    for reward in quoted["rewards"]:
+        assert reward["affordable"] == (reward["points"] <= balance)
+        assert reward["missing"] == max(0, reward["points"] - balance)
+
+
+async def test_places_are_near_the_user_or_the_city_asked_for() -> None:
+    home = await payload(("restaurants", "restaurants"), query="pizza")
+    away = await payload(("restaurants", "restaurants"), query="pizza in Maple Hill")
+    unknown = await payload(
+        ("retailer_context", "stores"), query="pharmacy", location="Somewhere Else"
+    )
+    assert (home["city"], away["city"], unknown["city"]) == ("Rivermont", "Maple Hill", "Rivermont")
+    assert (
+        "Maple Hill" in away["restaurants"][0]["address"]
+        and home["restaurants"][0]["cuisine"] == "pizza"
+    )
+    miles = [store["miles"] for store in unknown["stores"]]
+    assert miles == sorted(miles) and {store["kind"] for store in unknown["stores"]} == {"pharmacy"}
+
+
+anything = st.dictionaries(
+    st.sampled_from(
+        [
+            "query",
+            "category",
+            "brand",
+            "limit",
+            "status",
+            "id",
+            "location",
+            "within_days",
+            "surprise",
+        ]
+    ),
+    st.one_of(
+        st.text(max_size=40),
+        st.integers(),
+        st.floats(),
+        st.none(),
+        st.sampled_from(["coffee", "rc-00036", "pending", "-1"]),
+    ),
+)
+
+
+@given(
+    enricher=st.sampled_from(sorted(ENRICHERS)),
+    params=anything,
+    principal=st.sampled_from([ACME, GLOBEX]),
+)
+@settings(
+    max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
+    enricher: tuple[str, str], params: dict[str, Any], principal: Principal
+) -> None:
+    async def ask() -> httpx.Response:
+        async with context() as http:
+            body = {
+                "request_id": "r",
+                "domain_type": enricher[0],
+                "enricher_id": enricher[1],
+                "principal": principal.model_dump(),
+            }
+            content = json.dumps({**body, "params": params})
+            return await http.post(
+                "/v1/enrich", content=content, headers={"x-principal": str(principal)}
+            )
+
+    answer = run_virtual(ask())
+    assert answer.status_code in (200, 400)
+    if answer.status_code == 200:
+        reply = answer.json()
+        assert reply["status"] == "ok"
+        reply["payload"].pop("topic", None)  # the caller's own words
+        served = json.dumps(reply)
+        theirs = [
+            offer.id for offer in world().offers.values() if offer.tenant_id != principal.tenant_id
+        ]
+        other = GLOBEX if principal == ACME else ACME
+        theirs += [receipt.id for receipt in world().receipts[other.tenant_id, other.user_id]]
+        assert [key for key in theirs if f'"{key}"' in served] == []
+
+
+# How long things take
+
+
+async def test_each_enricher_takes_its_own_time_and_they_overlap() -> None:
+    clock = asyncio.get_running_loop().time
+    asked = [("rewards", "balance"), ("shop", "offers"), ("ereceipts", "match")]
+
+    async def seconds(http: httpx.AsyncClient, enricher: tuple[str, str]) -> float:
+        began = clock()
+        await post(http, enricher)
+        return clock() - began
+
+    async with context(latency=1.0) as http:
+        took = await asyncio.gather(*(seconds(http, enricher) for enricher in asked))
+        assert clock() == pytest.approx(max(took))
+    async with context(latency=0.0) as http:
+        assert await seconds(http, asked[0]) == 0.0
+    assert took == [pytest.approx(ENRICHERS[enricher].seconds) for enricher in asked]
+    assert all(0.15 <= enricher.seconds <= 0.45 for enricher in ENRICHERS.values())
+
+
+# Support
+
+
+async def say(
+    http: httpx.AsyncClient, query: str, who: Principal = ACME, **fields: str | None
+) -> list[tuple[float, dict[str, Any]]]:
+    """Chunks of an answer with the seconds at which they came."""
+    clock = asyncio.get_running_loop().time
+    began, found = clock(), list[tuple[float, dict[str, Any]]]()
+    body = {"query": query, **fields}
+    async with http.stream(
+        "POST", "/v1/ask", json=body, headers={"x-principal": str(who)}
+    ) as response:
+        assert response.status_code == 200
+        async for line in response.aiter_lines():
+            found.append((round(clock() - began, 6), json.loads(line)))
+    return found
+
+
+def support(pace: float = 0.0) -> httpx.AsyncClient:
+    return client(support_app(world(), pace=pace))
+
+
+async def test_support_streams_its_answer_sentence_by_sentence() -> None:
+    async with support(pace=1.0) as http:
+        chunks = await say(http, "my receipt didn't scan")
+    assert [at for at, _ in chunks] == [0.0, 0.4, 0.52, 0.64, 0.76, 0.76]
+    assert [chunk["kind"] for _, chunk in chunks] == ["opened", *["text"] * 4, "closed"]
+    assert chunks[-1][1]["article"] == "ha-rejected_receipt-1" and chunks[1][1]["text"].endswith(
+        "."
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "category", "article"),
+    [
+        ("I never got points for my groceries", None, "ha-missing_points-1"),
+        ("where is my gift card", None, "ha-rewards-2"),
+        ("change my e-mail", None, "ha-profile_help-1"),
+        ("someone stole my card", None, "ha-card-3"),
+        ("I have a question", "referrals", "ha-referrals-1"),
+        ("cancel", "point_pass", "ha-point_pass-2"),
+    ],
+)
+async def test_support_finds_the_article_by_words_and_topic(
+    query: str, category: str | None, article: str
+) -> None:
+    async with support() as http:
+        chunks = await say(http, query, category=category)
+    assert chunks[-1][1]["article"] == article
+
+
+async def test_support_admits_when_no_article_fits() -> None:
+    async with support() as http:
+        chunks = await say(http, "zzz qqq")
+    assert chunks[-1][1]["article"] is None and "could not find" in chunks[1][1]["text"]
+
+
+async def test_a_conversation_continues_within_55_minutes_for_its_owner_only() -> None:
+    async with support() as http:
+        key = (await say(http, "my receipt didn't scan"))[0][1]["conversation_id"]
+        await asyncio.sleep(54 * 60)
+        again = await say(http, "and then?", conversation_id=key)
+        stranger = await say(http, "and then?", GLOBEX, conversation_id=key)
+        await asyncio.sleep(56 * 60)
+        lapsed = await say(http, "and then?", conversation_id=key)
+    assert (again[0][1]["conversation_id"], again[0][1]["continued"]) == (key, True)
+    assert again[-1][1]["article"] == "ha-rejected_receipt-1"
+    for other in (stranger, lapsed):
+        assert (
+            other[0][1]["conversation_id"] != key
+            and not other[0][1]["continued"]
+            and other[-1][1]["article"] is None
+        )
+
+
+async def test_support_refuses_a_question_for_nobody() -> None:
+    async with support() as http:
+        answer = await http.post("/v1/ask", json={"query": "hello"})
+    assert (answer.status_code, answer.json()) == (400, {"error": "missing_principal"})
+
+
+async def test_leaving_in_the_middle_of_an_answer_leaves_nothing_behind() -> None:
+    asked, headers = {"query": "scan"}, {"x-principal": str(ACME)}
+    async with (
+        support(pace=1.0) as http,
+        http.stream("POST", "/v1/ask", json=asked, headers=headers) as response,
+    ):
+        async for _ in response.aiter_lines():
+            break
+    await asyncio.sleep(0)
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+# Over a socket
+
+
+@pytest.mark.realtime
+async def test_both_services_answer_alike_over_a_socket() -> None:
+    async with context() as http:
+        here = (await post(http, ("shop", "offers"), query="coffee")).json()
+    async with support() as http:
+        said_here = [chunk for _, chunk in await say(http, "scan")]
+    async with serving(world_app(world(), Library(MANGA), latency=0.0)) as url:
+        async with httpx.AsyncClient(base_url=f"{url}/context") as http:
+            there = (await post(http, ("shop", "offers"), query="coffee")).json()
+        async with httpx.AsyncClient(base_url=f"{url}/support") as http:
+            said_there = [chunk for _, chunk in await say(http, "scan")]
+    assert (here, said_here) == (there, said_there)
+
+
+@pytest.mark.realtime
+async def test_a_service_sends_its_reply_at_once() -> None:
+    """Without TCP_NODELAY the body of a reply waits 40 ms for its header to be acknowledged."""
+    at_once = asyncio.get_running_loop().create_future()
+
+    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        at_once.set_result(
+            writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        )
+        writer.close()
+
+    listening = listen("127.0.0.1", 0)
+    async with await asyncio.start_server(serve_one, sock=listening):
+        _, writer = await asyncio.open_connection(*listening.getsockname())
+        assert await at_once
+        writer.close()
+
+
+def test_a_taken_port_is_a_clear_sentence() -> None:
+    with listen("127.0.0.1", 0) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(
+            UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"
+        ):
+            serve(support_app(world()), "127.0.0.1", port)
+
+
+def test_an_address_that_is_not_ours_is_a_clear_sentence() -> None:
+    with pytest.raises(UpstreamError, match=r"cannot be used"):
+        serve(support_app(world()), "192.0.2.1", 0)

@@ -1,0 +1,150 @@
+"""A user is forgotten: their rows, their bytes, the sums they were part of, and nobody else's."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from kit import Settings, open_kit
+from kit.core.context import OPERATOR, Principal, Session
+from kit.core.errors import StoreBusy
+from kit.core.record import Feedback, Note
+from kit.runtime.clock import run_virtual
+from kit.stores.rollup import CHUNK
+from kit.stores.sqlite import SqliteStore
+from tests.cli.test_cli import refused, run
+from tests.sample_turn import a_turn
+
+SECRET = "how many points do I have, said Zebulon"
+ANN, BEN = (
+    Principal(tenant_id="acme", user_id="u-001"),
+    Principal(tenant_id="acme", user_id="u-002"),
+)
+
+
+def fill(path: Path) -> None:
+    """Turns of two users of one tenant and of a namesake of another, with notes and thumbs."""
+    run_virtual(_fill(path))
+
+
+async def _fill(path: Path) -> None:
+    async with open_kit(Settings(store=str(path), pace=0.0, model="offline")) as kit:
+        for number, who in enumerate((ANN, BEN, Principal(tenant_id="globex", user_id="u-001"))):
+            for message in (
+                SECRET if who is ANN else "how many points do I have",
+                "find coffee deals",
+            ):
+                reply = await kit.ask(message, Session(id=f"s{number}", principal=who))
+                kit.store.give_feedback(Feedback(turn_id=reply.turn_id, score=1, note="good"))
+            kit.store.keep_note(f"s{number}", "summary", Note(value=message, at=1.0))
+        kit.store.tally()
+
+
+def counts(path: Path, who: str) -> dict[str, int]:
+    """Rows of one user, found by what each table says of itself."""
+    with sqlite3.connect(path) as db:
+        mine = f"SELECT id FROM turns WHERE {who}"
+        sessions = f"SELECT id FROM sessions WHERE {who}"
+        rows = {
+            "turns": who,
+            "sessions": who,
+            "messages": f"turn_id IN ({mine}) OR session_id IN ({sessions})",
+            "notes": f"session_id IN ({sessions})",
+            "feedback": f"turn_id IN ({mine})",
+        }
+        return {
+            table: db.execute(f"SELECT count(*) FROM {table} WHERE {where}").fetchone()[0]
+            for table, where in rows.items()
+        }
+
+
+@pytest.mark.req("K-11")
+def test_a_user_is_removed_from_every_table_and_from_the_bytes_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "kit.db"
+    app = SqliteStore(path)  # keeps the write-ahead log alive
+    fill(path)
+    others = [
+        counts(path, "tenant_id = 'acme' AND user_id = 'u-002'"),
+        counts(path, "tenant_id = 'globex'"),
+    ]
+    ours = counts(path, "tenant_id = 'acme' AND user_id = 'u-001'")
+    assert all(ours.values()) and all(all(other.values()) for other in others)
+    assert b"Zebulon" in Path(f"{path}-wal").read_bytes()
+    result = run("forget", "u-001", "--tenant", "acme", KIT_STORE=str(path))
+    assert result.returncode == 0, result.stderr
+    assert (
+        all(f"{count} {table}" in result.stdout for table, count in ours.items())
+        and "Opik" in result.stdout
+    )
+    assert not any(counts(path, "tenant_id = 'acme' AND user_id = 'u-001'").values())
+    assert [
+        counts(path, "tenant_id = 'acme' AND user_id = 'u-002'"),
+        counts(path, "tenant_id = 'globex'"),
+    ] == others
+    rest = [file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()]
+    assert not any(b"Zebulon" in content for content in rest)
+    app.close()
+
+
+@pytest.mark.req("K-11")
+def test_sums_of_all_time_lose_the_user() -> None:
+    store = SqliteStore(":memory:")
+    ended = {"seconds": 1.0, "status": "ok"}
+    for number in range(CHUNK):
+        store.end_turn(
+            a_turn(f"t{number}", user="ann" if number % 2 else "ben").model_copy(update=ended),
+            (),
+            (),
+        )
+    assert {user for _, user in store.tally().users} == {"ann", "ben"} and store.read(
+        "SELECT count(*) FROM rollups"
+    ) == [(1,)]
+    store.forget(Principal(tenant_id=a_turn().tenant_id, user_id="ann"))
+    assert {user for _, user in store.tally().users} == {"ben"} and store.read(
+        "SELECT count(*) FROM rollups"
+    ) == [(0,)]
+    store.close()
+
+
+@pytest.mark.req("K-11")
+def test_traces_of_grids_and_recordings_that_are_named_go_too(tmp_path: Path) -> None:
+    path, traces = tmp_path / "kit.db", tmp_path / "grids" / "mine" / "traces.db"
+    traces.parent.mkdir(parents=True)
+    fill(path)
+    fill(traces)
+    tapes = [tmp_path / "theirs.jsonl", tmp_path / "other.jsonl"]
+    for tape, message in zip(tapes, (SECRET, "show my receipts please"), strict=True):
+        assert run("ask", message, "--cassette", str(tape), "--record").returncode == 0
+    named = [argument for tape in tapes for argument in ("--cassette", str(tape))]
+    result = run("forget", "u-001", "--tenant", "acme", *named, KIT_STORE=str(path))
+    assert result.returncode == 0 and not any(
+        counts(traces, "tenant_id = 'acme' AND user_id = 'u-001'").values()
+    )
+    assert [tape.exists() for tape in tapes] == [
+        False,
+        True,
+    ] and f"{tapes[0]}: deleted" in result.stdout
+
+
+def test_a_user_of_several_tenants_or_of_none_has_to_be_named_with_one(tmp_path: Path) -> None:
+    path = tmp_path / "kit.db"
+    fill(path)
+    refused(run("forget", "u-001", KIT_STORE=str(path)), "--tenant", "acme, globex")
+    refused(run("forget", "u-009", KIT_STORE=str(path)), "--tenant", "no stored turn")
+    assert run("forget", "u-009", "--tenant", "acme", KIT_STORE=str(path)).returncode == 1
+    assert run("forget", "u-002", KIT_STORE=str(path)).returncode == 0
+
+
+def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.db")
+    turn = a_turn("t1").model_copy(update={"status": "running"})
+    store.begin_turn(
+        turn,
+        Session(
+            id=turn.session_id, principal=Principal(tenant_id=turn.tenant_id, user_id=turn.user_id)
+        ),
+    )
+    with pytest.raises(StoreBusy, match="try again when it has ended"):
+        store.forget(Principal(tenant_id=turn.tenant_id, user_id=turn.user_id))
+    assert store.turn("t1", OPERATOR) is not None and store.session(turn.session_id) is not None
+    store.close()

@@ -1,0 +1,289 @@
+"""Souls have an effect: what a tenant and a user wish of their assistant is in the prompts, each where it belongs."""
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit import Kit, Settings, open_kit
+from kit.compose.deck import Deck
+from kit.compose.parts import Block
+from kit.core.bodies.call import AgentStarted
+from kit.core.bodies.turn import Completed
+from kit.core.card import AgentCard
+from kit.core.errors import CassetteError
+from kit.models.scripted import Line, ScriptedModel
+from kit.patterns import stages
+from kit.stores.documents.document import Persona, Soul
+from kit.stores.documents.souls import words_of
+from kit.stores.sqlite import SqliteStore
+from tests.cli.test_cli import run
+from tests.kits import asks, stitched
+from tests.runtime.test_pause import Desk, paused
+
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+ACME = Persona(
+    name="Ada", system_prompt="You work for Acme.\nYou know its shops.", tone="dry", language="es"
+)
+POLICIES = {"rivals": "Never name one.", "returns": "Thirty days."}
+WORDS = (
+    "You are called Ada.\nYou work for Acme.\nYou know its shops.\nTone: dry\nAnswer in this language: es\n"
+    "Policy rivals: Never name one.\nPolicy returns: Thirty days."
+)
+
+
+def a_soul(
+    tenant: str, user: str | None = None, policies: Any = None, persona: Persona | None = None
+) -> Soul:
+    key = f"{tenant}/{user}"
+    return Soul(
+        id=key,
+        tenant_id=tenant,
+        user_id=user,
+        persona=persona or Persona(),
+        policies=policies or {},
+        updated_at=1.0,
+    )
+
+
+def a_deck() -> Deck:
+    rules = Block(id="rules", category="safety", owner="platform", text="Never lie.")
+    answer = {
+        "type": "object",
+        "properties": {"points": {"type": "integer"}},
+        "required": ["points"],
+    }
+    cards = [
+        AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("shop", "counter")),
+        AgentCard(id="shop", description="Sells.", model="offline"),
+        AgentCard.model_validate(
+            {
+                "id": "counter",
+                "description": "Counts.",
+                "model": "offline",
+                "handoff": {"output_schema": answer},
+            }
+        ),
+    ]
+    return Deck.of(cards, [rules], required_blocks=("rules",))
+
+
+async def prompts(who: list[tuple[str, str]], souls: list[Soul]) -> list[Any]:
+    """For each visitor: the system prompts by agent, the cohorts by agent, the reply."""
+    models = {
+        "lead": ScriptedModel(*[asks("shop", "counter"), stitched] * len(who)),
+        "shop": ScriptedModel(*[Line("Tea.")] * len(who)),
+        "counter": ScriptedModel(*[Line('{"points": 3}')] * len(who)),
+    }
+    visits = list[Any]()
+    async with open_kit(SETTINGS, deck=a_deck(), models=models) as kit:
+        store = kit.store.open_documents().souls
+        for soul in souls:
+            await store.put(soul)
+        for number, (tenant, user) in enumerate(who):
+            reply = await kit.ask("tea, and my points", kit.session(f"s{number}", tenant, user))
+            systems = {name: str(model.seen[-1][0].content) for name, model in models.items()}
+            cohorts = {
+                e.body.agent: e.body.cohort
+                for e in reply.events
+                if isinstance(e.body, AgentStarted)
+            }
+            visits.append((systems, cohorts, kit.store.session(f"s{number}")))
+            assert any(isinstance(event.body, Completed) for event in reply.events)
+        assert len({key[3] for key in kit.stages.bound}) <= len(souls) + 1
+    return visits
+
+
+def parts(system: str) -> tuple[str, str]:
+    prefix, date, suffix = system.partition("\n\nDate: ")
+    return prefix, date + suffix
+
+
+@pytest.mark.req("AS-17")
+async def test_a_tenants_persona_is_in_the_prefix_its_users_share_and_a_users_in_the_suffix() -> (
+    None
+):
+    wish = Persona(tone="warm", system_prompt="Call me\nDr. Ann.")
+    souls = [a_soul("acme", policies=POLICIES, persona=ACME), a_soul("acme", "ann", persona=wish)]
+    ann, bob, eve = await prompts([("acme", "ann"), ("acme", "bob"), ("other", "ann")], souls)
+    for agent in ("lead", "shop"):
+        (prefix, own), (other, plain), (foreign, _) = (
+            parts(visit[0][agent]) for visit in (ann, bob, eve)
+        )
+        assert (
+            prefix == other and prefix.startswith("Never lie.\n\n" + WORDS) and "Ada" not in foreign
+        )
+        assert (
+            "This user wishes: Call me Dr. Ann. Tone: warm" in own
+            and "wishes" not in plain
+            and "Ann." not in prefix
+        )
+    assert (
+        ann[1] == bob[1] and ann[1]["shop"] != eve[1]["shop"]
+    )  # the cohort's key has the persona in it
+
+
+@pytest.mark.req("AS-17")
+async def test_an_agent_whose_answer_is_data_is_told_of_no_persona() -> None:
+    ((systems, *_),) = await prompts(
+        [("acme", "ann")], [a_soul("acme", persona=ACME), a_soul("acme", "ann", persona=ACME)]
+    )
+    assert "Ada" not in systems["counter"] and "Never lie." in systems["counter"]
+
+
+@pytest.mark.req("AS-17")
+async def test_the_language_of_a_soul_is_that_of_the_fixed_sentences_the_users_first() -> None:
+    german = Persona(language="de-DE")
+    souls = [a_soul("acme", persona=ACME), a_soul("acme", "ann", persona=german)]
+    visits = await prompts([("acme", "ann"), ("acme", "bob"), ("other", "bob")], souls)
+    assert [visit[2].locale for visit in visits] == ["de-DE", "es", "en-US"]
+    assert all(f"Locale: {visit[2].locale}" in visit[0]["lead"] for visit in visits)
+
+
+async def test_without_souls_nothing_is_different() -> None:
+    ((systems, *_),) = await prompts([("acme", "ann")], [])
+    assert (
+        words_of(None) == "" and "wishes" not in systems["lead"] and "Policy" not in systems["lead"]
+    )
+
+
+async def test_while_nobody_has_a_soul_no_turn_reads_one() -> None:
+    statements = list[str]()
+    lead = ScriptedModel(lambda _: Line("Hello."))
+    async with open_kit(
+        SETTINGS, deck=a_deck(), models={"lead": lead, "*": ScriptedModel()}
+    ) as kit:
+        assert isinstance(kit.store, SqliteStore)
+        souls = kit.store.open_documents().souls
+        kit.store._db.set_trace_callback(statements.append)
+        await kit.ask("hello", kit.session("s1"))
+        assert statements and not any("agent_souls" in sql for sql in statements)
+        await souls.put(a_soul("local", policies=POLICIES))
+        await kit.ask("hello", kit.session("s1"))
+        assert sum("FROM agent_souls" in sql for sql in statements) == 1
+        assert "Policy rivals" in str(lead.seen[-1][0].content)
+
+
+@pytest.mark.req("AS-17")
+@pytest.mark.realtime
+async def test_a_soul_that_another_process_wrote_acts_within_a_second(tmp_path: Path) -> None:
+    path, lead = str(tmp_path / "kit.db"), ScriptedModel(lambda _: Line("Hello."))
+    deck, models = a_deck(), {"lead": lead, "*": ScriptedModel()}
+    async with open_kit(SETTINGS.with_(store=path), deck=deck, models=models) as kit:
+        words = ("--tone", "dry", "--policy", "rivals=Never name one.")
+        shown = await asyncio.to_thread(run, "soul", "set", "acme", *words, KIT_STORE=path)
+        assert (shown.returncode, shown.stdout) == (
+            0,
+            "Tone: dry\nPolicy rivals: Never name one.\n",
+        )
+        for _ in range(100):
+            if kit.store.has_souls:
+                break
+            await asyncio.sleep(0.02)
+        await kit.ask("hello", kit.session("s1", "acme", "ann"))
+        assert "Tone: dry" in str(lead.seen[-1][0].content)
+        assert (
+            await asyncio.to_thread(run, "soul", "remove", "acme", KIT_STORE=path)
+        ).returncode == 0
+        await kit.ask("hello", kit.session("s1", "acme", "ann"))
+        assert "Tone: dry" not in str(lead.seen[-1][0].content)
+    for action in ("show", "remove"):
+        assert (
+            await asyncio.to_thread(run, "soul", action, "acme", KIT_STORE=path)
+        ).returncode == 1
+
+
+@pytest.mark.req("AS-17")
+def test_a_soul_acts_in_the_terminal(tmp_path: Path) -> None:
+    visitor = {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_TENANT": "acme", "KIT_USER": "ann"}
+    assert run("soul", "set", "acme", "--user", "ann", "--tone", "warm", **visitor).returncode == 0
+    assert (
+        "This user wishes: Tone: warm"
+        in run("ask", "how many points do I have?", "--json", **visitor).stdout
+    )
+
+
+def test_a_users_soul_is_not_the_tenants_and_a_policy_without_words_is_refused(
+    tmp_path: Path,
+) -> None:
+    path = str(tmp_path / "kit.db")
+    assert (
+        run("soul", "set", "acme", "--user", "ann", "--name", "Ada", KIT_STORE=path).stdout
+        == "You are called Ada.\n"
+    )
+    assert (
+        run("soul", "show", "acme", "--user", "ann", KIT_STORE=path).stdout
+        == "You are called Ada.\n"
+    )
+    with pytest.raises(SystemExit):
+        run("soul", "set", "acme", "--policy", "rivals", KIT_STORE=path)
+    assert run("soul", "show", "acme", KIT_STORE=path).stdout == "no soul\n"
+
+
+async def going_on(folder: Path, *changed: Soul) -> list[str]:
+    """The prompts of a turn that paused with two souls and goes on after some of them changed."""
+    world, seen = Desk(folder), list[str]()
+
+    async def ask(kit: Kit, *souls: Soul) -> None:
+        for soul in souls:
+            await kit.store.open_documents().souls.put(soul)
+
+    async with world.opened() as kit:
+        await ask(
+            kit,
+            a_soul("local", persona=ACME),
+            a_soul("local", "visitor", persona=Persona(tone="warm", language="de-DE")),
+        )
+        reply = await paused(kit)
+        await ask(kit, *changed)
+        ended = await kit.resume(reply.turn_id, True)
+        again = await kit.fork(
+            ended.turn_id, next(s.id for s in ended.trace.spans if s.name.startswith("compose"))
+        )
+    for one in (ended, again):
+        seen += [
+            event.body.system
+            for event in one.events
+            if event.body.kind == "model_started" and len(event.body.system) > 1
+        ]
+    return seen
+
+
+@pytest.mark.req("AS-17")
+async def test_a_turn_that_goes_on_or_is_forked_has_the_persona_it_began_with(
+    tmp_path: Path,
+) -> None:
+    systems = await going_on(
+        tmp_path, a_soul("local", "visitor", persona=Persona(tone="cold", language="fr"))
+    )
+    assert systems
+    for system in systems:
+        assert (
+            "This user wishes: Tone: warm" in system
+            and "Locale: de-DE" in system
+            and "cold" not in system
+        )
+
+
+@pytest.mark.req("AS-17")
+async def test_a_turn_whose_tenants_persona_has_changed_since_does_not_go_on(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(CassetteError, match="the card of"):
+        await going_on(tmp_path, a_soul("local", persona=Persona(tone="cold")))
+
+
+async def test_no_more_teams_with_a_persona_are_kept_than_a_few_dozen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(stages, "TEAMS", 3)
+    async with open_kit(
+        SETTINGS, deck=a_deck(), models=ScriptedModel(lambda _: Line("Hello."))
+    ) as kit:
+        plain = len(kit.stages.bound)
+        for text in ("1", "2", "3", "1", "4"):
+            kit.stages.team(kit.pattern, persona=text)
+        assert [key[3] for key in kit.stages.bound][-3:] == ["3", "1", "4"] and len(
+            kit.stages.bound
+        ) == plain + 3

@@ -1,0 +1,754 @@
+"""What the store promises: kept turns, plain SQL, and sentences that say what to do."""
+
+import gc
+import json
+import os
+import re
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier
+
+import pytest
+
+from kit.core.bodies.speech import Component
+from kit.core.context import OPERATOR, Reader, Session
+from kit.core.errors import StoreError
+from kit.core.event import Event
+from kit.core.outcome import Usage
+from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
+from kit.core.trace import trace_of
+from kit.stores.database import MANY
+from kit.stores.live_logs import EVERY, LiveLogs
+from kit.stores.protocol import Store
+from kit.stores.rows import BEGIN_TURN, log_of, row_of
+from kit.stores.sqlite import SqliteStore
+from kit.stores.tables import SCHEMA
+from kit.stores.turn_filter import TurnFilter
+from tests.effort import effort
+from tests.sample_turn import ANN, a_turn, finish, some_events
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kit.sqlite"
+
+
+@pytest.fixture
+def store(path: Path) -> Iterator[SqliteStore]:
+    opened = SqliteStore(path)
+    yield opened
+    opened.close()
+
+
+def test_everything_comes_back_as_it_was_after_reopening(path: Path) -> None:
+    session = Session(id="s1", principal=ANN, locale="de-DE", location="Ulm")
+    store: Store = SqliteStore(path)
+    store.open_session(session)
+    store.open_session(session.model_copy(update={"locale": "en-US"}))
+    ended = finish(store, a_turn())
+    store.give_feedback(Feedback(turn_id="t1", score=0, note="no"))
+    store.give_feedback(Feedback(turn_id="t1", score=1))
+    store.close()
+    again = SqliteStore(path)
+    assert again.session("s1") == session
+    assert again.turn("t1", OPERATOR) == ended
+    assert again.events("t1", OPERATOR) == some_events()
+    assert [(m.role, m.text) for m in again.history("s1")] == [("user", "hi"), ("assistant", "yo")]
+    assert again.feedback("t1") == Feedback(turn_id="t1", score=1)
+    again.close()
+
+
+@pytest.mark.parametrize(
+    ("reader", "may_read"),
+    [
+        (ANN, True),
+        (OPERATOR, True),
+        (ANN.replace(tenant_id="other"), False),
+        (ANN.replace(user_id="other"), False),
+    ],
+)
+def test_a_turn_is_read_by_its_own_principal_and_by_an_operator(
+    store: SqliteStore, reader: Reader, may_read: bool
+) -> None:
+    finish(store, a_turn())
+    assert bool(store.turn("t1", reader)) == bool(store.events("t1", reader)) == may_read
+
+
+def test_unknown_ids_are_none_or_empty() -> None:
+    store = SqliteStore(":memory:")
+    assert (store.session("x"), store.turn("x", OPERATOR), store.feedback("x")) == (
+        None,
+        None,
+        None,
+    )
+    assert (store.events("x", OPERATOR), store.history("x"), store.turns()) == ([], [], [])
+    store.close()
+
+
+def test_history_is_the_newest_lines_of_one_reader_oldest_first(store: SqliteStore) -> None:
+    for n in range(4):
+        turn = a_turn(f"t{n}", at=float(n))
+        lines = [
+            Message(turn_id=turn.id, role="user", text=f"q{n}"),
+            Message(turn_id=turn.id, role="user", text=f"s{n}", agent="shop"),
+        ]
+        store.end_turn(turn, [], lines)
+    store.end_turn(
+        a_turn("other", "s2"), [], [Message(turn_id="other", role="user", text="elsewhere")]
+    )
+    assert [m.text for m in store.history("s1", limit=2)] == ["q2", "q3"]
+    assert [m.text for m in store.history("s1", agent="shop")] == ["s0", "s1", "s2", "s3"]
+
+
+def test_turns_are_newest_first_and_match_what_was_asked(store: SqliteStore) -> None:
+    store.begin_turn(a_turn("old", at=1.0))
+    store.begin_turn(a_turn("new", at=3.0))
+    store.begin_turn(a_turn("bob", "s2", user="bob", at=2.0))
+    assert [t.id for t in store.turns()] == ["new", "bob", "old"]
+    assert [t.id for t in store.turns(limit=1)] == ["new"]
+    assert [t.id for t in store.turns(session_id="s1")] == ["new", "old"]
+    assert [t.id for t in store.turns(tenant_id="acme", user_id="bob")] == ["bob"]
+    assert store.turns(session_id="s1", user_id="bob") == []
+
+
+def test_ending_a_turn_twice_leaves_it_once(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    finish(store, a_turn())
+    assert len(store.events("t1", OPERATOR)) == len(some_events())
+    assert len(store.history("s1")) == 2
+
+
+def test_a_write_that_fails_leaves_nothing_of_itself(store: SqliteStore) -> None:
+    store.begin_turn(a_turn())
+    with sqlite3.connect(store.path) as other:
+        other.execute("DROP TABLE messages")
+    other.close()
+    with pytest.raises(StoreError):
+        finish(store, a_turn("t2"))
+    assert store.events("t2", OPERATOR) == []
+    turn = store.turn("t2", OPERATOR)
+    assert turn is not None and turn.status == "running"
+
+
+@pytest.mark.req("SO-5")
+def test_the_spans_of_a_stored_turn_are_those_that_ran(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    trace = trace_of(store.events("t1", ANN))
+    assert trace == trace_of(some_events())
+    statuses = [span.status for span in trace.spans]
+    assert statuses == ["ok", "ok", "ok", "error", "ok", "error", "running"]
+
+
+def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    with sqlite3.connect(store.path) as reader:
+        rows = reader.execute(
+            "SELECT turn_id, agent, type, payload ->> 'sku' FROM components"
+        ).fetchall()
+        narration = reader.execute("SELECT group_concat(text) FROM messages").fetchone()[0]
+    reader.close()
+    assert rows == [("t1", "shop", "offer", "B1")]
+    assert "B1" not in narration
+
+
+def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
+    deciding = PurposeUsage(purpose="decide", usage=Usage(input_tokens=5, output_tokens=2))
+    finish(store, a_turn().replace(measures=Measures(spent=(deciding,))))
+    text = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
+    queries = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
+    assert len(queries) >= 4
+    with sqlite3.connect(store.path) as reader:
+        found = [reader.execute(query).fetchall() for query in queries]
+    reader.close()
+    assert all(found), "each example finds something in a turn with a failure"
+
+
+@pytest.mark.parametrize("odd", [object(), "\ud83d", {1: b"\xff"}])
+def test_an_odd_payload_costs_nobody_the_turn(store: SqliteStore, odd: object) -> None:
+    events = some_events()
+    events[7] = events[7].model_copy(
+        update={"body": Component(agent="shop", type="offer", payload={"odd": odd, "sku": "B1"})}
+    )
+    finish(store, a_turn(), events)
+    kept = store.events("t1", OPERATOR)
+    assert len(kept) == len(events)
+    assert isinstance(kept[7].body, Component) and kept[7].body.payload["sku"] == "B1"
+
+
+def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStore) -> None:
+    store.begin_turn(a_turn())
+    ended = a_turn().model_copy(
+        update={"status": "ok", "text": "so \ud83d", "invoked": ("shop\ud83d",)}
+    )
+    said = Message(turn_id="t1", role="assistant", text="so \ud83d")
+    store.end_turn(ended, some_events(), [said], {"summary": Note(value="\ud83d", at=1.0)})
+    kept = store.turn("t1", OPERATOR)
+    assert kept is not None and (kept.status, kept.text) == ("ok", "so ?")
+    assert [line.text for line in store.history("s1")] == ["so ?"] and len(
+        store.events("t1", OPERATOR)
+    ) == len(some_events())
+
+
+OLD = """
+CREATE TABLE turns (
+  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
+  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
+  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
+  ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
+  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
+CREATE TABLE events (
+  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, span_id TEXT NOT NULL, parent_span_id TEXT,
+  event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
+CREATE VIEW spans AS SELECT turn_id FROM events;
+"""
+"""What a file of schema 2 held, as far as this is another one."""
+
+
+def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> None:
+    with sqlite3.connect(path) as old:
+        old.executescript(OLD)
+        turn = (
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
+            "'[]', '[]', 1, 4, 'within', 0.1,"
+            " 1, 1, 1, 0, 0, 'x')"
+        )
+        old.executemany(turn, [("t1", 1.0, "ok"), ("t2", 2.0, "running"), ("t3", 3.0, "failed")])
+        rows = [
+            (e.turn_id, e.seq, e.at, e.kind, e.span_id, e.parent_span_id, e.model_dump_json())
+            for e in some_events()
+        ]
+        old.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", reversed(rows))
+        old.execute("PRAGMA application_id = 0x6B697431")
+        old.execute("PRAGMA user_version = 2")
+    old.close()
+    store = SqliteStore(path)
+    assert (
+        store.events("t1", OPERATOR) == some_events()
+        and store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
+    )
+    assert {turn.id: turn.status for turn in store.turns()} == {
+        "t1": "ok",
+        "t2": "interrupted",
+        "t3": "failed",
+    }
+    finish(store, a_turn("t4"))
+    assert store.events("t4", OPERATOR) == some_events("t4")
+    found = store.read("SELECT turn_id, count(*) FROM events GROUP BY turn_id")
+    assert found == [("t1", len(some_events())), ("t4", len(some_events()))]
+    store.close()
+    assert SqliteStore(path).events("t1", OPERATOR) == some_events()
+
+
+LOG_IN_ROW = """
+CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
+INSERT INTO sessions VALUES ('s1', 'acme', 'ann', 'en', NULL);
+ALTER TABLE turns ADD COLUMN measures TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE turns ADD COLUMN log TEXT;
+DROP VIEW spans;
+DROP TABLE events;
+CREATE INDEX turns_by_visitor ON turns (tenant_id, user_id, started_at, session_id, seconds, pattern, model);
+CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
+CREATE TRIGGER turn_deleted AFTER DELETE ON turns BEGIN SELECT 1; END;
+CREATE VIEW events AS SELECT t.id AS turn_id, e.value AS event FROM turns t, json_each(t.log) e;
+"""
+"""What a file of schema 8 held, over what it had of schema 2."""
+
+
+def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) -> None:
+    with sqlite3.connect(path) as old:
+        old.executescript(OLD + LOG_IN_ROW)
+        turn = (
+            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
+            "'[]', '[]', 1, 4, 'within', 0.1,"
+            " 1, 1, 1, 0, 0, 'x', '{}', ?)"
+        )
+        log = log_of(some_events())
+        old.executemany(
+            turn, [("t1", 1.0, "ok", log), ("t2", 2.0, "running", log), ("t3", 3.0, "failed", None)]
+        )
+        old.execute("PRAGMA application_id = 0x6B697431")
+        old.execute("PRAGMA user_version = 8")
+    old.close()
+    for _ in range(2):
+        store = SqliteStore(path)
+        assert (
+            store.events("t1", OPERATOR) == store.events("t2", OPERATOR) == some_events()
+            and store.events("t3", OPERATOR) == []
+        )
+        assert {turn.id: turn.status for turn in store.turns()} == {
+            "t1": "ok",
+            "t2": "interrupted",
+            "t3": "failed",
+        }
+        assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
+        store.close()
+    names = {name for (name,) in SqliteStore(path).read("SELECT name FROM sqlite_master")}
+    assert not names & {"turns_running", "earlier_turns", "earlier_sessions", "earlier_events"}
+
+
+def test_a_file_of_schema_10_keeps_its_turns_and_loses_its_views(path: Path) -> None:
+    """Spans and tool messages were views: now they are folds over the same events."""
+    old = SqliteStore(path)
+    ended = finish(old, a_turn())
+    with old.commit() as db:
+        db.execute("CREATE VIEW spans AS SELECT turn_id FROM events")
+        db.execute("CREATE VIEW tool_messages AS SELECT turn_id FROM events")
+        db.execute("PRAGMA user_version = 10")
+    old.close()
+    store = SqliteStore(path)
+    assert store.turn("t1", ANN) == ended
+    assert store.events("t1", ANN) == some_events()
+    views = store.read("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
+    assert views == [("components",), ("events",)]
+    store.close()
+
+
+def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
+    finish(store, a_turn())
+    store.begin_turn(a_turn().model_copy(update={"message": "again"}))
+    turn = store.turn("t1", OPERATOR)
+    assert turn is not None and (turn.status, turn.message, store.events("t1", OPERATOR)) == (
+        "running",
+        "again",
+        [],
+    )
+
+
+def test_feedback_needs_a_stored_turn(store: SqliteStore) -> None:
+    with pytest.raises(StoreError, match="no turn 'nope'"):
+        store.give_feedback(Feedback(turn_id="nope", score=1))
+
+
+def test_another_thread_reads_while_turns_are_written(store: SqliteStore) -> None:
+    seen: list[int] = []
+    done = threading.Event()
+
+    def read() -> None:
+        while not done.is_set():
+            seen.append(
+                len(
+                    [
+                        turn
+                        for turn in store.turns(limit=100)
+                        if store.events(turn.id, OPERATOR) or turn.status == "running"
+                    ]
+                )
+            )
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    for n in range(40):
+        finish(store, a_turn(f"t{n}", at=float(n)))
+    done.set()
+    reader.join(10)
+    assert seen == sorted(seen)
+    assert len(store.turns(limit=100)) == 40
+
+
+def test_ending_a_turn_costs_few_python_calls(store: SqliteStore) -> None:
+    def calls(events: list[Event]) -> int:
+        count = 0
+
+        def trace(_frame: object, kind: str, _arg: object) -> None:
+            nonlocal count
+            count += kind in ("call", "c_call")
+
+        gc.disable()  # a collection calls what earlier tests left behind
+        sys.setprofile(trace)
+        try:
+            store.end_turn(a_turn(), events, [Message(turn_id="t1", role="user", text="hi")])
+        finally:
+            sys.setprofile(None)
+            gc.enable()
+        return count
+
+    few, many = calls(some_events()), calls(some_events() * 10)
+    assert few < 60
+    assert many == few, "the number of events must not matter"
+
+
+# What can go wrong with the file
+
+
+def refused(path: Path) -> str:
+    with pytest.raises(StoreError) as caught:
+        SqliteStore(path)
+    return str(caught.value)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    assert f"create the folder {tmp_path / 'none'}" in refused(tmp_path / "none" / "kit.sqlite")
+
+
+def test_a_file_that_is_no_database_is_left_alone(path: Path) -> None:
+    path.write_text("these are my notes\n" * 200)
+    assert "move it away, or choose another file" in refused(path)
+    assert path.read_text().startswith("these are my notes")
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    with sqlite3.connect(path) as other:
+        other.execute("CREATE TABLE mine (x)")
+    other.close()
+    before = path.read_bytes()
+    assert "a database of another program" in refused(path)
+    assert path.read_bytes() == before
+
+
+def test_a_newer_file_asks_for_an_update(path: Path) -> None:
+    SqliteStore(path).close()
+    with sqlite3.connect(path) as newer:
+        newer.execute(f"PRAGMA user_version = {SCHEMA + 1}")
+    newer.close()
+    assert f"schema {SCHEMA + 1}, this one knows {SCHEMA}" in refused(path)
+
+
+def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+    assert "choose another file" in refused(tmp_path)
+
+
+AS_NOBODY = """
+import os, sys
+from kit.core.errors import StoreError
+from kit.stores.sqlite import SqliteStore
+if os.geteuid() == 0:
+    os.seteuid(65534)
+for path in sys.argv[1:]:
+    try:
+        SqliteStore(path)
+    except StoreError as error:
+        print(error)
+"""
+
+
+def test_no_write_permission_is_said_for_folder_and_file(tmp_path: Path) -> None:
+    for folder in (tmp_path, *tmp_path.parents[:3]):
+        if folder.stat().st_uid == os.geteuid():
+            folder.chmod(folder.stat().st_mode | 0o055)
+    SqliteStore(tmp_path / "old.sqlite").close()
+    (tmp_path / "old.sqlite").chmod(0o444)
+    tmp_path.chmod(0o555)
+    try:
+        files = [str(tmp_path / name) for name in ("new.sqlite", "old.sqlite")]
+        run = subprocess.run(
+            [sys.executable, "-c", AS_NOBODY, *files], capture_output=True, text=True, timeout=60
+        )
+    finally:
+        tmp_path.chmod(0o755)
+    assert run.stdout.count("give this user write permission on it and on the folder") == 2, (
+        run.stdout + run.stderr
+    )
+
+
+def test_a_closed_store_says_so_to_every_thread_and_so_does_one_whose_folder_is_gone(
+    path: Path,
+) -> None:
+    """A thread that never used it would open it by its path: a page's, or the one that keeps the
+    logs of running turns."""
+    folder = path.parent / "gone"
+    folder.mkdir()
+    closed, lost = SqliteStore(path), SqliteStore(folder / "kit.db")
+    closed.close()
+    shutil.rmtree(folder)
+    with ThreadPoolExecutor(1) as other:
+        for store, words in ((closed, "open it again"), (lost, "create the folder")):
+            with pytest.raises(StoreError, match=words):
+                other.submit(store.turns).result()
+            with pytest.raises(StoreError, match=words):
+                other.submit(store.keep_log, "t1", []).result()
+    lost.close()
+
+
+def test_a_closed_store_says_so(path: Path) -> None:
+    store = SqliteStore(path)
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="open it again"):
+        store.turns()
+    assert [file.name for file in path.parent.iterdir()] == [path.name], (
+        "nothing is left beside the file"
+    )
+
+
+# Processes that die, and processes that live
+
+WRITER = """
+import sys
+from kit.stores.sqlite import SqliteStore
+from tests.sample_turn import a_turn, finish
+store = SqliteStore(sys.argv[1])
+store.begin_turn(a_turn(sys.argv[2] + "open"))
+for n in range(int(sys.argv[3])):
+    finish(store, a_turn(sys.argv[2] + str(n), at=float(n)))
+    print(sys.argv[2] + str(n), flush=True)
+sys.stdin.read()
+"""
+
+
+def writer(path: Path, name: str, turns: int) -> "subprocess.Popen[str]":
+    return subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(path), name, str(turns)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+
+
+def lines(process: "subprocess.Popen[str]", count: int) -> list[str]:
+    assert process.stdout is not None
+    return [process.stdout.readline().strip() for _ in range(count)]
+
+
+def end(process: "subprocess.Popen[str]") -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+def test_acknowledged_turns_survive_a_killed_writer(path: Path) -> None:
+    process = writer(path, "w", 100_000)
+    acknowledged = lines(process, 60)
+    end(process)
+    store = SqliteStore(path)
+    assert [
+        name for name in acknowledged if len(store.events(name, OPERATOR)) != len(some_events())
+    ] == []
+    left = store.turn("wopen", OPERATOR)
+    assert left is not None and left.status == "interrupted"
+    assert "running" not in {turn.status for turn in store.turns(limit=100_000)}
+    store.close()
+    assert not list(path.parent.glob("*-owner-*"))
+
+
+TALKER = """
+import sys, time
+from kit.stores.sqlite import SqliteStore
+from tests.sample_turn import a_turn, some_events
+store, event, log = SqliteStore(sys.argv[1]), some_events()[0], []
+for n in range(10_000):
+    log.append(event.model_copy(update={"seq": n}))
+    if n == 0:
+        store.begin_turn(a_turn(), events=log)
+    if n == 20:
+        store.begin_turn(a_turn(), events=log)  # as after an alarm
+    print(n, flush=True)
+    time.sleep(0.05)
+"""
+
+
+@pytest.mark.req("K-21")
+def test_a_killed_turn_has_its_events_but_for_those_of_the_last_second(path: Path) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", TALKER, str(path)],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    )
+    lines(process, 50)
+    # The thread that writes the log looks every half a second, on a busy machine later: the process is
+    # killed when it has looked after its turn was begun again.
+    until = time.monotonic() + 120
+    written = 0
+    while written <= 25 and time.monotonic() < until:
+        time.sleep(0.05)
+        written = stored_events(path)
+    end(process)
+    store = SqliteStore(path)
+    turn, events = store.turn("t1", OPERATOR), store.events("t1", OPERATOR)
+    store.close()
+    assert turn is not None and turn.status == "interrupted"
+    assert [event.seq for event in events] == list(range(len(events)))
+    assert EVERY <= 0.5 and len(events) >= written > 25
+
+
+def stored_events(path: Path) -> int:
+    """How many events of its turn a live process has put into the file."""
+    with closing(SqliteStore(path)) as reader:
+        return len(reader.events("t1", OPERATOR))
+
+
+def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Keeper:
+        def keep(self, rows: Sequence[tuple[str, str]]) -> None:
+            writes.append({turn_id: len(json.loads(log)) for log, turn_id in rows})
+
+        def also(self) -> None: ...
+
+    monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
+    writes: list[dict[str, int]] = []
+    keeper, begun = Keeper(), some_events()
+    logs: dict[str, list[Event]] = {"a": begun[:1], "b": begun[:1], "short": begun[:1]}
+    look = LiveLogs(logs, keeper.keep, keeper.also)._keep_all
+    assert look() and writes == []
+    del logs["short"]
+    logs["a"].append(begun[1])
+    assert look() and writes == [{"a": 2, "b": 1}]
+    logs["b"].append(begun[1])
+    assert look() and look() and writes[1:] == [{"b": 2}]
+
+
+@pytest.mark.req("K-24")
+def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteStore) -> None:
+    """An idle tab asks for the newest turn of its session every few seconds."""
+    rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
+    with store.commit() as db:
+        db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody") for turn in rows])
+    newest = store.turns("s7", "acme", "ann", limit=1)
+    assert [turn.id for turn in newest] == ["old319"]
+    assert effort(lambda: store.turns("s7", "acme", "ann", limit=1)) < 0.001
+
+
+def test_turns_of_a_live_process_are_not_interrupted(path: Path) -> None:
+    mine = SqliteStore(path)
+    mine.begin_turn(a_turn("mine"))
+    process = writer(path, "w", 3)
+    lines(process, 3)
+    third = SqliteStore(path)
+    statuses = {turn.id: turn.status for turn in third.turns()}
+    assert (statuses["mine"], statuses["wopen"]) == ("running", "running")
+    end(process)
+    assert third.mark_interrupted() == 1
+    statuses = {turn.id: turn.status for turn in mine.turns()}
+    assert (statuses["mine"], statuses["wopen"]) == ("running", "interrupted")
+    third.close()
+    mine.close()
+
+
+def test_many_may_open_one_new_file_at_the_same_moment(tmp_path: Path) -> None:
+    with ThreadPoolExecutor(6) as pool:
+        for n in range(40):
+            together = Barrier(6)
+
+            def opened(
+                number: int, path: Path = tmp_path / f"{n}.sqlite", together: Barrier = together
+            ) -> None:
+                together.wait()
+                store = SqliteStore(path)
+                store.end_turn(a_turn(f"t{number}", "s1"), [], [])
+                store.close()
+
+            for waiting in [pool.submit(opened, number) for number in range(6)]:
+                waiting.result()
+            store = SqliteStore(tmp_path / f"{n}.sqlite")
+            assert sorted(turn.id for turn in store.turns()) == [
+                f"t{number}" for number in range(6)
+            ]
+            store.close()
+
+
+def test_processes_that_open_a_new_file_together_lose_nothing(path: Path) -> None:
+    processes = [writer(path, f"w{n}-", 25) for n in range(4)]
+    for process in processes:
+        assert lines(process, 25)[-1].endswith("24")
+    store = SqliteStore(path)
+    assert len(store.turns(limit=1000)) == 4 * 26
+    for process in processes:
+        end(process)
+    store.close()
+
+
+# growth
+
+
+def steps(store: SqliteStore, sql: str) -> int:
+    """Steps of SQLite's machine that a query takes, by the hundred."""
+    count = 0
+
+    def tick() -> int:
+        nonlocal count
+        count += 1
+        return 0
+
+    store._db.set_progress_handler(tick, 100)
+    store._db.execute(sql).fetchall()
+    store._db.set_progress_handler(None, 0)
+    return count
+
+
+def test_queries_that_name_their_turns_cost_the_same_however_many_others_there_are(
+    store: SqliteStore,
+) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
+    queries = re.findall(r"```sql\n(.*?);\n```", page, re.S)[:2]
+    assert all("turn_id" in query and "LIMIT" in query for query in queries)
+    for n in range(30):
+        finish(store, a_turn(f"a{n}", at=float(n)))
+    few = [steps(store, query) for query in queries]
+    for n in range(400):
+        finish(store, a_turn(f"b{n}", at=100.0 + n))
+    assert [steps(store, query) for query in queries] == pytest.approx(few, rel=0.2)
+
+
+def test_a_second_thread_works_the_log_into_the_file_before_a_turn_has_to(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It does so as soon as there is enough, whenever it looks for other things."""
+    monkeypatch.setattr("kit.stores.live_logs.EVERY", 999.0)
+    store = SqliteStore(path)
+    empty = path.stat().st_size
+    for n in range(MANY - 1):
+        finish(store, a_turn(f"t{n}"))
+    assert path.stat().st_size == empty, "no turn worked it in"
+    finish(store, a_turn("last"))
+    until = time.monotonic() + 60
+    while path.stat().st_size == empty and time.monotonic() < until:
+        time.sleep(0.05)
+    assert path.stat().st_size > empty
+    store.close()
+
+
+def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kit.stores.database.AHEAD", 50)
+    store, log = SqliteStore(path), path.with_name(path.name + "-wal")
+    finish(store, a_turn("first"))
+    reader = sqlite3.connect(path, isolation_level=None)
+    reader.execute("BEGIN")
+    reader.execute("SELECT count(*) FROM turns").fetchone()
+    for n in range(200):
+        finish(store, a_turn(f"t{n}"))
+    grown = log.stat().st_size
+    reader.close()
+    for n in range(3):
+        finish(store, a_turn(f"after{n}"))
+    assert grown > 2 * 50 * 4096 and log.stat().st_size <= 50 * 4096
+    store.close()
+
+
+def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: Path) -> None:
+    store = SqliteStore(path)
+    for n in range(1_050):
+        store.end_turn(
+            a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], []
+        )
+    before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
+    with store.commit() as db:  # it waits for the thread that adds up turns
+        db.execute("DROP TRIGGER turn_changed")
+        db.execute("DROP TRIGGER turn_deleted")
+        db.execute("DROP INDEX turns_by_tenant")
+        db.execute("DROP INDEX turns_by_visitor")
+        db.execute("UPDATE rollups SET tally = 'of another version'")
+        db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
+        db.execute("PRAGMA user_version = 3")
+    store.close()
+    store = SqliteStore(path)
+    assert (
+        store.tally().counts,
+        store.search(ANN, TurnFilter(), 5),
+        store.conversations(ANN),
+    ) == before
+    assert store.read("SELECT through FROM rollups") == [(1_000,)]
+    assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
+    store.close()

@@ -1,0 +1,552 @@
+"""Tools of one's own: six short files outside the checkout, and no line of the kit changed."""
+
+import asyncio
+import json
+import os
+import pickle
+import re
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from langchain_core.tools import BaseTool, tool
+from streamlit.testing.v1 import AppTest
+
+from kit import Settings, open_kit
+from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
+from kit.compose.deck import Deck, load_deck
+from kit.compose.revision import load_deck_at
+from kit.core.bodies.call import ToolEnded
+from kit.core.card import AgentCard
+from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.simulation import Part, Truth
+from kit.models.scripted import Line, ScriptedModel
+from kit.models.simulated import SimulatedModel, use_truth
+from kit.settings import HOME
+from kit.tools.tool import ConfiguredTool, Toolbox
+from kit.tools.tool_factory import ToolSetup, tool_factory
+from kit.ui.shared import frame
+from tests.cli.test_cli import Result, refused, run
+from tests.kits import asks, stitched
+
+FILES = {
+    "helpdesk/deck.yaml": "orchestrator: lead\nrequired_blocks: []\ntools: [./tools.py:TOOLS]\n",
+    "helpdesk/lead.yaml": """\
+id: lead
+description: Passes each question to the desk that can answer it.
+model: offline
+sub_agents: [desk]
+""",
+    "helpdesk/desk.yaml": """\
+id: desk
+description: Knows the printers and laptops of the office, and opens tickets.
+model: offline
+tools: [find_printer, laptop_renewal, open_ticket]
+prompt_blocks: [tone]
+""",
+    "blocks/desk/tone.md": "---\nid: tone\ncategory: persona\nowner: desk\n---\nYou answer "
+    "briefly and in plain words.\n",
+    "models.yaml": "{}\n",
+    "helpdesk/tools.py": '''\
+def find_printer(floor: int = 1) -> str:
+    """Find the printer on a floor."""
+    return f"The printer of floor {floor} stands beside the lift."
+
+
+async def laptop_renewal(owner: str) -> str:
+    """When the laptop of somebody is due for renewal."""
+    return f"That laptop of {owner.title()} is due in March 2027."
+
+
+def open_ticket(words: str) -> str:
+    """Open a ticket with the office."""
+    raise ConnectionError("ticket server 10.0.0.7 refused")
+
+
+TOOLS = [find_printer, laptop_renewal, open_ticket]
+''',
+}
+SHELF = """\
+from langchain_core.tools import BaseTool
+
+
+class Shelf(BaseTool):
+    name: str = "shelf"
+    description: str = "Where something stands."
+
+    def _run(self, thing: str) -> str:
+        raise AssertionError("a simulation calls nothing")
+
+
+TOOLS = [*TOOLS, Shelf()]
+"""
+"""A tool of a class of its own."""
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The deck's folder."""
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    return tmp_path / "helpdesk"
+
+
+def declare(folder: Path, tools: list[str], **fields: Any) -> None:
+    """Writes deck.yaml anew, with these references under `tools:`."""
+    fields = {"orchestrator": "lead", "required_blocks": [], "tools": tools, **fields}
+    (folder / "deck.yaml").write_text(yaml.safe_dump(fields, sort_keys=False, width=200))
+
+
+def ask(folder: Path, question: str) -> Result:
+    return run("ask", question, KIT_DECK=str(folder))
+
+
+def outside(folder: Path, *arguments: str) -> Result:
+    """The command as a process of its own that stands in another folder."""
+    env = {
+        "PATH": os.environ["PATH"],
+        "PYTHONPATH": str(HOME),
+        "KIT_STORE": ":memory:",
+        "KIT_PACE": "0",
+        "KIT_DECK": str(folder),
+    }
+    command = [sys.executable, "-m", "kit", *arguments]
+    done = subprocess.run(
+        command,
+        cwd=folder.parent,
+        env=env,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Result(done.returncode, done.stdout, done.stderr)
+
+
+# Six files
+
+
+@pytest.mark.req("K-1")
+def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder: Path) -> None:
+    result = outside(folder, "check", str(folder))
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.splitlines()[0] == f"imports ./tools.py:TOOLS ({folder}/tools.py)"
+    assert re.search(r"^desk +offline +3 tools", result.stdout, re.MULTILINE)
+
+
+@pytest.mark.req("K-1")
+def test_check_names_the_code_before_any_of_it_runs(folder: Path) -> None:
+    (folder / "tools.py").write_text("print('the code ran')\n" + (folder / "tools.py").read_text())
+    lines = run("check", str(folder)).stdout.splitlines()
+    assert lines[0].startswith("imports ./tools.py:TOOLS") and lines[1] == "the code ran"
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
+def test_one_reference_may_stand_alone_and_a_file_means_its_tools(
+    folder: Path, tools: object
+) -> None:
+    (folder / "deck.yaml").write_text(
+        yaml.safe_dump({"orchestrator": "lead", "required_blocks": [], "tools": tools})
+    )
+    checked = run("check", str(folder))
+    assert checked.returncode == 0 and "tools.py:TOOLS (" in checked.stdout.splitlines()[0]
+    assert re.search(r"^desk +offline +3 tools", checked.stdout, re.MULTILINE)
+
+
+@pytest.mark.req("K-1")
+def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Path) -> None:
+    assert (
+        "The printer of floor 3 stands beside the lift."
+        in ask(folder, "where is the printer on floor 3?").stdout
+    )
+    assert re.search(
+        r"That laptop of Ana.* is due in March 2027\.",
+        ask(folder, "when is the laptop of Ana due for renewal?").stdout,
+    )
+    failed = ask(folder, "please open a ticket, my screen is broken")
+    assert (
+        "I wasn't able to get an answer about desk" in failed.stdout
+        and "10.0.0.7" not in failed.stdout
+    )
+
+
+@pytest.mark.req("K-1", "K-6")
+def test_the_page_asks_them_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in {
+        "DECK": folder,
+        "STORE": folder.parent / "kit.db",
+        "PACE": 0,
+        "MODEL": "offline",
+    }.items():
+        monkeypatch.setenv(f"KIT_{name}", str(value))
+    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
+    page.chat_input[0].set_value("where is the printer on floor 3?").run()
+    frame.open_host.clear()
+    assert not page.exception and "The printer of floor 3 stands beside the lift." in " ".join(
+        m.value for m in page.markdown
+    )
+
+
+@pytest.mark.req("K-1")
+def test_a_grid_plays_them_in_processes_of_its_own(folder: Path, tmp_path: Path) -> None:
+    cases = [
+        {
+            "id": f"c{n}",
+            "kind": "single",
+            "turns": [{"user": f"printer on floor {n}?", "expected_sub_agents": ["desk"]}],
+        }
+        for n in (1, 2)
+    ]
+    (tmp_path / "cases.jsonl").write_text("".join(f"{line}\n" for line in map(json.dumps, cases)))
+    grid = {
+        "deck": "helpdesk",
+        "models": ["offline"],
+        "cases": [{"file": "cases.jsonl"}],
+        "sub_agents": "world",
+        "scorers": ["exact"],
+    }
+    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
+    played = run(
+        "grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "2"
+    )
+    assert played.returncode == 0 and "2 of 2 = 1.000" in played.stdout, (
+        played.stdout + played.stderr
+    )
+
+
+@pytest.mark.parametrize("tool", ["find_printer", "laptop_renewal", "shelf"])
+@pytest.mark.req("K-1")
+async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(
+    folder: Path, tool: str
+) -> None:
+    (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
+    card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": [tool]}
+    (folder / "desk.yaml").write_text(yaml.safe_dump(card))
+    truth = Truth(
+        case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool=tool),)
+    )
+    async with open_kit(
+        SETTINGS, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}
+    ) as kit:
+        with use_truth(truth):
+            reply = await kit.ask("When is Ana's laptop due?", kit.session("s"))
+    assert reply.text == "Simulated finding about desk."
+
+
+@pytest.mark.req("K-1")
+def test_a_fault_of_deck_yaml_is_the_only_one_and_blames_no_tool_it_names(folder: Path) -> None:
+    declare(folder, ["./tools.py"], zzz=3)
+    with pytest.raises(DeckError) as caught:
+        load_deck(folder)
+    assert [fault.split(": ")[1] for fault in caught.value.faults] == ["unknown field 'zzz'"]
+
+
+# What a deck may name
+
+
+@pytest.mark.req("K-1")
+def test_a_mapping_names_its_tools_and_langchain_tools_are_taken_as_they_are(folder: Path) -> None:
+    text = (folder / "tools.py").read_text().partition("TOOLS =")[0]
+    text += """
+from langchain_core.tools import tool
+
+
+@tool
+def laptop_renewal(owner: str) -> str:
+    "When a laptop is due."
+    return "soon"
+
+
+TOOLS = {"find_printer": open_ticket, "laptop_renewal": laptop_renewal}
+MORE = (open_ticket,)
+"""
+    (folder / "tools.py").write_text(text)
+    declare(folder, ["./tools.py:TOOLS", "./tools.py:MORE"])
+    tools = load_deck(folder).tools
+    assert tools.ids == {"find_printer", "laptop_renewal", "open_ticket"}
+    assert {name: getattr(tool, "description", "") for name, tool in tools.tools.items()} == {
+        "find_printer": "Open a ticket with the office.",
+        "laptop_renewal": "When a laptop is due.",
+        "open_ticket": "Open a ticket with the office.",
+    }
+
+
+class Door:
+    """A factory of one tool that notes when it is opened and closed, and what it was given."""
+
+    def __init__(self, *yields: str) -> None:
+        self.events: list[str] = []
+        self.setup: ToolSetup | None = None
+        self.yields = yields
+
+    def factory(self, *ids: str) -> Any:
+        @tool_factory(*ids)
+        @asynccontextmanager
+        async def tools(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
+            self.setup = setup
+            self.events.append("open")
+            yield {name: ConfiguredTool(self.make) for name in self.yields}
+            self.events.append("closed")
+
+        return tools
+
+    def make(self, config: Mapping[str, Any]) -> Any:
+        @tool
+        def lookup() -> str:
+            """Look it up."""
+            return f"limit {config.get('limit')}"
+
+        return lookup
+
+
+def deck_of(tools: object, **fields: Any) -> Deck:
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(
+        id="desk", description="Looks things up.", model="offline", tools=("lookup",), **fields
+    )
+    return Deck.of([lead, desk], required_blocks=(), tools=tools)
+
+
+def models() -> dict[str, Any]:
+    lead = ScriptedModel(asks("desk"), stitched)
+    return {
+        "lead": lead,
+        "desk": ScriptedModel(
+            Line(calls=[("lookup", {})]), lambda seen: Line(str(seen[-1].content))
+        ),
+    }
+
+
+@pytest.mark.req("K-1")
+async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what_the_deck_names() -> (
+    None
+):
+    door = Door("lookup")
+    deck = deck_of([door.factory("lookup")], tool_config={"lookup": {"limit": 3}})
+    deck = Deck.of(
+        deck.cards.values(),
+        settings=deck.settings.model_copy(update={"environment": ("DESK_URL", "UNSET")}),
+        tools=deck.tools,
+    )
+    settings = SETTINGS.with_(variables={"DESK_URL": "http://desk", "SECRET_OF_ANOTHER": "x"})
+    assert door.events == []
+    async with open_kit(settings, deck=deck, models=models()) as kit:
+        assert door.events == ["open"] and door.setup is not None
+        reply = await kit.ask("look it up", kit.session("s"))
+        assert (door.setup.environment, door.setup.store, door.setup.settings) == (
+            {"DESK_URL": "http://desk"},
+            kit.store,
+            settings,
+        )
+    assert "limit 3" in reply.text and door.events == ["open", "closed"]
+
+
+@pytest.mark.req("K-1")
+async def test_a_factory_that_makes_something_else_than_it_declares_is_refused() -> None:
+    with pytest.raises(BindError, match="declares lookup and makes other; declare what it makes"):
+        async with open_kit(SETTINGS, deck=deck_of([Door("other").factory("lookup")])):
+            pass
+
+
+@pytest.mark.req("K-1")
+async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
+    def lookup() -> str:
+        """Look it up."""
+        return "found"
+
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",))
+    async with open_kit(
+        SETTINGS, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]
+    ) as kit:
+        assert "found" in (await kit.ask("look it up", kit.session("s"))).text
+    with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
+        async with open_kit(SETTINGS, deck=deck_of([lookup]), tools={"lookup": lookup}):
+            pass
+
+
+async def test_a_bare_function_is_never_called_before_a_model_asks_for_it() -> None:
+    calls: list[str] = []
+
+    def lookup() -> str:
+        """Look it up."""
+        calls.append("called")
+        return "found"
+
+    async with open_kit(SETTINGS, deck=deck_of([lookup]), models=models()) as kit:
+        assert calls == []
+        reply = await kit.ask("look it up", kit.session("s"))
+    assert calls == ["called"]
+    assert [
+        body.result
+        for body in (event.body for event in reply.events)
+        if isinstance(body, ToolEnded)
+    ] == ["found"]
+
+
+def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path) -> None:
+    copy = pickle.loads(pickle.dumps(load_deck(folder)))
+    assert copy.tools.ids == {"find_printer", "laptop_renewal", "open_ticket"}
+    [printer] = [entry for name, entry in copy.tools.tools.items() if name == "find_printer"]
+    assert (
+        asyncio.run(printer.ainvoke({"floor": 2}))
+        == "The printer of floor 2 stands beside the lift."
+    )
+
+
+# Faults of code are faults of the deck
+
+
+BROKEN: dict[str, tuple[str, tuple[str, ...]]] = {
+    "no such name": (
+        "./tools.py:TOOLZ",
+        ("deck.yaml:3: ./tools.py has no 'TOOLZ': did you mean 'TOOLS'",),
+    ),
+    "no such file": (
+        "./tool.py:TOOLS",
+        ("deck.yaml:3: no file ./tool.py beside deck.yaml: did you mean './tools.py'",),
+    ),
+    "no such module": (
+        "helpdesk_tools:TOOLS",
+        ("deck.yaml:3: no module 'helpdesk_tools'; install it",),
+    ),
+    "another folder": (
+        "../blocks/x.py:TOOLS",
+        ("deck.yaml:3: ../blocks/x.py lies outside the deck's folder",),
+    ),
+    "no reference": (
+        "tools",
+        ("deck.yaml:3: 'tools' is no reference to code; write `package.module:NAME`",),
+    ),
+    "no tools": (
+        "./tools.py:NUMBER",
+        ("deck.yaml:3: ./tools.py:NUMBER, item 1: is of type int; give a function",),
+    ),
+    "a class": (
+        "./tools.py:CLASS",
+        ("deck.yaml:3: ./tools.py:CLASS, item 1: is the class Desk; give a function",),
+    ),
+    "no docstring": ("./tools.py:MUTE", ("mute() has no docstring; say in it what the tool does",)),
+    "twice": ("./tools.py:TWICE", ("./tools.py:TWICE holds two tools 'find_printer'; rename one",)),
+}
+
+
+@pytest.mark.req("K-1")
+@pytest.mark.parametrize("case", BROKEN)
+def test_code_that_cannot_be_used_is_a_line_of_the_report(folder: Path, case: str) -> None:
+    reference, words = BROKEN[case]
+    with (folder / "tools.py").open("a") as code:
+        code.write(
+            "NUMBER = 3\n\n\nclass Desk: ...\n\n\nCLASS = [Desk]\nTWICE = [find_printer, find_printer]\n\n\n"
+        )
+        code.write("def mute(x: int) -> str:\n    return ''\n\n\nMUTE = [mute]\n")
+    declare(folder, [reference])
+    (folder / "deck.yaml").write_text(
+        f"orchestrator: lead\nrequired_blocks: []\ntools: [{reference!r}]\n"
+    )
+    refused(run("check", str(folder)), *words)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("def broken(:\n", "./tools.py, line 1: "),
+        (
+            "import nowhere_at_all\n",
+            "importing ./tools.py raised ModuleNotFoundError: No module named 'nowhere_at_all' (line 1)",
+        ),
+        ("\n\n1 / 0\n", "importing ./tools.py raised ZeroDivisionError: division by zero (line 3)"),
+    ],
+)
+def test_an_import_error_says_file_line_and_cause(folder: Path, text: str, words: str) -> None:
+    (folder / "tools.py").write_text(text)
+    with pytest.raises(DeckError) as error:
+        load_deck(folder)
+    assert len(error.value.faults) == 1, "and no card's tool is called unknown because of it"
+    assert "deck.yaml:3: " in error.value.faults[0] and words in error.value.faults[0]
+
+
+@pytest.mark.req("K-1")
+def test_clashes_unknown_tools_and_broken_cards_stand_in_one_report(folder: Path) -> None:
+    declare(folder, ["./tools.py:TOOLS", "./tools.py:TOOLS"])
+    desk = folder / "desk.yaml"
+    desk.write_text(desk.read_text().replace("open_ticket]", "open_tickets]"))
+    refused(
+        run("check", str(folder)),
+        "deck.yaml:",
+        "is there already, from ./tools.py:TOOLS; rename one",
+    )
+    declare(folder, ["./tools.py:TOOLS"], default_sub_agent="dsk")
+    refused(
+        run("check", str(folder)),
+        "unknown tool 'open_tickets': did you mean 'open_ticket'",
+        "unknown default 'dsk'",
+    )
+
+
+def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere.py").write_text("TOOLS = []\n")
+    (folder / "linked.py").symlink_to(tmp_path / "elsewhere.py")
+    declare(folder, ["./linked.py:TOOLS"])
+    with pytest.raises(DeckError, match="lies outside the deck's folder"):
+        load_deck(folder)
+
+
+def test_tools_given_in_python_that_are_none_say_so() -> None:
+    with pytest.raises(CodeError, match="tools, item 1: is of type str; give a function"):
+        deck_of(["lookup"])
+
+
+# Revisions
+
+
+@pytest.mark.req("K-1", "PC1-S10.3")
+def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path) -> None:
+    def git(*arguments: str) -> None:
+        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+        subprocess.run(
+            ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
+        )
+
+    git("init", "-q", str(folder.parent))
+    git("add", "-A", str(folder.parent))
+    git("commit", "-qm", "first")
+    tools = folder / "tools.py"
+    tools.write_text(tools.read_text().replace("beside the lift", "in the hall"))
+    git("commit", "-qam", "moved")
+
+    def answer(deck: Deck) -> str:
+        printer = deck.tools.tools["find_printer"]
+        assert isinstance(printer, BaseTool)
+        return printer.invoke({"floor": 1})
+
+    assert (
+        answer(load_deck_at("HEAD~1", folder)) == "The printer of floor 1 stands beside the lift."
+    )
+    assert (
+        answer(load_deck_at("HEAD", folder))
+        == answer(load_deck(folder))
+        == "The printer of floor 1 stands in the hall."
+    )
+
+
+@pytest.mark.req("K-6")
+async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
+    async with open_kit(SETTINGS.with_(deck=folder)) as kit:
+        session = kit.session("s")
+        reply = await kit.ask("where is the printer?", session)
+    assert (session.principal.tenant_id, session.principal.user_id, session.location) == (
+        "local",
+        "visitor",
+        None,
+    )
+    log = "\n".join(event.model_dump_json() for event in reply.events)
+    assert not re.search("acme|u-001|Rivermont|receipt|offer|reward", log)

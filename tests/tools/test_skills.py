@@ -1,0 +1,654 @@
+"""The client of a skill service: what a key opens, what a step may call, what a fault is, and that
+no key is ever read."""
+
+import asyncio
+import json
+import logging
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from mcp_types import CallToolResult
+from starlette.responses import PlainTextResponse
+
+from kit.compose.read import read_skill_service
+from kit.core.errors import BindError
+from kit.settings import HOME
+from kit.tools.mcp.server import McpServer
+from kit.tools.mcp.session import McpSession
+from kit.tools.mcp.tools import address
+from kit.tools.skill import (
+    ALLOWED,
+    KEY,
+    SkillCall,
+    SkillFault,
+    SkillManifest,
+    SkillReason,
+    SkillResult,
+    Skills,
+    canonical_text,
+    skill_call,
+)
+from kit.tools.skills import SkillClient, chosen_service, skill_client
+from kit.worlds.outlets.access import Scope
+from kit.worlds.outlets.call_log import CallLog, LoggedCall
+from kit.worlds.outlets.server import skill_app, skill_server
+from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
+from kit.worlds.service.serve import serving
+from tests.cli.test_cli import run
+
+KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
+OURS, THEIRS = "ou-0001", "ou-3001"
+Faults = Mapping[str, Sequence[Fault]]
+
+
+@asynccontextmanager
+async def over_http(
+    key: str,
+    service: SkillService | None = None,
+    *,
+    around: Callable[[Any], Any] = lambda app: app,
+    **server: Any,
+) -> AsyncGenerator[SkillClient]:
+    """A client of acme's service, called over a real socket with a key. `around` stands before the service."""
+    async with serving(around(skill_app(service or SkillService(), KEYS))) as url:
+        server = {"url": f"{url}/api/acme", "headers": {KEY: "$SKILL_SERVICE_KEY"}, **server}
+        client = skill_client(McpServer(**server), Path(), {"SKILL_SERVICE_KEY": key})
+        yield client
+        await client.aclose()
+
+
+@asynccontextmanager
+async def in_memory(
+    service: SkillService, tenant: str = "acme", **options: Any
+) -> AsyncGenerator[SkillClient]:
+    """A client of a service in this process."""
+    server = skill_server(service, lambda context: Scope(tenant))
+    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
+    client = SkillClient(lambda key: session, **options)
+    yield client
+    await client.aclose()
+
+
+async def call(
+    client: Skills, skill: str, key: str = "k-1", **arguments: Any
+) -> SkillResult | SkillFault:
+    async with client.step([skill]) as step:
+        return await step.call(skill, arguments, key)
+
+
+async def result(client: Skills, skill: str, key: str = "k-1", **arguments: Any) -> SkillResult:
+    outcome = await call(client, skill, key, **arguments)
+    assert isinstance(outcome, SkillResult), outcome
+    return outcome
+
+
+async def fault(client: Skills, skill: str, key: str = "k-1", **arguments: Any) -> SkillFault:
+    outcome = await call(client, skill, key, **arguments)
+    assert isinstance(outcome, SkillFault), outcome
+    return outcome
+
+
+# What a key opens
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-10")
+async def test_what_a_key_does_not_open_is_as_if_it_were_not_there() -> None:
+    """Globex has one skill more. With acme's key nothing tells it from a skill that nobody has."""
+    hidden, unheard = "outlet_inspections", "outlet_astrologies"
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        for tenant, sees in (("acme", False), ("globex", True)):
+            service = McpServer(url=f"{url}/api/{tenant}/mcp")
+            client = skill_client(service, Path(), {}, key=KEYS[tenant])
+            skills = await client.find("what will the inspector visit next")
+            assert not isinstance(skills, SkillFault) and skills
+            assert (hidden in str(skills)) is sees
+            answers = [await client.load(hidden), await call(client, hidden)]
+            if sees:
+                assert isinstance(answers[0], SkillManifest) and isinstance(answers[1], SkillResult)
+            else:
+                others = [await client.load(unheard), await call(client, unheard)]
+                assert [_told(answer, hidden) for answer in answers] == [
+                    _told(answer, unheard) for answer in others
+                ]
+                assert all(
+                    isinstance(answer, SkillFault) and answer.reason == "unknown_skill"
+                    for answer in answers
+                )
+                assert (await result(client, "outlet_details", outlet_id=THEIRS)).content == {
+                    "found": False,
+                    "outlet": None,
+                }
+            await client.aclose()
+
+
+def _told(outcome: object, name: str) -> str:
+    assert isinstance(outcome, SkillFault)
+    return (
+        outcome.replace(duration_ms=0, input_size_bytes=0).model_dump_json().replace(name, "NAME")
+    )
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-10")
+@pytest.mark.parametrize("transport", ["memory", "stdio", "http"])
+async def test_a_planner_finds_and_loads_and_a_step_calls_however_it_travels(
+    transport: str, tmp_path: Path
+) -> None:
+    environment = {"PATH": os.environ["PATH"]}
+    command = McpServer(command=(sys.executable, "-m", "kit.worlds.outlets"))
+    ways: Mapping[str, Callable[[], Any]] = {
+        "memory": lambda: in_memory(SkillService()),
+        "stdio": lambda: _closing(skill_client(command, tmp_path, environment)),
+        "http": lambda: over_http(KEYS["acme"]),
+    }
+    async with ways[transport]() as client:
+        skills = await client.find("price of an item on the menu")
+        assert not isinstance(skills, SkillFault) and skills[0].skill_name == "outlet_menu"
+        manifest = await client.load("outlet_menu")
+        assert (
+            isinstance(manifest, SkillManifest)
+            and manifest.id == "outlet_menu"
+            and manifest.repeatable
+        )
+        assert "items" in manifest.output_schema["properties"]
+        menu = await result(client, "outlet_menu", outlet_id=OURS)
+        assert (
+            menu.content
+            and menu.text == canonical_text(menu.content)
+            and json.loads(menu.text) == menu.content
+        )
+        assert menu.size_bytes == len(
+            menu.text.encode()
+        ) > 1_000_000 and menu.input_size_bytes == len('{"outlet_id":"ou-0001"}')
+        async with client.step(["outlet_list"]) as step:
+            refused = await step.call("outlet_menu", {"outlet_id": OURS}, "k-2")
+            assert isinstance(refused, SkillFault) and refused.reason == "skill_not_allowed"
+            assert isinstance(await step.call("outlet_list", {}, "k-3"), SkillResult)
+
+
+@asynccontextmanager
+async def _closing(client: SkillClient) -> AsyncGenerator[SkillClient]:
+    yield client
+    await client.aclose()
+
+
+# What a step may call
+
+
+async def test_a_skill_that_the_step_does_not_name_never_leaves_the_process() -> None:
+    async with (
+        in_memory(SkillService(), step_key=_no_key) as client,
+        client.step(["outlet_list"]) as step,
+    ):
+        named, other = (
+            await step.call("outlet_list", {}, "k"),
+            await step.call("outlet_menu", {"outlet_id": OURS}, "k"),
+        )
+    assert (
+        isinstance(named, SkillFault) and named.reason == "gone"
+    )  # it would have gone to a service that is not there
+    assert isinstance(other, SkillFault) and other.reason == "skill_not_allowed"
+
+
+async def _no_key(names: Sequence[str]) -> SkillFault:
+    return SkillFault(skill="steps", reason="gone")
+
+
+@pytest.mark.realtime
+async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not() -> None:
+    log = CallLog()
+    async with (
+        over_http(KEYS["acme"], SkillService(log=log)) as client,
+        client.step(["outlet_list"]) as step,
+    ):
+        step._allowed = [
+            *step._allowed,
+            "outlet_menu",
+            "outlet_details",
+            "outlet_note",
+        ]  # a client that has been tampered with
+        for skill in ("outlet_menu", "outlet_details", "outlet_note"):
+            arguments = {"outlet_id": OURS} | ({"text": "x"} if skill == "outlet_note" else {})
+            refused = await step.call(skill, arguments, "k")
+            assert isinstance(refused, SkillFault) and refused.reason == "skill_not_allowed"
+    assert log.calls() == []
+
+
+@dataclass
+class Door:
+    """Stands before a service, notes where each request goes, and lets no key in for some of them."""
+
+    app: Any
+    paths: list[str] = field(default_factory=list[str])
+    shut: int = 0
+    """So many requests are still to be answered that their key opens nothing."""
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            self.paths.append(scope["path"].removeprefix("/api/acme/"))
+            self.shut -= 1
+            if self.shut >= 0:
+                return await PlainTextResponse("no", 401)(scope, receive, send)
+        await self.app(scope, receive, send)
+
+
+@pytest.mark.realtime
+async def test_a_step_has_one_key_and_each_further_call_of_it_is_one_request() -> None:
+    doors: list[Door] = []
+
+    def around(app: Any) -> Door:
+        doors.append(Door(app))
+        return doors[-1]
+
+    async def requests(*calls: Awaitable[SkillResult | SkillFault]) -> tuple[list[str], int]:
+        doors[0].paths.clear()
+        reasons = [
+            one.reason for one in await asyncio.gather(*calls) if isinstance(one, SkillFault)
+        ]
+        return reasons, len(doors[0].paths)
+
+    service = over_http(KEYS["acme"], around=around, most_bytes=200_000)
+    async with service as client, client.step(["outlet_list", "outlet_menu"]) as step:
+        assert doors[0].paths == [], "a step that calls nothing asks nobody"
+        assert await requests(step.call("outlet_list", {"limit": 1}, "k-1")) == ([], 4)
+        assert doors[0].paths == ["steps", "mcp", "mcp", "mcp"]
+        assert await requests(step.call("outlet_list", {"limit": 2}, "k-2")) == ([], 1)
+        both = (
+            step.call("outlet_list", {"limit": 3}, "k-3"),
+            step.call("outlet_menu", {"outlet_id": OURS}, "k-4"),
+        )
+        assert await requests(*both) == (["oversized"], 1 + 4), (
+            "what breaks one call breaks no other"
+        )
+        doors[0].shut = 1
+        assert await requests(step.call("outlet_list", {"limit": 5}, "k-5")) == (
+            ["unauthorized"],
+            1,
+        )
+        assert await requests(step.call("outlet_list", {"limit": 5}, "k-6")) == ([], 4), (
+            "a key that ran out is replaced"
+        )
+
+
+async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> None:
+    server = skill_server(SkillService(), lambda context: Scope("acme"))
+    session = McpSession("skills", McpServer(url="http://skills.example/mcp"), lambda wire: server)
+    for allowed, refused in (
+        (["outlet_list"], False),
+        (["outlet_menu", 7, None], True),
+        ([], True),
+        ("outlet_list", False),
+    ):
+        reply = await session.ask("outlet_list", {}, {ALLOWED: allowed})
+        assert isinstance(reply, CallToolResult) and reply.is_error is refused
+        assert not refused or reply.structured_content["error"]["type"] == "skill_not_allowed"
+    await session.aclose()
+
+
+# What goes wrong
+
+
+@pytest.mark.parametrize(
+    ("script", "reason", "uncertain"),
+    [("fails", "failed", False), ("hangs", "timeout", True), ("loses", "timeout", True)],
+)
+async def test_each_fault_of_a_skill_is_a_value_and_the_next_call_is_none(
+    script: Fault, reason: SkillReason, uncertain: bool
+) -> None:
+    log = CallLog()
+    async with in_memory(SkillService(log=log, faults={"outlet_list": [script]})) as client:
+        lost = await fault(client, "outlet_list")
+        assert (lost.reason, lost.uncertain) == (
+            reason,
+            uncertain,
+        ) and lost.duration_ms >= 30_000 * (reason == "timeout")
+        assert len(log.calls()) == (script == "loses")
+        assert (await result(client, "outlet_list")).content
+
+
+async def test_a_call_that_could_not_be_sent_has_certainly_not_run() -> None:
+    """Nobody answers when it connects; or whoever connects, and then not the call."""
+    async with in_memory(SkillService(faults={"outlet_call": ["hangs"]})) as client:
+        lost = await fault(client, "outlet_call", outlet_id=OURS, message="we are late")
+    assert (lost.reason, lost.uncertain) == ("timeout", True)
+    session = McpSession(
+        "skills",
+        McpServer(url="http://skills.example/mcp", connect_ms=60_000),
+        lambda wire: _Silent(),
+    )
+    client = SkillClient(lambda key: session)
+    assert not (await fault(client, "outlet_call", outlet_id=OURS, message="we are late")).uncertain
+    await client.aclose()
+
+
+class _Silent:
+    """A transport that never opens."""
+
+    async def __aenter__(self) -> Any:
+        await asyncio.sleep(600)
+
+    async def __aexit__(self, *_: object) -> None:
+        return None
+
+
+async def test_arguments_that_do_not_fit_run_nothing() -> None:
+    log = CallLog()
+    async with in_memory(SkillService(log=log)) as client:
+        assert (await fault(client, "outlet_list", limit=0)).detail.startswith("$.limit")
+        assert (
+            await fault(client, "outlet_list", city="half of a pair: \ud83d")
+        ).reason == "bad_arguments"
+        assert (await fault(client, "outlet_astrologies")).reason == "unknown_skill"
+    assert log.calls() == []
+
+
+@pytest.mark.realtime
+async def test_a_wrong_key_a_dead_service_and_too_long_a_result_are_told_apart() -> None:
+    async with over_http("no-such-key-0123456789") as client:
+        for outcome in (
+            await client.find("menu"),
+            await client.load("outlet_menu"),
+            await call(client, "outlet_menu"),
+        ):
+            assert isinstance(outcome, SkillFault) and outcome.reason == "unauthorized"
+    async with over_http(KEYS["acme"], most_bytes=200_000) as client:
+        assert (await fault(client, "outlet_menu", outlet_id=OURS)).reason == "oversized"
+        assert (await result(client, "outlet_menu", outlet_id=OURS, query="soup")).content
+    for outcome in (
+        await client.find("menu"),
+        await call(client, "outlet_menu"),
+    ):  # the service is gone by now
+        assert (
+            isinstance(outcome, SkillFault) and outcome.reason == "gone" and not outcome.uncertain
+        )
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"input_schema": {"type": "no such type"}},
+        {"output_schema": {"type": "object", "required": "outlets"}},
+        {"id": "outlet_menu"},
+        {"execution_mode": "later"},
+        {"capabilities": None},
+    ],
+)
+async def test_a_manifest_that_is_none_is_a_fault_of_its_service(change: dict[str, Any]) -> None:
+    service, honest = SkillService(), SkillService.call
+
+    def lie(scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None) -> Any:
+        answer = honest(service, scope, name, arguments, key)
+        return {**answer, **change} if name == "load_skill" and isinstance(answer, dict) else answer
+
+    service.call = lie
+    async with in_memory(service) as client:
+        refused = await client.load("outlet_list")
+        assert isinstance(refused, SkillFault) and refused.reason == "schema_mismatch"
+
+
+# Acts, and the keys that make them once
+
+
+async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no_second_time() -> (
+    None
+):
+    log = CallLog()
+    async with in_memory(SkillService(log=log, faults={"outlet_note": ["loses"]})) as client:
+        assert (await fault(client, "outlet_note", outlet_id=OURS, text="call back")).uncertain
+        again = [
+            await result(client, "outlet_note", outlet_id=OURS, text="call back") for _ in range(2)
+        ]
+        assert [note.content for note in again] == [
+            {"found": True, "outlet_id": OURS, "notes": 1}
+        ] * 2
+        assert len(log.calls()) == 1
+        assert (
+            await fault(client, "outlet_note", outlet_id=OURS, text="another")
+        ).reason == "key_reused"
+        assert (
+            await result(client, "outlet_note", "k-2", outlet_id=OURS, text="call back")
+        ).content != again[0].content
+    async with in_memory(SkillService(log=log), "globex") as client:
+        theirs = await result(client, "outlet_note", outlet_id=THEIRS, text="theirs")
+        assert theirs.content == {
+            "found": True,
+            "outlet_id": THEIRS,
+            "notes": 1,
+        }  # the same key of another tenant
+
+
+async def test_a_skill_that_does_not_honour_keys_runs_each_time_and_says_so() -> None:
+    log = CallLog()
+    async with in_memory(SkillService(log=log)) as client:
+        manifest = await client.load("outlet_call")
+        assert isinstance(manifest, SkillManifest) and not manifest.repeatable
+        for count in (1, 2):
+            made = await result(client, "outlet_call", outlet_id=OURS, message="we are late")
+            assert made.content == {"found": True, "outlet_id": OURS, "calls": count}
+    assert len(log.calls()) == 2
+
+
+@pytest.mark.realtime
+async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "calls.jsonl"
+    command = McpServer(
+        command=(sys.executable, "-m", "kit.worlds.outlets"), environment=("SKILL_SERVICE_LOG",)
+    )
+    environment = {"PATH": os.environ["PATH"], "SKILL_SERVICE_LOG": str(file)}
+    before = SkillService(log=CallLog(file)).call(
+        Scope("acme"), "outlet_note", {"outlet_id": OURS, "text": "call back"}, "k-1"
+    )
+    async with _closing(skill_client(command, tmp_path, environment)) as client:
+        again = await result(client, "outlet_note", outlet_id=OURS, text="call back")
+    assert again.content == before == {"found": True, "outlet_id": OURS, "notes": 1}
+    assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
+
+
+@pytest.mark.realtime
+async def test_plain_http_knows_keys_and_faults_by_their_status() -> None:
+    service = SkillService(faults={"outlet_call": ["fails"]})
+    call, header = {"outlet_id": OURS, "text": "call back"}, {"Idempotency-Key": "k-1"}
+    async with (
+        serving(skill_app(service, KEYS)) as url,
+        httpx.AsyncClient(headers={KEY: KEYS["acme"]}) as http,
+    ):
+        base = f"{url}/api/acme/skills"
+        notes = [
+            (await http.post(f"{base}/outlet_note", json=call, headers=header)).json()["notes"]
+            for _ in range(2)
+        ]
+        other = await http.post(
+            f"{base}/outlet_note", json=call | {"text": "another"}, headers=header
+        )
+        assert notes == [1, 1] and (other.status_code, other.json()["error"]["type"]) == (
+            409,
+            "key_reused",
+        )
+        assert (await http.post(f"{base}/outlet_note", json=call)).json()["notes"] == 2
+        assert (
+            await http.post(f"{base}/outlet_call", json={"outlet_id": OURS, "message": "late"})
+        ).status_code == 500
+
+
+@pytest.mark.realtime
+async def test_two_services_over_one_log_make_a_call_once(tmp_path: Path) -> None:
+    logs = [CallLog(tmp_path / "calls.jsonl") for _ in range(2)]
+
+    def slowly(before: Sequence[LoggedCall]) -> dict[str, Any]:
+        time.sleep(0.01)
+        return {"notes": len(before) + 1}
+
+    def note(number: int) -> LoggedCall:
+        call = LoggedCall(
+            tenant="acme", skill="outlet_note", arguments={"outlet_id": OURS}, key=f"k-{number % 5}"
+        )
+        return logs[number % 2].once(call, slowly)
+
+    calls = await asyncio.gather(*(asyncio.to_thread(note, number) for number in range(20)))
+    assert {call.key: call for call in calls} == {call.key: call for call in logs[0].calls()}
+    assert sorted(call.result["notes"] for call in logs[1].calls() if call.result) == [
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
+
+
+# What nobody reads
+
+
+class Echo(SkillService):
+    """A service that gives back whatever it was told, the key included."""
+
+    def __init__(self, secret: str):
+        super().__init__()
+        self._secret = secret
+
+    def call(
+        self, scope: Scope, name: str, arguments: Mapping[str, Any], key: str | None = None
+    ) -> Any:
+        answer = super().call(scope, name, arguments, key)
+        if name == "outlet_details":
+            raise SkillFailed(f"the key is {self._secret}")
+        return (
+            {**answer, "outlet": f"of {self._secret}"}
+            if name == "outlet_menu" and isinstance(answer, dict)
+            else answer
+        )
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-10")
+async def test_the_key_is_in_no_result_fault_repr_or_log(caplog: pytest.LogCaptureFixture) -> None:
+    secret = KEYS["acme"]
+    caplog.set_level(logging.DEBUG)
+    seen: list[object] = []
+    async with over_http(secret, Echo(secret)) as client:
+        seen += [client, await client.find("menu"), await client.load("outlet_menu")]
+        seen += [await result(client, "outlet_menu", outlet_id=OURS, query="soup")]
+        seen += [
+            await fault(client, "outlet_details", outlet_id=OURS),
+            await fault(client, "outlet_menu", outlet_id="no id"),
+        ]
+        async with client.step(["outlet_list"]) as step:
+            seen += [
+                step,
+                vars(step),
+                await step.call("outlet_list", {}, "k"),
+                await step.call("outlet_menu", {}, "k"),
+            ]
+    async with over_http(f"not-{secret}") as client:
+        seen += [await client.find("menu"), await call(client, "outlet_menu")]
+    assert all(secret not in repr(value) for value in seen)
+    assert "[secret]" in repr(seen)
+    records = [
+        f"{record.getMessage()} {record.args} {record.exc_text}" for record in caplog.records
+    ]
+    assert records and not [line for line in records if secret in line or "step-" in line]
+
+
+@pytest.mark.realtime
+async def test_what_is_no_key_is_left_in_a_result() -> None:
+    """Of what a service is told, the names tell what is secret: a city that stands in a variable stays in the rows."""
+    headers = {"X-Region": "$REGION", "X-Api-Key": "$A_KEY", "X-Other": "$OTHER_TOKEN"}
+    told = {"REGION": "Rivermont", "A_KEY": KEYS["acme"], "OTHER_TOKEN": "Harbor Way"}
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        service = McpServer(url=f"{url}/api/acme", headers=headers)
+        async with _closing(skill_client(service, Path(), told)) as client:
+            rows = (await result(client, "outlet_list", city="Rivermont")).text
+            street = (await result(client, "outlet_details", outlet_id="ou-0412")).text
+    assert "Rivermont" in rows and "[secret]" not in rows
+    assert "30 [secret]" in street and "Harbor Way" not in street
+
+
+# Which service, and what the log keeps
+
+
+def test_the_environment_names_the_service_before_the_deck_does() -> None:
+    deck = McpServer(command=("python", "-m", "kit.worlds.outlets"))
+    assert chosen_service(deck, None) is deck and chosen_service(None, None) is None
+    service = chosen_service(deck, "https://skills.example/api/acme")
+    assert service is not None and service.url and service.headers == {KEY: "$SKILL_SERVICE_KEY"}
+    with pytest.raises(BindError, match="SKILL_SERVICE_KEY, which is not set"):
+        skill_client(service, Path(), {})
+
+
+def test_the_record_of_a_call_has_its_sizes_its_time_and_whether_it_was_large() -> None:
+    made = SkillResult(
+        skill="outlet_list",
+        content={},
+        text="{}",
+        size_bytes=50_000,
+        input_size_bytes=9,
+        duration_ms=4,
+    )
+    record = SkillCall(
+        skill_id="outlet_list",
+        input_size_bytes=9,
+        response_size_bytes=50_000,
+        duration_ms=4,
+        large_response_triggered=True,
+        status="ok",
+    )
+    assert skill_call(made, 50_000) == record
+    assert not skill_call(made, 50_001).large_response_triggered
+    lost = skill_call(SkillFault(skill="outlet_list", reason="timeout", duration_ms=30_000), 50_000)
+    assert (lost.status, lost.response_size_bytes, lost.large_response_triggered) == (
+        "timeout",
+        0,
+        False,
+    )
+
+
+def test_a_result_has_one_form_whatever_its_order_and_its_text() -> None:
+    assert canonical_text({"b": [1, 2], "a": "ü"}, "said otherwise") == '{"a":"ü","b":[1,2]}'
+    assert canonical_text(None, "words alone") == "words alone"
+
+
+def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path) -> None:
+    deck = tmp_path / "deck.yaml"
+    deck.write_text(
+        "orchestrator: lead\nskill_service: {url: '$SKILLS/api/acme', headers: {X-Api-Key: $MY_KEY}}\n"
+    )
+    service = read_skill_service(tmp_path)
+    assert service is not None and service.variables == ("SKILLS", "MY_KEY")
+    assert service.describe(tmp_path) == "calls $SKILLS/api/acme and sends it SKILLS, MY_KEY"
+    values = {"SKILLS": "http://127.0.0.1:9", "MY_KEY": "my-key-0123456789\n"}
+    assert address("skills", service, values) == (
+        "http://127.0.0.1:9/api/acme",
+        {KEY: "my-key-0123456789"},
+    )
+    report = run(
+        "check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="http://127.0.0.1:9/api/acme"
+    )
+    assert (
+        "skill service calls http://127.0.0.1:9/api/acme and sends it SKILL_SERVICE_KEY"
+        in report.stdout
+    ), report.stderr
+    wrong = run("check", str(HOME / "cards/outlets"), SKILL_SERVICE_URL="127.0.0.1")
+    assert wrong.returncode == 2 and "SKILL_SERVICE_URL='127.0.0.1' cannot be used" in wrong.stderr
+
+
+def test_a_makers_key_is_sent_to_no_other_service() -> None:
+    service = McpServer(url="$SKILLS/api", headers={KEY: "$OPENAI_API_KEY"})
+    with pytest.raises(
+        BindError,
+        match=r"OPENAI_API_KEY belongs to .* and is not sent to https://skills.example/api",
+    ):
+        skill_client(
+            service,
+            Path(),
+            {"SKILLS": "https://skills.example", "OPENAI_API_KEY": "sk-0123456789abcdef"},
+        )

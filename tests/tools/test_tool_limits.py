@@ -1,0 +1,525 @@
+"""No tool escapes its limits, whatever it is made of: its time, its further attempts, how many of
+its calls run at once."""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from langchain_core.tools import BaseTool, StructuredTool
+
+from kit import Settings, open_kit
+from kit.compose.deck import Deck, load_deck
+from kit.core.bodies.call import ToolEnded, ToolRetry
+from kit.core.bodies.speech import Status
+from kit.core.card import AgentCard, Policy
+from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.outcome import Reason
+from kit.models.scripted import Line, ScriptedModel
+from kit.runtime.handle import Reply
+from kit.runtime.recording.cassette import Cassette
+from kit.tools.bounds import THREADS
+from kit.tools.limits import ToolLimits
+from kit.tools.loading import function_tool
+from kit.tools.tool import ConfiguredTool, LimitedTool, ToolResult, tool_context
+from kit.tools.tool_factory import ToolSetup, tool_factory
+from kit.wire import Kit
+from tests.kits import asks, stitched
+from tests.tools.test_own_tools import FILES, declare
+
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+AGAIN: dict[str, Any] = {"retries": 2, "idempotent": True}
+
+
+class Counter:
+    """Tools that note how often they run and how many of them at once; `fails` says how often they fail first."""
+
+    def __init__(self, seconds: float = 0.0, fails: int = 0):
+        self.calls = self.inside = self.most = 0
+        self.seconds, self.fails = seconds, fails
+        self.times: list[float] = []
+
+    async def lookup(self) -> str:
+        """Look it up."""
+        self.calls += 1
+        self.inside += 1
+        self.most = max(self.most, self.inside)
+        self.times.append(asyncio.get_running_loop().time())
+        try:
+            await asyncio.sleep(self.seconds)
+            if self.calls <= self.fails:
+                raise ConnectionError(f"attempt {self.calls} refused")
+            return "the answer"
+        finally:
+            self.inside -= 1
+
+
+class OwnTool(BaseTool):
+    """A tool class of somebody's own, with nothing of the kit in it."""
+
+    name: str = "lookup"
+    description: str = "Look it up."
+    work: Callable[[], Any]
+
+    def _run(self) -> str:
+        raise NotImplementedError
+
+    async def _arun(self) -> str:
+        return await self.work()
+
+
+FORMS: dict[str, Callable[[Callable[[], Any], ToolLimits], Any]] = {
+    "a function": lambda work, limits: [LimitedTool(work, limits)],
+    "a LangChain tool": lambda work, limits: [
+        LimitedTool(StructuredTool.from_function(coroutine=work, name="lookup"), limits)
+    ],
+    "a tool class": lambda work, limits: {"lookup": LimitedTool(OwnTool(work=work), limits)},
+    "a configured tool": lambda work, limits: {
+        "lookup": ConfiguredTool(
+            lambda _: StructuredTool.from_function(coroutine=work, name="lookup"), limits
+        )
+    },
+}
+
+
+def deck_of(
+    tools: object = None,
+    config: Mapping[str, Any] | None = None,
+    budget_ms: int = 8000,
+    **settings: Any,
+) -> Deck:
+    """A lead over one desk with one tool; `settings` are the deck's."""
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(
+        id="desk",
+        description="Looks things up.",
+        model="offline",
+        tools=("lookup",),
+        tool_config={"lookup": dict(config)} if config else {},
+        policy=Policy(time_budget_ms=budget_ms),
+    )
+    plain = Deck.of([lead, desk], required_blocks=(), known=("lookup",))
+    return Deck.of(
+        [lead, desk],
+        settings=type(plain.settings)(**{**plain.settings.model_dump(), **settings}),
+        tools=tools,
+    )
+
+
+def models(calls: int = 1, delay: float = 0.0) -> dict[str, Any]:
+    """A desk that calls its tool so many times at once and says what it read."""
+
+    def desk(seen: list[Any]) -> Line:
+        return (
+            Line(str(seen[-1].content), delay=delay)
+            if seen[-1].type == "tool"
+            else Line(calls=[("lookup", {})] * calls)
+        )
+
+    return {
+        "lead": ScriptedModel(
+            lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")
+        ),
+        "desk": ScriptedModel(desk),
+    }
+
+
+async def play(deck: Deck, calls: int = 1) -> Reply:
+    async with open_kit(SETTINGS, deck=deck, models=models(calls)) as kit:
+        return await kit.ask("look it up", kit.session("s"))
+
+
+def endings(reply: Reply) -> list[str | None]:
+    return [event.body.error for event in reply.events if isinstance(event.body, ToolEnded)]
+
+
+def retries(reply: Reply) -> list[ToolRetry]:
+    return [event.body for event in reply.events if isinstance(event.body, ToolRetry)]
+
+
+@pytest.mark.req("K-25")
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_call_that_takes_longer_than_its_tool_may_is_cut_off_whatever_the_tool_is(
+    form: str,
+) -> None:
+    work = Counter(seconds=5)
+    reply = await play(deck_of(FORMS[form](work.lookup, ToolLimits(timeout_ms=300))))
+    assert endings(reply) == ["timeout: no answer within 0.3 s"]
+    timing = reply.outcomes[0].timing
+    assert work.inside == 0 and timing is not None and timing.ended == pytest.approx(0.3, abs=0.01)
+
+
+@pytest.mark.req("K-25")
+@pytest.mark.parametrize("form", FORMS)
+async def test_an_idempotent_tool_is_tried_again_and_each_attempt_stands_in_the_trace(
+    form: str,
+) -> None:
+    work = Counter(fails=2)
+    reply = await play(deck_of(FORMS[form](work.lookup, ToolLimits(**AGAIN))))
+    assert "the answer" in reply.text and endings(reply) == [None]
+    assert [(retry.attempt, retry.pause_ms) for retry in retries(reply)] == [(1, 200), (2, 400)]
+    assert "attempt 1 refused" in retries(reply)[0].error and "refused" not in reply.text
+    assert [round(at - work.times[0], 3) for at in work.times] == [0, 0.2, 0.6]
+
+
+@pytest.mark.req("K-25")
+@pytest.mark.parametrize("form", FORMS)
+async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and_cohorts(
+    form: str,
+) -> None:
+    work = Counter(seconds=1)
+    deck = deck_of(FORMS[form](work.lookup, ToolLimits(at_once=2)))
+    async with open_kit(
+        SETTINGS, deck=replace(deck, flags={"new": False}), models=models(2)
+    ) as kit:
+        sessions = [kit.session("a"), kit.session("b"), kit.session("c", flags={"new": True})]
+        replies = await asyncio.gather(*(kit.ask("look it up", session) for session in sessions))
+    assert (work.calls, work.most) == (6, 2)
+    assert all(error is None for reply in replies for error in endings(reply))
+
+
+async def test_waiting_for_a_place_counts_as_time_of_the_call() -> None:
+    work = Counter(seconds=1)
+    reply = await play(
+        deck_of([LimitedTool(work.lookup, ToolLimits(at_once=1, timeout_ms=700))]), calls=2
+    )
+    assert sorted(map(str, endings(reply))) == [
+        "timeout: no answer within 0.7 s",
+        "timeout: no place among its calls at once within 0.7 s",
+    ]
+    assert work.calls == 1
+
+
+RESULTS: dict[Reason, int] = {
+    "unavailable": 3,
+    "timeout": 3,
+    "principal_mismatch": 1,
+    "contract_violation": 1,
+}
+
+
+@pytest.mark.req("K-25")
+@pytest.mark.parametrize("fault", RESULTS)
+async def test_only_a_fault_that_may_pass_is_tried_again(fault: Reason) -> None:
+    calls: list[str] = []
+
+    async def lookup() -> tuple[str, ToolResult]:
+        """Look it up."""
+        calls.append("called")
+        result = ToolResult(text="This data is unavailable right now.", fault=fault)
+        return result.text, result
+
+    tool = StructuredTool.from_function(coroutine=lookup, response_format="content_and_artifact")
+    await play(deck_of([LimitedTool(tool, ToolLimits(**AGAIN))]))
+    assert len(calls) == RESULTS[fault]
+
+
+@pytest.mark.req("K-25")
+async def test_nothing_is_tried_again_past_the_time_of_the_agent() -> None:
+    work = Counter(seconds=0.35, fails=9)
+    reply = await play(deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))], budget_ms=1100))
+    assert work.calls == 2 and len(retries(reply)) == 1, (
+        "0.35 s, a pause of 0.2, 0.35 s; the next pause would end at 1.3"
+    )
+    assert reply.outcomes[0].reason == "exception"  # type: ignore[union-attr]
+
+
+@pytest.mark.req("K-25")
+async def test_a_tool_that_may_not_run_twice_is_never_tried_again() -> None:
+    work = Counter(fails=1)
+    assert (
+        endings(await play(deck_of([LimitedTool(work.lookup, ToolLimits(timeout_ms=500))])))[0]
+        is not None
+    )
+    assert work.calls == 1
+    with pytest.raises(ValueError, match="idempotent: true"):
+        ToolLimits(retries=1)
+
+
+@pytest.mark.req("K-25")
+async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_the_turn_may_take() -> (
+    None
+):
+    go = asyncio.Event()
+
+    async def lookup() -> str:
+        """Look it up."""
+        while not go.is_set():
+            with suppress(asyncio.CancelledError):
+                await go.wait()
+        return "late"
+
+    deck = deck_of([LimitedTool(lookup, ToolLimits(timeout_ms=300))], turn_budget_ms=2000)
+    async with open_kit(SETTINGS, deck=deck, models=models()) as kit:
+        reply = await kit.ask("look it up", kit.session("s"))
+        assert (reply.status, asyncio.get_running_loop().time()) == (
+            "deadline",
+            pytest.approx(2.5, abs=0.01),
+        )
+        assert reply.outcomes[0].reason == "timeout" and "late" not in reply.text  # type: ignore[union-attr]
+        go.set()
+
+
+# Where limits are declared
+
+
+async def test_a_card_goes_before_deck_yaml_and_deck_yaml_before_the_tool() -> None:
+    for config, deck, seconds in (
+        ({"timeout_ms": 100}, {"timeout_ms": 200}, 0.1),
+        (None, {"timeout_ms": 200}, 0.2),
+        (None, {}, 0.3),
+    ):
+        tool = LimitedTool(Counter(seconds=5).lookup, ToolLimits(timeout_ms=300, at_once=1))
+        reply = await play(deck_of([tool], config, tool_limits={"lookup": deck} if deck else {}))
+        assert endings(reply) == [f"timeout: no answer within {seconds:g} s"]
+
+
+def folder_of(tmp_path: Path, card: str = "", **fields: Any) -> Path:
+    for name, text in FILES.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text + (card if name.endswith("desk.yaml") else ""))
+    declare(tmp_path / "helpdesk", ["./tools.py:TOOLS"], **fields)
+    return tmp_path / "helpdesk"
+
+
+def test_deck_yaml_declares_limits_of_its_tools_by_their_ids(tmp_path: Path) -> None:
+    limits = {
+        "open_ticket": {"timeout_ms": 500},
+        "find_printer": {"retries": 1, "idempotent": True, "at_once": 3},
+    }
+    deck = load_deck(folder_of(tmp_path, tool_limits=limits))
+    assert deck.settings.tool_limits["find_printer"] == ToolLimits(
+        retries=1, idempotent=True, at_once=3
+    )
+
+
+FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "an unknown tool": (
+        "",
+        {"find_printr": {"timeout_ms": 5}},
+        "deck.yaml:7: unknown tool 'find_printr'.* 'find_printer'",
+    ),
+    "no limit": ("", {"find_printer": {"timeout": 5}}, "deck.yaml:7: .*timeout"),
+    "a question's argument": (
+        "",
+        {"find_printer": {"confirm": "Look on {flor}?"}},
+        "deck.yaml:7: `confirm` names 'flor', which is no argument of the tool: did you mean 'floor'?",
+    ),
+    "a question's braces": (
+        "",
+        {"find_printer": {"confirm": "Look on {floor?"}},
+        "deck.yaml:7: `confirm` cannot be read",
+    ),
+    "retries alone": (
+        "",
+        {"find_printer": {"retries": 2}},
+        "deck.yaml:7.* may do a thing twice: say `idempotent: true`",
+    ),
+    "a card's retries": (
+        "{retries: 2}",
+        {},
+        "desk.yaml:6: tool 'open_ticket': retries may do a thing twice",
+    ),
+    "a card's time": (
+        "{timeout_ms: soon}",
+        {},
+        "desk.yaml:6: tool 'open_ticket': timeout_ms: .*integer",
+    ),
+    "a card's question": (
+        "{confirm: 'On {day}?'}",
+        {},
+        "desk.yaml:6: `confirm` names 'day', which is no argument of the tool",
+    ),
+    "another setting": (
+        "{limit: 3}",
+        {},
+        "desk.yaml:6: tool 'open_ticket' takes no setting 'limit'; .* timeout_ms, ",
+    ),
+}
+
+
+@pytest.mark.req("K-25")
+@pytest.mark.parametrize("name", FAULTS)
+def test_limits_that_cannot_hold_are_faults_with_their_line(name: str, tmp_path: Path) -> None:
+    config, limits, sentence = FAULTS[name]
+    card = f"tool_config: {{open_ticket: {config}}}\n" if config else ""
+    with pytest.raises(DeckError, match=sentence):
+        load_deck(folder_of(tmp_path, card, **({"tool_limits": limits} if limits else {})))
+
+
+async def test_limits_of_tools_given_in_python_are_checked_when_the_kit_opens() -> None:
+    tool = LimitedTool(Counter().lookup, ToolLimits(timeout_ms=300))
+    with pytest.raises(BindError, match="tool 'lookup': retries may do a thing twice"):
+        async with open_kit(
+            SETTINGS, deck=deck_of(config={"retries": 1}), models=models(), tools=[tool]
+        ):
+            pass
+
+
+@pytest.mark.req("K-12")
+@pytest.mark.parametrize("form", ["given", "made"])
+async def test_a_question_that_names_no_argument_is_refused_where_the_limits_come_from_python(
+    form: str,
+) -> None:
+    tool = LimitedTool(Counter().lookup, ToolLimits(confirm="Look up {word}?"))
+
+    @tool_factory("lookup")
+    @asynccontextmanager
+    async def made(_: ToolSetup) -> AsyncGenerator[Mapping[str, LimitedTool]]:
+        yield {"lookup": LimitedTool(function_tool("lookup", tool.tool), tool.limits)}
+
+    with pytest.raises(
+        (CodeError, BindError), match="`confirm` names 'word', which is no argument of the tool"
+    ):
+        async with open_kit(
+            SETTINGS, deck=deck_of(), models=models(), tools=[tool if form == "given" else made]
+        ):
+            pass
+
+
+# Synchronous tools: a thread cannot be stopped
+
+
+class Hanging:
+    """A synchronous tool that hangs until it is let go."""
+
+    def __init__(self) -> None:
+        self.calls, self.go = 0, threading.Event()
+
+    def lookup(self) -> str:
+        """Look it up."""
+        self.calls += 1
+        self.go.wait(600)
+        return "late"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    for _ in range(6000):
+        if condition():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come to pass")
+
+
+def tool_threads() -> set[threading.Thread]:
+    return {thread for thread in threading.enumerate() if thread.name == "tool"}
+
+
+async def opened(kit: Kit, turns: int) -> list[Reply]:
+    return await asyncio.gather(
+        *(kit.ask("look it up", kit.session(f"s{n}")) for n in range(turns))
+    )
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-25")
+async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_than_those() -> None:
+    hanging, before = Hanging(), tool_threads()
+    deck = deck_of([LimitedTool(hanging.lookup, ToolLimits(timeout_ms=1000, at_once=2))])
+    try:
+        async with open_kit(SETTINGS, deck=deck, models=models()) as kit:
+            replies = await opened(kit, 5)
+            assert [reply.status for reply in replies] == ["failed"] * 5, "no turn was answered"
+            threads = tool_threads() - before
+            assert (hanging.calls, len(threads)) == (2, 2), (
+                "what is given up keeps its place, and nobody else gets it"
+            )
+            assert sum("no place" in str(endings(reply)) for reply in replies) == 3
+            hanging.go.set()
+            await until(lambda: tool_threads() <= before)
+            assert "late" in (await kit.ask("look it up", kit.session("t"))).text, (
+                "the places are free again"
+            )
+    finally:
+        hanging.go.set()
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-25")
+async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_those_of_the_loop_alone() -> (
+    None
+):
+    hanging, before = Hanging(), tool_threads()
+    try:
+        async with open_kit(
+            SETTINGS, deck=deck_of([hanging.lookup], budget_ms=1500), models=models()
+        ) as kit:
+            replies = await opened(kit, THREADS + 4)
+            assert len(tool_threads() - before) == hanging.calls == THREADS
+            assert {reply.outcomes[0].reason for reply in replies} == {"timeout"}  # type: ignore[union-attr]
+            assert await asyncio.wait_for(asyncio.to_thread(lambda: "free"), 60) == "free"
+    finally:
+        hanging.go.set()
+        await until(lambda: tool_threads() <= before)
+
+
+def test_a_hanging_tool_does_not_keep_the_process_from_ending() -> None:
+    hanging = Hanging()
+    deck = deck_of([LimitedTool(hanging.lookup, ToolLimits(timeout_ms=50))])
+    reply = asyncio.run(play(deck))
+    assert endings(reply) == ["timeout: no answer within 0.05 s"]
+    hanging.go.set()
+
+
+@pytest.mark.realtime
+async def test_what_a_thread_raises_is_a_fault_of_its_call() -> None:
+    def lookup() -> str:
+        """Look it up."""
+        raise StopIteration
+
+    reply = await play(deck_of([lookup]))
+    assert "exception: RuntimeError" in str(endings(reply)[0])
+
+
+@pytest.mark.realtime
+@pytest.mark.req("K-25")
+async def test_what_a_thread_reports_reaches_the_trace_in_order_and_nothing_does_once_its_call_is_over() -> (
+    None
+):
+    go, returned = threading.Event(), threading.Event()
+
+    def lookup() -> str:
+        """Look it up."""
+        context = tool_context()
+        context.emit(Status(agent="desk", status="searching"))
+        go.wait(30)
+        context.emit(Status(agent="desk", status="waiting"))
+        returned.set()
+        return "late"
+
+    tools = [LimitedTool(lookup, ToolLimits(timeout_ms=60))]
+    async with open_kit(
+        SETTINGS, deck=deck_of(tools, statuses=["searching", "waiting"]), models=models(delay=0.2)
+    ) as kit:
+        turn = kit.ask("look it up", kit.session("s"))
+        await until(lambda: any(isinstance(event.body, ToolEnded) for event in turn.events))
+        go.set()
+        reply = await turn
+        await until(returned.is_set)
+    told = [
+        event.body
+        for event in reply.events
+        if isinstance(event.body, Status | ToolEnded) and event.body.agent == "desk"
+    ]
+    assert [body.kind for body in told] == ["status", "tool_ended"]
+
+
+@pytest.mark.req("K-25")
+async def test_a_recording_plays_the_attempts_without_the_tool(tmp_path: Path) -> None:
+    work, path = Counter(fails=1), tmp_path / "run.jsonl"
+    deck = deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))])
+    replies: list[Reply] = []
+    modes: tuple[Literal["record", "replay"], ...] = ("record", "replay")
+    for mode in modes:
+        async with open_kit(
+            SETTINGS, deck=deck, models=models(), cassette=Cassette(path, mode)
+        ) as kit:
+            replies.append(await kit.ask("look it up", kit.session("s")))
+    assert work.calls == 2, "once for each attempt that was recorded"
+    assert [len(retries(reply)) for reply in replies] == [1, 1] and replies[0].text == replies[
+        1
+    ].text

@@ -1,0 +1,638 @@
+"""The tools of the consumer deck: on behalf of the user, verified, decided by status, worded in plain sentences."""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, cast
+
+import httpx
+import pytest
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.tools import BaseTool
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from kit.core.bodies.call import Envelope
+from kit.core.bodies.speech import Status
+from kit.core.context import InheritedContext, Principal
+from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
+from kit.core.errors import BindError
+from kit.core.event import Body
+from kit.core.outcome import Reason
+from kit.core.record import Feedback, TurnRecord
+from kit.stores.protocol import Store
+from kit.tools.asgi_transport import StreamingASGITransport
+from kit.tools.bounds import ToolBounds
+from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import ToolContext, ToolResult, within
+from kit.worlds.consumer.enrichers import ENRICHERS
+from kit.worlds.consumer.support import HttpSupport
+from kit.worlds.consumer.support_service import support_app
+from kit.worlds.consumer.tools import RENDERS, SPECS
+from kit.worlds.consumer.wording import WORDINGS as CONSUMER
+from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.manga.enrichers import ENRICHERS as LIBRARY
+from kit.worlds.manga.tools import SKILLS
+from kit.worlds.manga.wording import WORDINGS as MANGA
+from tests.effort import effort
+from tests.kits import STATUSES
+from tests.worlds import TOOL_IDS, context_app, toolbox
+
+ACME, GLOBEX = (Principal(tenant_id=tenant, user_id="u-001") for tenant in ("acme", "globex"))
+MARK = "TAINTED-7f3a"
+Reply = EnricherResponse[Any]
+IDS = """search_offers search_products get_purchase_history ask_support_service search_help_articles get_user_points
+get_redemption_history calculate_redemption get_points_by_method list_receipts match_receipt get_receipt list_games
+get_game_progress get_offer_terms list_expiring_offers find_restaurants get_restaurant_offers get_retailer list_retailers_near
+llm_feedback"""
+
+
+@lru_cache(maxsize=1)
+def world() -> World:
+    return load_world(Path(__file__).resolve().parents[2] / "data" / "world")
+
+
+def client(app: Any) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        transport=StreamingASGITransport(app), base_url="http://upstream.internal", timeout=10
+    )
+
+
+@dataclass
+class Watched:
+    """Passes requests on to the real service and keeps them; may alter what comes back."""
+
+    enrich: Enrich
+    alter: Callable[[Reply], Reply] = lambda reply: reply
+    asked: list[EnricherRequest] = field(default_factory=list[EnricherRequest])
+
+    async def __call__(self, request: EnricherRequest) -> Reply:
+        self.asked.append(request)
+        return self.alter(await self.enrich(request))
+
+
+@dataclass
+class Run:
+    """What one tool call gave: its message, its typed result, its events."""
+
+    message: ToolMessage
+    result: ToolResult
+    events: list[Body]
+
+    @property
+    def envelopes(self) -> list[Envelope]:
+        return [event for event in self.events if isinstance(event, Envelope)]
+
+    def everything(self) -> str:
+        return f"{self.message!r} {self.result!r} {self.events!r}"
+
+
+async def call(
+    tool: BaseTool,
+    principal: Principal = ACME,
+    episode: str = "e1",
+    prior: str | None = None,
+    **args: Any,
+) -> Run:
+    events: list[Body] = []
+    inherited = InheritedContext(
+        principal=principal, episode_id=episode, locale="en-US", prior_context=prior
+    )
+    with within(ToolContext(agent="shop", turn_id="t1", inherited=inherited, emit=events.append)):
+        message = await tool.ainvoke(
+            {"type": "tool_call", "name": tool.name, "args": args, "id": "c1"}
+        )
+    assert isinstance(message.artifact, ToolResult) and message.content == message.artifact.text
+    return Run(message, message.artifact, events)
+
+
+async def attempt(tool: BaseTool, timeout_ms: int, **args: Any) -> ToolResult:
+    """One attempt of a call, within this time."""
+    inherited = InheritedContext(principal=ACME, episode_id="e1", locale="en-US")
+    with within(ToolContext(agent="shop", turn_id="t1", inherited=inherited, emit=lambda _: None)):
+        tool_call = ToolCall(name=tool.name, args=args, id="c1", type="tool_call")
+        return await ToolBounds(ToolLimits(timeout_ms=timeout_ms)).result_of(tool, tool_call)
+
+
+@asynccontextmanager
+async def opened(
+    alter: Callable[[Reply], Reply] = lambda reply: reply, latency: float = 0.0
+) -> AsyncGenerator[Any, None]:
+    """A factory of tools over the embedded services, and what their requests were."""
+    async with (
+        client(context_app(world(), latency=latency)) as context,
+        client(support_app(world(), pace=latency)) as support,
+    ):
+        watched = Watched(HttpEnrich(context), alter)
+        box = toolbox(watched, HttpSupport(support))
+
+        def make(name: str, config: Mapping[str, Any] | None = None) -> BaseTool:
+            tool = box[name](config or {})
+            tool.metadata = {"asked": watched.asked}
+            return tool
+
+        yield make
+
+
+def altered(**changes: Any) -> Callable[[Reply], Reply]:
+    return lambda reply: reply.model_copy(update=changes)
+
+
+# The box
+
+
+def test_the_toolbox_holds_exactly_the_tools_of_the_deck() -> None:
+    assert {*IDS.split(), *(spec.id for spec in (*RENDERS, *SKILLS))} == TOOL_IDS
+    assert (
+        {(spec.domain_type, spec.enricher_id) for spec in (*SPECS, *SKILLS)}
+        == {*ENRICHERS, *LIBRARY}
+        == {*CONSUMER, *MANGA}
+    )
+
+
+async def test_every_status_a_tool_sends_is_in_the_vocabulary() -> None:
+    assert {status for spec in (*SPECS, *SKILLS) for status in spec.statuses} <= STATUSES
+    assert all(spec.statuses for spec in (*SPECS, *SKILLS))
+
+
+async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context() -> None:
+    async with opened() as make:
+        for name in TOOL_IDS:
+            schema = make(name).args_schema
+            assert isinstance(schema, dict) and schema["type"] == "object"
+            assert not {"principal", "user_id", "tenant_id", "context"} & set(schema["properties"])
+            assert all(spec["description"] for spec in schema["properties"].values())
+
+
+async def test_making_a_tool_costs_well_under_a_third_of_a_millisecond() -> None:
+    async with opened() as make:
+        seconds = effort(lambda: [make(name) for name in TOOL_IDS], plays=5) / len(TOOL_IDS)
+    assert seconds < 0.0003
+
+
+# On behalf of the user
+
+
+@pytest.mark.req("PC2-FR-11")
+@pytest.mark.parametrize("principal", [ACME, GLOBEX], ids=str)
+async def test_every_call_carries_the_inherited_principal(principal: Principal) -> None:
+    async with opened() as make:
+        tools = [make(spec.id) for spec in SPECS]
+        for tool in tools:
+            run = await call(tool, principal, query="coffee")
+            assert run.result.fault is None, tool.name
+        asked: list[EnricherRequest] = (tools[0].metadata or {})["asked"]
+    assert [request.principal for request in asked] == [principal] * len(SPECS)
+    assert len({request.request_id for request in asked}) == len(SPECS)
+
+
+@pytest.mark.req("PC2-FR-9")
+async def test_a_call_is_one_request_and_one_envelope() -> None:
+    async with opened() as make:
+        tool = make("search_offers")
+        run = await call(tool, query="coffee")
+        asked: list[EnricherRequest] = (tool.metadata or {})["asked"]
+    assert len(asked) == len(run.envelopes) == 1
+    assert run.events == [Status(agent="shop", status="searching_offers"), run.envelopes[0]]
+
+
+@pytest.mark.req("PC2-FR-9")
+@pytest.mark.parametrize("whole", [True, False])
+async def test_an_answer_that_comes_in_pieces_is_used_whole_or_not_at_all(whole: bool) -> None:
+    async def answer(request: Request) -> StreamingResponse:
+        headers = {"x-principal": request.headers["x-principal"]}
+        async with client(context_app(world())) as honest:
+            body = (
+                await honest.post("/v1/enrich", content=await request.body(), headers=headers)
+            ).content
+
+        async def pieces() -> AsyncGenerator[bytes, None]:
+            yield body[:-40]
+            await asyncio.sleep(1.0)
+            yield body[-40:] if whole else b""
+
+        return StreamingResponse(pieces())
+
+    app = Starlette(routes=[Route("/v1/enrich", answer, methods=["POST"])])
+    async with opened() as make, client(app) as slow:
+        expected = await call(make("get_user_points"))
+        run = await call(toolbox(HttpEnrich(slow), HttpSupport(slow))["get_user_points"]({}))
+    if whole:
+        assert (run.result, run.events) == (expected.result, expected.events)
+    else:
+        assert (run.result.fault, run.result.text, run.result.components) == (
+            "contract_violation",
+            UNAVAILABLE,
+            (),
+        )
+
+
+# Verified before anything else sees it
+
+
+@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
+async def test_a_reply_for_the_same_principal_passes() -> None:
+    async with opened() as make:
+        run = await call(make("get_user_points"))
+    assert run.result.fault is None and run.envelopes[0].principal_verified
+    assert f"{truth(world(), ACME).points:,}" in run.result.text
+
+
+@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
+@pytest.mark.parametrize("foreign", [GLOBEX, Principal(tenant_id="acme", user_id="u-002")], ids=str)
+@pytest.mark.parametrize("status", ["ok", "partial", "error"])
+@pytest.mark.parametrize("version", ["1.2.0", "9.0.0"])
+async def test_a_reply_for_another_principal_reaches_nobody(
+    foreign: Principal, status: str, version: str
+) -> None:
+    def swapped(reply: Reply) -> Reply:
+        sent: dict[str, Any] = reply.payload or {}
+        marked = {
+            **sent,
+            "topic": MARK,
+            "offers": [{**offer, "title": MARK} for offer in sent["offers"]],
+        }
+        return reply.model_copy(
+            update={"principal": foreign, "payload": marked, "status": status, "version": version}
+        )
+
+    async with opened(swapped) as make:
+        run = await call(make("search_offers"), query="coffee")
+    assert (run.result.fault, run.result.text, run.result.components) == (
+        "principal_mismatch",
+        UNAVAILABLE,
+        (),
+    )
+    assert [envelope.principal_verified for envelope in run.envelopes] == [False]
+    assert MARK not in run.everything() and str(foreign) not in run.everything()
+
+
+@pytest.mark.req("PC2-FR-12", "PC2-NFR-4")
+async def test_a_refused_principal_counts_as_a_mismatch() -> None:
+    async def enrich(request: EnricherRequest) -> Reply:
+        raise EnrichError("principal_mismatch", "refused (403)")
+
+    async with client(support_app(world())) as support:
+        run = await call(toolbox(enrich, HttpSupport(support))["get_user_points"]({}))
+    assert (run.result.fault, run.result.text) == ("principal_mismatch", UNAVAILABLE)
+    assert [envelope.principal_verified for envelope in run.envelopes] == [False]
+
+
+# Status alone decides
+
+
+@pytest.mark.req("PC2-FR-10", "PC2-S9.1-6", "PC2-S5.5", "PC2-S9.4-2")
+async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> None:
+    runs: dict[str, Run] = {}
+    for status in ("ok", "partial", "error"):
+        async with opened(altered(status=status)) as make:
+            runs[status] = await call(make("search_offers"), query="coffee")
+    ok, partial, error = (runs[status].result for status in ("ok", "partial", "error"))
+    assert (
+        ok.text.startswith("Coffee offers")
+        and ok.caveat is None
+        and ok.fault is None
+        and len(ok.components) == 3
+    )
+    assert (partial.text, partial.caveat, partial.fault) == (f"{ok.text} {CAVEAT}", CAVEAT, None)
+    assert partial.components == ok.components
+    assert (error.text, error.caveat, error.fault, error.components) == (
+        UNAVAILABLE,
+        None,
+        "unavailable",
+        (),
+    )
+    assert [run.envelopes[0].status for run in runs.values()] == ["ok", "partial", "error"]
+
+
+@pytest.mark.req("PC2-FR-10", "PC2-S9.4-2")
+async def test_the_list_of_failed_sources_is_not_looked_at_again() -> None:
+    critical = FailedSource(source="offers", critical=True)
+    async with opened(altered(partial=(critical,))) as make:
+        assert (await call(make("search_offers"), query="coffee")).result.fault is None
+    async with opened(altered(status="error", partial=())) as make:
+        assert (await call(make("search_offers"), query="coffee")).result.fault == "unavailable"
+
+
+@pytest.mark.req("PC2-S5.5", "PC2-S9.5-8")
+@pytest.mark.parametrize(
+    ("version", "fault"),
+    [("1.0.0", None), ("1.9.3", None), ("2.0.0", "unavailable"), ("x", "unavailable")],
+)
+async def test_a_minor_skew_is_tolerated_and_a_breaking_one_is_reported(
+    version: str, fault: Reason | None
+) -> None:
+    async with opened(altered(version=version)) as make:
+        run = await call(make("search_offers"), query="coffee")
+    assert run.result.fault == fault
+    assert (run.envelopes[0].version, run.envelopes[0].version_ok) == (version, fault is None)
+    assert fault is None or run.result.text == UNAVAILABLE
+
+
+@pytest.mark.req("PC2-S9.1-4", "PC2-S5.5", "PC2-S9.4-2")
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"payload": {"offers": [{"id": "of-1", "title": MARK}]}},
+        {"payload": {"balance": 5}},
+        {"payload": None},
+        {"enricher_id": "products"},
+        {"domain_type": "rewards"},
+    ],
+)
+async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(
+    changes: dict[str, Any],
+) -> None:
+    async with opened(altered(**changes)) as make:
+        run = await call(make("search_offers"), query="coffee")
+    assert (run.result.fault, run.result.text, run.result.components) == (
+        "contract_violation",
+        UNAVAILABLE,
+        (),
+    )
+    assert MARK not in run.everything()
+
+
+@pytest.mark.req("PC2-S9.1-4", "PC2-S5.5")
+@pytest.mark.parametrize(
+    ("tool", "query", "opening", "fields"),
+    [
+        ("search_offers", "coffee", "Coffee offers (", {"retailers", "minimum"}),
+        ("search_products", "coffee", "Coffee products (", {"name", "price_cents"}),
+        (
+            "get_restaurant_offers",
+            "pizza",
+            "Pizza restaurant offers: ",
+            {"restaurant", "cuisine", "minimum_cents"},
+        ),
+    ],
+)
+async def test_neither_domain_nor_enricher_alone_says_how_a_payload_is_read(
+    tool: str, query: str, opening: str, fields: set[str]
+) -> None:
+    async with opened() as make:
+        result = (await call(make(tool), query=query)).result
+    assert result.fault is None and result.text.startswith(opening)
+    assert result.components and all(
+        fields <= component.payload.keys() for component in result.components
+    )
+
+
+@pytest.mark.req("PC2-S5.5")
+async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
+    def cached(reply: Reply) -> Reply:
+        return reply.model_copy(
+            update={"cache_meta": reply.cache_meta.model_copy(update={"cached": True})}
+        )
+
+    async with opened() as make:
+        plain = await call(make("search_offers"), query="coffee")
+    async with opened(cached) as make:
+        run = await call(make("search_offers"), query="coffee")
+    assert (plain.envelopes[0].cached, run.envelopes[0].cached) == (False, True)
+    assert run.result == plain.result
+
+
+# A service that fails
+
+
+@pytest.mark.req("PC2-FR-12", "PC2-S5.5")
+@pytest.mark.parametrize(
+    ("status", "body", "fault"),
+    [
+        (403, f'{{"error":"{MARK}"}}', "principal_mismatch"),
+        (400, f'{{"error":"{MARK}"}}', "unavailable"),
+        (500, f"Traceback {MARK}", "unavailable"),
+        (200, f'{{"status":"{MARK}"}}', "contract_violation"),
+        (200, f"<html>{MARK}", "contract_violation"),
+    ],
+)
+async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(
+    status: int, body: str, fault: Reason
+) -> None:
+    async def answer(_: Request) -> Response:
+        return Response(body, status_code=status)
+
+    app = Starlette(routes=[Route("/v1/enrich", answer, methods=["POST"])])
+    async with client(app) as context, client(support_app(world())) as support:
+        run = await call(toolbox(HttpEnrich(context), HttpSupport(support))["get_user_points"]({}))
+    assert (run.result.fault, run.result.text) == (fault, UNAVAILABLE)
+    assert run.result.detail and MARK not in run.everything()
+
+
+async def test_a_slow_service_is_a_timeout_by_the_tools_own_setting() -> None:
+    async with opened(latency=1.0) as make:
+        late, soon = [
+            await attempt(make("search_offers"), timeout_ms, query="coffee")
+            for timeout_ms in (200, 400)
+        ]
+    assert (late.fault, late.text, soon.fault) == ("timeout", UNAVAILABLE, None)
+
+
+async def test_a_service_that_is_not_there_is_unavailable() -> None:
+    class Nowhere(httpx.AsyncBaseTransport):
+        async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+            raise httpx.ConnectError(MARK)
+
+    async with httpx.AsyncClient(transport=Nowhere(), base_url="http://nowhere.internal") as gone:
+        box = toolbox(HttpEnrich(gone), HttpSupport(gone))
+        runs = [
+            await call(box["get_user_points"]({})),
+            await call(box["ask_support_service"]({}), query="scan"),
+        ]
+    assert [(run.result.fault, run.result.text) for run in runs] == [
+        ("unavailable", UNAVAILABLE)
+    ] * 2
+    assert all(MARK not in run.everything() for run in runs)
+
+
+# Configuration and arguments
+
+
+@pytest.mark.req("PC1-D4")
+async def test_the_resolved_configuration_sets_the_default_limit() -> None:
+    async with opened() as make:
+        few = await call(make("search_offers", {"limit": 1}), query="coffee")
+        said = await call(make("search_offers", {"limit": 1}), query="coffee", limit=4)
+    assert (len(few.result.components), len(said.result.components)) == (1, 4)
+
+
+@pytest.mark.parametrize("config", [{"limits": 3}, {"limit": 0}])
+async def test_a_setting_a_tool_does_not_know_is_a_fault_of_the_deck(
+    config: dict[str, Any],
+) -> None:
+    async with opened() as make:
+        with pytest.raises(
+            BindError, match=rf"search_offers.*{next(iter(config))}.*limit, timeout_ms"
+        ):
+            make("search_offers", config)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"query": "coffee", "limit": "3"},
+        {"query": "coffee", "limit": 3.0, "made_up": [1]},
+        {"query": "Coffees?", "limit": "three"},
+    ],
+)
+async def test_clumsy_arguments_are_understood(arguments: dict[str, Any]) -> None:
+    async with opened() as make:
+        result = (await call(make("search_offers"), **arguments)).result
+    assert [component.payload["category"] for component in result.components] == ["Coffee"] * 3
+
+
+# What is said
+
+
+async def test_a_mixed_question_is_answered_truly_in_plain_sentences() -> None:
+    question = "my receipt didn't scan, how many points do I have, and find coffee deals"
+    true = truth(world(), ACME, "coffee")
+    async with opened() as make:
+        points = (await call(make("get_user_points"))).result
+        offers = (await call(make("search_offers", {"limit": 20}), query=question)).result
+        pending = (await call(make("list_receipts"), status="pending")).result
+        rejected = (await call(make("match_receipt"), query=question)).result
+    assert (
+        f"You have {true.points:,} points; {true.pending_points:,} more are pending from 1 receipt."
+        in points.text
+    )
+    assert {component.payload["id"] for component in offers.components} == true.offer_ids
+    assert [component.payload["id"] for component in pending.components] == list(
+        true.receipt_ids["pending"]
+    )
+    assert true.receipt_ids["pending"][0] in pending.text
+    assert true.receipt_ids["rejected"][0] in rejected.text and "too blurry" in rejected.text
+
+
+async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> None:
+    kinds: dict[str, set[str]] = {}
+    async with opened() as make:
+        for spec in SPECS:
+            result = (await call(make(spec.id), query="")).result
+            assert result.text[0].isupper() and result.text.endswith("."), result.text
+            assert not {"{", "}", "None", "_"} & set(result.text.split()), result.text
+            kinds[spec.id] = {component.type for component in result.components}
+    assert set().union(*kinds.values()) == {
+        "offer",
+        "product",
+        "points",
+        "reward",
+        "receipt",
+        "game",
+        "restaurant",
+        "retailer",
+    }
+    assert kinds["get_user_points"] == {"points"} and kinds["calculate_redemption"] == {"reward"}
+
+
+async def test_nothing_found_is_said_and_the_best_is_shown() -> None:
+    async with opened() as make:
+        result = (await call(make("search_offers"), query="flux capacitors")).result
+    assert (
+        result.text.startswith('No offers for "flux capacitors" were found. Other offers: ')
+        and result.components
+    )
+
+
+# Support and feedback
+
+
+async def test_support_keeps_its_conversation_by_episode_and_owner() -> None:
+    async with client(support_app(world())) as http:
+        tool = toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({})
+        first = await call(tool, query="my receipt didn't scan")
+        again = await call(tool, query="and then?")
+        other = await call(tool, query="and then?", episode="e2")
+        stranger = await call(tool, GLOBEX, query="and then?")
+        conversations = (await http.get("/v1/metrics")).json()["conversations"]
+    assert first.result.text == again.result.text and "blurred" in first.result.text
+    assert "could not find" in other.result.text and "could not find" in stranger.result.text
+    assert conversations == 3
+    assert first.events == [Status(agent="shop", status="asking_support")]
+
+
+async def test_support_is_told_what_earlier_turns_were_about() -> None:
+    async with opened() as make:
+        tool, prior = make("ask_support_service"), "The user redeemed a gift card."
+        without = await call(tool, query="it has not come")
+        told = await call(tool, query="it has not come", episode="e2", prior=prior)
+    assert "could not find" in without.result.text and "gift card" in told.result.text
+
+
+async def test_support_that_stops_in_the_middle_is_unavailable() -> None:
+    async def half(_: Request) -> Response:
+        return Response(
+            '{"kind":"opened","conversation_id":"sc-1"}\n{"kind":"text","text":"Half"}\n'
+        )
+
+    app = Starlette(routes=[Route("/v1/ask", half, methods=["POST"])])
+    async with client(app) as http:
+        run = await call(
+            toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({}), query="scan"
+        )
+    assert (run.result.fault, run.result.text) == ("unavailable", UNAVAILABLE)
+
+
+@dataclass
+class Kept:
+    """A feedback store in a list."""
+
+    recent: tuple[str, ...]
+    given: list[Feedback] = field(default_factory=list[Feedback])
+
+    def turns(
+        self,
+        session_id: str | None = None,
+        tenant_id: str | None = None,
+        user_id: str | None = None,
+        limit: int = 50,
+    ) -> list[TurnRecord]:
+        who = {"tenant_id": "acme", "user_id": "u-001"}
+        fields: dict[str, Any] = {
+            "session_id": session_id,
+            "message": "",
+            "pattern": "mediated",
+            "started_at": 0.0,
+            **who,
+        }
+        return [TurnRecord(id=turn, **fields) for turn in self.recent[:limit]]
+
+    def give_feedback(self, feedback: Feedback) -> None:
+        self.given.append(feedback)
+
+
+@pytest.mark.req("PC1-S5.2b")
+@pytest.mark.parametrize(
+    ("recent", "verdict", "expected"),
+    [(("t1", "t0"), "bad", ("t0", 0)), (("t1",), "good", ("t1", 1)), ((), "Good", ("t1", 1))],
+)
+async def test_feedback_in_words_is_stored_as_a_thumb_on_the_turn_before(
+    recent: tuple[str, ...], verdict: str, expected: tuple[str, int]
+) -> None:
+    kept = Kept(recent)
+    async with client(support_app(world())) as http:
+        run = await call(
+            toolbox(HttpEnrich(http), HttpSupport(http), cast("Store", kept))["llm_feedback"]({}),
+            verdict=verdict,
+            note="as said",
+        )
+    assert [(feedback.turn_id, feedback.score, feedback.note) for feedback in kept.given] == [
+        (*expected, "as said")
+    ]
+    assert run.result.fault is None
+
+
+async def test_feedback_without_a_store_is_not_claimed_to_be_kept() -> None:
+    async with opened() as make:
+        run = await call(make("llm_feedback"), verdict="good")
+    assert (run.result.fault, run.result.text) == (
+        "unavailable",
+        "Feedback cannot be stored right now.",
+    )
