@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Literal
 
 from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
@@ -25,25 +26,29 @@ _fan_out = builder(FanOut)
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
-"""Carries out one call from its place and notes there how it ended; `dispatch` is the plainest."""
+"""Carries out the call at a position and notes there how it ended; `dispatch` is the plainest."""
 
 
 async def dispatch(
-    call: AgentCall, ctx: RunContext, place: str = "1.1", endings: dict[str, Outcome] | None = None
+    call: AgentCall,
+    ctx: RunContext,
+    position: str = "1.1",
+    endings: dict[str, Outcome] | None = None,
 ) -> Outcome:
     """Runs one agent and returns its outcome, whatever happens to it.
 
-    `place` is the call's round and position, for its path. Only a cancellation from outside passes
-    through, and even then `ended[place]` is the outcome: a stopped agent has one too.
+    `position` is the call's round and number in it, for its path. Only a cancellation from outside passes
+    through, and even then `endings[position]` is the outcome: a stopped agent has one too.
     """
     turn = ctx.turn
     agent = turn.agents.get(call.agent)
     handoff = apply_handoff(call, agent.card if agent is not None else None, ctx.inherited)
     turn.private += handoff.private
-    span = ctx.open_span(_start_event(handoff, agent, ctx, place))
+    span = ctx.open_span(_start_event(handoff, agent, ctx, position))
     began = turn.log.now()
-    call, ledger = handoff.call, Ledger(call.agent, ctx.ledger)
-    path = f"{ctx.path}/{place}.{call.agent}"
+    call = handoff.call
+    ledger = Ledger(call.agent, ctx.ledger)
+    path = f"{ctx.path}/{position}.{call.agent}"
     turn.progress.begin(span, call.agent, path, began)
     try:
         outcome = _refusal(handoff, agent, span, ledger)
@@ -52,37 +57,42 @@ async def dispatch(
     except (asyncio.CancelledError, Paused) as stop:
         timing = Timing(started=began, ended=turn.log.now())
         if isinstance(stop, Paused):
-            failure = _paused(call)
+            failure = _failure(call, "paused", "it waits for the user's answer")
         else:
             failure = _interruption(call, turn)
-        failure = failure.replace(usage=ledger.settle(), timing=timing)
-        _close(failure, span, place, endings)
+        _close(failure.replace(usage=ledger.settle(), timing=timing), span, position, endings)
         raise
     finally:
         turn.progress.end(call.agent, path)
-        usage = (
-            ledger.settle()
-        )  # once, and whatever happened: a stopped agent's calls were paid for
+        # once, and whatever happened: a stopped agent's calls were paid for
+        usage = ledger.settle()
         for put_away in ledger.at_end:
             put_away()
     assert outcome is not None
-    if isinstance(outcome, Answer) and CONTROL.search(outcome.text):
-        # A peer's or a service's words come by no model call, where a model's are scrubbed.
-        outcome = outcome.replace(text=without_controls(outcome.text))
-    if (
-        isinstance(outcome, Answer) and MARK in outcome.text
-    ):  # a remote peer's words; a model's are parted in call_model
-        text, parts = narration(outcome.text)
-        outcome = outcome.model_copy(
-            update={"text": text, "components": (*outcome.components, *parts)}
-        )
-        for part in parts:
-            span.emit(Component(agent=call.agent, type=part.type, payload=part.payload))
-    if call.agent == turn.settings.support_agent and isinstance(outcome, Answer):
-        span.emit(ResponseId(agent=call.agent, response_id=f"ft_{turn.log.turn_id}_{span.span_id}"))
+    if isinstance(outcome, Answer):
+        outcome = _cleaned(outcome, call.agent, span)
     outcome = outcome.replace(usage=usage, timing=_new_timing(started=began, ended=turn.log.now()))
-    _close(outcome, span, place, endings)
+    _close(outcome, span, position, endings)
     return outcome
+
+
+def _cleaned(answer: Answer, agent: str, span: RunContext) -> Answer:
+    """Returns an answer without control characters and components in its text.
+
+    The words of a peer or a service come by no model call, where a model's are cleaned (`call_model`).
+    """
+    turn = span.turn
+    if CONTROL.search(answer.text):
+        answer = answer.replace(text=without_controls(answer.text))
+    if MARK in answer.text:
+        text, components = narration(answer.text)
+        answer = answer.replace(text=text, components=(*answer.components, *components))
+        for component in components:
+            span.emit(Component(agent=agent, type=component.type, payload=component.payload))
+    if agent == turn.settings.support_agent:
+        response_id = f"ft_{turn.log.turn_id}_{span.span_id}"
+        span.emit(ResponseId(agent=agent, response_id=response_id))
+    return answer
 
 
 async def fan_out(
@@ -96,42 +106,44 @@ async def fan_out(
     whether time ran out or the turn was stopped. `through` stands around the dispatch of each call.
     """
     turn = ctx.turn
-    run, over_cap = turn.open_round(calls)
+    admitted, over_cap = turn.open_round(calls)
     for call in over_cap:
         ctx.emit(CallDropped(agent=call.agent, call_id=call.call_id, reason="over_cap"))
-    places: dict[str, AgentCall] = {}
-    for position, call in enumerate(run, 1):
-        places[f"{turn.rounds}.{position}"] = call
     endings: dict[str, Outcome] = {}
+    calls_by_position: dict[str, AgentCall] = {}
+    for number, call in enumerate(admitted, 1):
+        calls_by_position[f"{turn.rounds}.{number}"] = call
     try:
         waiting: dict[str, AgentCall] = {}
-        for place, call in places.items():
+        work: list[Awaitable[Outcome | None]] = []
+        for position, call in calls_by_position.items():
             if turn.memory.waits(call, ctx):
-                waiting[place] = call
-        work: list[Awaitable[Outcome | None]]
-        work: list[Awaitable[Answer | Failure | None]] = []
-        for place, call in places.items():
-            if place not in waiting:
-                work.append(through(call, ctx, place, endings))
+                waiting[position] = call
+            else:
+                work.append(through(call, ctx, position, endings))
         if waiting:  # the others do not wait for what these are told
             work.append(_inform(waiting, ctx, through, endings))
         await together(work)
     finally:
-        outcomes: list[Answer | Failure] = []
-        for place, call in places.items():
-            outcomes.append(endings.get(place) or _interruption(call, turn))
+        outcomes: list[Outcome] = []
+        for position, call in calls_by_position.items():
+            outcomes.append(endings.get(position) or _interruption(call, turn))
         turn.record(outcomes)
     return _fan_out(outcomes=tuple(outcomes), dropped=tuple(over_cap), cap=turn.cap)
 
 
 async def _inform(
-    places: Mapping[str, AgentCall], ctx: RunContext, through: Carrier, endings: dict[str, Outcome]
+    waiting: Mapping[str, AgentCall],
+    ctx: RunContext,
+    through: Carrier,
+    endings: dict[str, Outcome],
 ) -> None:
     """Tells agents what came before and runs their calls."""
-    calls = await ctx.turn.memory.carry(list(places.values()), ctx)
-    await together(
-        [through(call, ctx, place, endings) for place, call in zip(places, calls, strict=True)]
-    )
+    calls = await ctx.turn.memory.carry(list(waiting.values()), ctx)
+    work: list[Awaitable[Outcome]] = []
+    for position, call in zip(waiting, calls, strict=True):
+        work.append(through(call, ctx, position, endings))
+    await together(work)
 
 
 async def run_to_outcome(
@@ -156,9 +168,8 @@ async def run_to_outcome(
         task = asyncio.current_task()
         if task is not None and task.cancelling():
             raise
-        return _failure(
-            call, "cancelled", describe_error(error)
-        )  # a library cancelled itself: nobody asked this turn to stop
+        # a library cancelled itself: nobody asked this turn to stop
+        return _failure(call, "cancelled", describe_error(error))
     except OverBudget as error:
         return _failure(call, "budget", str(error))
     except Exception as error:  # the one place an agent's exception becomes a value
@@ -167,36 +178,36 @@ async def run_to_outcome(
 
 
 def _start_event(
-    handoff: HandoffResult, agent: Agent | None, ctx: RunContext, place: str
+    handoff: HandoffResult, agent: Agent | None, ctx: RunContext, position: str
 ) -> AgentStarted:
     """Returns the first event of a call; pictures cross to all whom the orchestrator calls, but
     into no closed hand-off."""
     call = handoff.call
+    query = call.query
+    prior_context = call.prior_context
+    private = ctx.turn.private
+    if private:
+        query = hide(query, private)
+        prior_context = hide(prior_context, private)
     limited = handoff.limited
-    pictures = tuple[str, ...]()
-    if private := ctx.turn.private:
-        call = call.model_copy(
-            update={
-                "query": hide(call.query, private),
-                "prior_context": hide(call.prior_context, private),
-            }
-        )
+    pictures: tuple[str, ...] = ()
     if ctx.turn.pictures and ctx.ledger.parent is None:
         if agent is not None and agent.card.handoff.closed:
             limited = (*limited, "pictures do not cross a closed hand-off: left out")
         else:
             pictures = tuple(picture.ref.sha256 for picture in ctx.turn.pictures)
+    prompt = getattr(agent, "prompt", None)
     return _agent_started(
         agent=call.agent,
         call_id=call.call_id,
-        query=call.query,
-        prior_context=call.prior_context,
+        query=query,
+        prior_context=prior_context,
         fields=dict(handoff.trace_fields),
         limited=limited,
         principal=ctx.inherited.principal,
-        cohort=prompt.cohort if (prompt := getattr(agent, "prompt", None)) else "",
+        cohort=prompt.cohort if prompt else "",
         pictures=pictures,
-        place=place,
+        place=position,
     )
 
 
@@ -209,21 +220,14 @@ def _refusal(
     if agent is None:
         return _failure(call, "unknown_agent", f"{call.agent!r} is not bound")
     if caller.within(call.agent):
-        ctx.emit(
-            AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="recursion")
-        )
-        return _failure(
-            call,
-            "not_allowed",
-            f"{call.agent!r} is at work above: an agent may not call itself or its callers",
-        )
+        _deny(call, "recursion", ctx)
+        detail = f"{call.agent!r} is at work above: an agent may not call itself or its callers"
+        return _failure(call, "not_allowed", detail)
     if call.agent not in ctx.callees:
-        ctx.emit(
-            AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="not_on_card")
-        )
+        _deny(call, "not_on_card", ctx)
         return _failure(call, "not_allowed", f"{call.agent!r} is not among the caller's sub_agents")
     if caller.depth == 0:
-        ctx.emit(AccessDenied(agent=caller.agent, what="agent", name=call.agent, because="depth"))
+        _deny(call, "depth", ctx)
         return _failure(call, "budget", f"depth: {caller.agent!r} may have no agent below it")
     if handoff.breach:
         return _failure(call, "contract_violation", handoff.breach)
@@ -234,17 +238,25 @@ def _refusal(
     return None
 
 
+def _deny(
+    call: AgentCall, because: Literal["recursion", "not_on_card", "depth"], ctx: RunContext
+) -> None:
+    caller = ctx.ledger.agent
+    ctx.emit(AccessDenied(agent=caller, what="agent", name=call.agent, because=because))
+
+
 async def _run(
     call: AgentCall, agent: Agent, ctx: RunContext, path: str, ledger: Ledger
 ) -> Outcome:
     inherited = ctx.inherited
     handoff = agent.card.handoff
     if call.prior_context:
-        inherited = inherited.model_copy(update={"prior_context": call.prior_context})
-    elif handoff.closed and not any(
-        field.source == "location" for field in handoff.fields.values()
-    ):
-        inherited = inherited.model_copy(update={"location": None})
+        inherited = inherited.replace(prior_context=call.prior_context)
+    elif handoff.closed:
+        # a closed hand-off lets through what its card declares, and a place only where it declares one
+        sources = [field.source for field in handoff.fields.values()]
+        if "location" not in sources:
+            inherited = inherited.replace(location=None)
     callees = frozenset(agent.card.sub_agents)
     inner = RunContext(
         ctx.turn, inherited, ledger, ctx.span_id, ctx.parent_span_id, callees, path, ctx.slot
@@ -262,22 +274,19 @@ async def _run(
 
 
 def _close(
-    outcome: Outcome, span: RunContext, place: str, endings: dict[str, Outcome] | None
+    outcome: Outcome, span: RunContext, position: str, endings: dict[str, Outcome] | None
 ) -> None:
     private = span.turn.private
-    span.emit(
-        _agent_ended(
-            agent=outcome.agent, outcome=hide_outcome(outcome, private) if private else outcome
-        )
-    )
+    agent = outcome.agent
+    traced_outcome = hide_outcome(outcome, private) if private else outcome
+    span.emit(_agent_ended(agent=agent, outcome=traced_outcome))
     if isinstance(outcome, Failure):
-        span.emit(
-            AgentError(agent=outcome.agent, axis=outcome.axis, is_final=span.ledger.parent is None)
-        )
+        is_final = span.ledger.parent is None
+        span.emit(AgentError(agent=agent, axis=outcome.axis, is_final=is_final))
     elif outcome.data_faults:
-        span.emit(AgentError(agent=outcome.agent, axis="data", is_final=False))
+        span.emit(AgentError(agent=agent, axis="data", is_final=False))
     if endings is not None:
-        endings[place] = outcome
+        endings[position] = outcome
 
 
 def _interruption(call: AgentCall, turn: TurnState) -> Failure:
@@ -287,21 +296,17 @@ def _interruption(call: AgentCall, turn: TurnState) -> Failure:
     return _failure(call, "cancelled", "the turn was stopped")
 
 
-def _paused(call: AgentCall) -> Failure:
-    return _failure(call, "paused", "it waits for the user's answer")
-
-
 def unrecorded(turn: TurnState) -> list[Outcome]:
     """Returns how the calls of a round that is still open end now: by what the log has of them, else interrupted."""
-    bodies = (event.body for event in turn.log.events)
-    endings: dict[str, Answer | Failure] = {}
-    for body in bodies:
-        if isinstance(body, AgentEnded):
-            endings[body.outcome.call_id] = body.outcome
-    known = {one.call_id for one in (*turn.outcomes, *turn.over_cap)}
+    endings: dict[str, Outcome] = {}
+    for event in turn.log.events:
+        if isinstance(event.body, AgentEnded):
+            endings[event.body.outcome.call_id] = event.body.outcome
+    recorded_ids = {outcome.call_id for outcome in turn.outcomes}
+    recorded_ids |= {call.call_id for call in turn.over_cap}
     outcomes: list[Outcome] = []
     for call in turn.calls:
-        if call.call_id not in known:
+        if call.call_id not in recorded_ids:
             outcomes.append(endings.get(call.call_id) or _interruption(call, turn))
     return outcomes
 

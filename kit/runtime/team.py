@@ -30,7 +30,7 @@ from kit.models.gate import gate_of
 from kit.models.response_chain import Chained
 from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
 from kit.runtime.agents.contract import contract_of
-from kit.runtime.agents.distiller import distilling, fields_from
+from kit.runtime.agents.distiller import distilling
 from kit.runtime.agents.handoff import private_fields
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.agents.tool_grants import new_tools
@@ -91,20 +91,14 @@ class Team:
         """
         members = list(self.orchestrator.sub_cards.values())
         if not members:
-            members: list[AgentCard] = []
-            for name, agent in self.agents.items():
-                if name != self.root:
-                    members.append(agent.card)
+            members = [agent.card for name, agent in self.agents.items() if name != self.root]
         planning = self.deck.settings.planning
+        helpers: set[str] = set()
         # planner and executor take every message: their cards say nothing about what it asks
         if planning is not None:
             helpers = {planning.planner, planning.executor}
-        else:
-            helpers = set[str]()
         cards = tuple((card.id, card.description) for card in members if card.id not in helpers)
-        if say_enough(cards):
-            return cards
-        return ()
+        return cards if say_enough(cards) else ()
 
     @property
     def prompts(self) -> list[CohortPrompt]:
@@ -133,15 +127,14 @@ class Team:
         return notebook_html(head, table(("agent", "model", "tools", "time"), rows))
 
     def _row(self, agent: Agent, branch: str) -> tuple[str, str, str, str]:
-        model, tools = (
-            (agent.model.spec.key, ", ".join(agent.tools))
-            if isinstance(agent, LLMAgent)
-            else ("elsewhere", "")
-        )
+        model = "elsewhere"
+        tools = ""
+        if isinstance(agent, LLMAgent):
+            model = agent.model.spec.key
+            tools = ", ".join(agent.tools)
+        seconds = agent.time_budget
         if agent.card.id == self.root:
             seconds = self.deck.settings.turn_budget_ms / 1000
-        else:
-            seconds = agent.time_budget
         return branch + agent.card.id, model, tools, f"{seconds:g} s" if seconds else ""
 
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
@@ -204,45 +197,46 @@ class _Binder:
 
     def agent(self, card: AgentCard) -> LLMAgent:
         subs = self._deck.active_sub_agents(card)
-        own: dict[str, BaseTool] = {}
-        for tool_id in self._deck.tools_on(card):
-            own[tool_id] = self._tool(card, tool_id)
-        schemas = [_schema(tool) for tool in own.values()] + [ask_tool(sub) for sub in subs]
+        tools = {tool_id: self._tool(card, tool_id) for tool_id in self._deck.tools_on(card)}
+        schemas = [_schema(tool) for tool in tools.values()]
+        schemas += [ask_tool(sub) for sub in subs]
         spec, model = self._model(card)
         if subs:
             check_orchestrator(spec)
         if fault := window_fault(card, self._deck, spec):
             raise BindError(f"card {card.id!r}: {fault}, or choose another model for it")
         sub_cards = {sub.tool_name: sub for sub in subs}
-        private = private_fields(sub_cards)
-        as_named = spec.key == card.model
-        composer = self._deck.settings.compose_model
         prompt = plan_prompt(card, self._deck)
         bound = partial(
-            _with_tools, schemas=schemas, private=private, prefix=prompt.prefix, access=self._access
+            _with_tools,
+            schemas=schemas,
+            private=private_fields(sub_cards),
+            prefix=prompt.prefix,
+            access=self._access,
         )
+        fallback_key: str | None = None
+        composer_key: str | None = None
+        # The deck's second models stand for the one that the card names, not for one the caller chose.
+        if spec.key == card.model:
+            fallback_key = fallback_of(card, self._deck.models)
+            composer_key = self._deck.settings.compose_model if card.sub_agents else None
+        bounds: dict[str, ToolBounds] = {}
+        for tool_id, tool in tools.items():
+            limits = self._bounds(card, tool_id, tool)
+            if limits is not None:
+                bounds[tool.name] = limits
         return LLMAgent(
             card=card,
             model=bound(spec, model),
             prompt=prompt,
-            tools=MappingProxyType({tool.name: tool for tool in own.values()}),
+            tools=MappingProxyType({tool.name: tool for tool in tools.values()}),
             policy=self._deck.policy(card),
             sub_cards=MappingProxyType(sub_cards),
-            fallback=self._second(
-                card, "fallback", fallback_of(card, self._deck.models) if as_named else None, bound
-            ),
-            composer=self._second(
-                card, "composer", composer if as_named and card.sub_agents else None, bound
-            ),
+            fallback=self._second(card, "fallback", fallback_key, bound),
+            composer=self._second(card, "composer", composer_key, bound),
             contract=contract_of(card),
-            new_tools=MappingProxyType(new_tools(card, own)),
-            bounds=MappingProxyType(
-                {
-                    tool.name: b
-                    for tool_id, tool in own.items()
-                    if (b := self._bounds(card, tool_id, tool))
-                }
-            ),
+            new_tools=MappingProxyType(new_tools(card, tools)),
+            bounds=MappingProxyType(bounds),
         )
 
     def jobs(self) -> Mapping[str, BoundModel]:
@@ -251,35 +245,30 @@ class _Binder:
 
         A classifier's route is the orchestrator's own model's.
         """
-        lead = self._deck.cards[self._deck.settings.orchestrator]
-        labels = in_sequence(
-            [card.id for card in self._deck.active_sub_agents(lead)],
-            self._deck.settings.support_agent,
-        )
+        settings = self._deck.settings
+        lead = self._deck.cards[settings.orchestrator]
+        bound: dict[str, BoundModel] = {}
+        agents = [card.id for card in self._deck.active_sub_agents(lead)]
+        labels = in_sequence(agents, settings.support_agent)
         if labels:
-            route = {
-                ROUTE: _bind_one_tool(*self._model(lead), ROUTE, route_tool(labels), self._access)
-            }
-        else:
-            route = {}
-        if isinstance(self._models, Mapping):
-            lead = lead.model_copy(update={"id": "helper"} if "helper" in self._models else {})
-        if self._deck.settings.helper_model:
-            lead = lead.model_copy(
-                update={"model": self._deck.settings.helper_model, "tuning": Tuning()}
-            )
+            spec, model = self._model(lead)
+            bound[ROUTE] = _bind_one_tool(spec, model, ROUTE, route_tool(labels), self._access)
+        if isinstance(self._models, Mapping) and "helper" in self._models:
+            lead = lead.replace(id="helper")
+        if settings.helper_model:
+            lead = lead.replace(model=settings.helper_model, tuning=Tuning())
         spec, model = self._model(lead)
-        cards: list[AgentCard] = []
+        jobs = list(JOBS.values())
+        cards: dict[str, AgentCard] = {}
         for card in self._deck.active():
-            if fields_from(card, "conversation"):
-                cards.append(card)
-        private = private_fields({f"submit_{card.id}_fields": card for card in cards})
-        jobs = [*JOBS.values(), *(job for card in cards if (job := distilling(card)))]
-        bound = {
-            job.name: _bind_one_tool(spec, model, job.name, job.tool, self._access, private)
-            for job in jobs
-        }
-        return MappingProxyType(bound | route)
+            job = distilling(card)
+            if job is not None:
+                jobs.append(job)
+                cards[job.name] = card
+        private = private_fields(cards)
+        for job in jobs:
+            bound[job.name] = _bind_one_tool(spec, model, job.name, job.tool, self._access, private)
+        return MappingProxyType(bound)
 
     def _tool(self, card: AgentCard, tool_id: str) -> BaseTool:
         entry = self._tools.get(tool_id)
@@ -320,9 +309,10 @@ class _Binder:
     ) -> BoundModel | None:
         """A card's model for a second role: what a mapping of models names under `<agent
         id>:<role>`, else `key`, else None."""
-        choice = (
-            self._models.get(f"{card.id}:{role}") if isinstance(self._models, Mapping) else None
-        ) or key
+        choice: Model | None = None
+        if isinstance(self._models, Mapping):
+            choice = self._models.get(f"{card.id}:{role}")
+        choice = choice or key
         if choice is None:
             return None
         spec, model = self._build(card, choice)
@@ -330,28 +320,28 @@ class _Binder:
             check_orchestrator(spec)
         return bound(spec, model)
 
-    def _build(self, card: AgentCard, key: Model) -> tuple[ModelSpec, BaseChatModel]:
-        if not isinstance(key, str):
-            model, spec = key if isinstance(key, tuple) else (key, spec_of_model(key))
+    def _build(self, card: AgentCard, choice: Model) -> tuple[ModelSpec, BaseChatModel]:
+        if not isinstance(choice, str):
+            model, spec = choice if isinstance(choice, tuple) else (choice, spec_of_model(choice))
             self.secrets |= _keys_of(model)
             return spec, model
         specs = {OFFLINE.key: OFFLINE, **self._deck.models}
-        if key not in specs:
+        if choice not in specs:
+            close = nearest(choice, specs)
             raise BindError(
-                f"card {card.id!r} is to speak with {key!r}, which is no model of models.yaml: {nearest(key, specs)}"
+                f"card {card.id!r} is to speak with {choice!r}, which is no model of models.yaml: {close}"
             )
-        cache_key = (key, card.tuning)
-        if cache_key not in self._cache:
+        spec = specs[choice]
+        model = self._cache.get((choice, card.tuning))
+        if model is None:
             planning = self._deck.settings.planning
-            self._cache[cache_key] = build_model(
-                specs[key],
-                self._access,
-                card.tuning,
-                self._deck.tools.folder,
-                planning.examples if planning else (),
+            examples = planning.examples if planning else ()
+            model = build_model(
+                spec, self._access, card.tuning, self._deck.tools.folder, examples
             )
-            self.secrets |= _keys_of(self._cache[cache_key])
-        return specs[key], self._cache[cache_key]
+            self._cache[choice, card.tuning] = model
+        self.secrets |= _keys_of(model)
+        return spec, model
 
 
 def _with_tools(
@@ -398,17 +388,13 @@ def _bind_one_tool(
 def _check_names(models: Models | None, deck: Deck) -> None:
     if not isinstance(models, Mapping):
         return
-    names = {
-        "*",
-        "helper",
-        *deck.cards,
-        *(f"{card}:{role}" for card in deck.cards for role in ("fallback", "composer")),
-    }
+    names = {"*", "helper", *deck.cards}
+    for card_id in deck.cards:
+        names |= {f"{card_id}:fallback", f"{card_id}:composer"}
     for name in models:
         if name not in names:
-            raise BindError(
-                f"models name {name!r}, and the deck has no such card: {nearest(name, names)}"
-            )
+            close = nearest(name, names)
+            raise BindError(f"models name {name!r}, and the deck has no such card: {close}")
 
 
 def _schema(tool: BaseTool) -> dict[str, Any]:

@@ -90,30 +90,19 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
     if is_written_call(text):
         pieces.append(text)
     looks = looks_raw(text)
-    pairs = _SLASH_OR_DOT.search(text) and _PAIR.search(text)
-    failed: list[Failure | Answer] = []
-    for outcome in turn.outcomes:
-        if outcome.kind == "failure" or outcome.data_faults:
-            failed.append(outcome)
-    if looks or pairs or failed:
-        if looks or failed:
-            allowed = words_in_use(turn)
-        else:
-            allowed = ""
-        pieces += _identifiers(text.lower(), turn) if looks or pairs else ()
-        pieces += (
-            [
-                hit[0]
-                for hit in _SHAPES.finditer(text)
-                if hit[0].lower().rstrip("./-") not in allowed
-            ]
-            if looks
-            else ()
-        )
-        pieces += _own_words(text.casefold(), turn) if looks else ()
-        if failed:
-            passed_on = "\n".join([allowed, *_refusals(turn)])
-            pieces += _echoes(text, raw_reasons(turn), passed_on)
+    has_pairs = _SLASH_OR_DOT.search(text) is not None and _PAIR.search(text) is not None
+    has_failed = any(outcome.kind == "failure" or outcome.data_faults for outcome in turn.outcomes)
+    if looks or has_pairs:
+        pieces += _identifiers(text.lower(), turn)
+    if looks or has_failed:
+        allowed = _words_in_use(turn)
+        if looks:
+            for match in _SHAPES.finditer(text):
+                if match[0].lower().rstrip("./-") not in allowed:
+                    pieces.append(match[0])
+            pieces += _own_words(text.casefold(), turn)
+        if has_failed:
+            pieces += _echoes(text, *_raw_reasons(turn), allowed)
     return tuple(dict.fromkeys(pieces))
 
 
@@ -124,53 +113,43 @@ def scrub(text: str, ctx: RunContext) -> str:
         return text
     if text in pieces:
         return ""
-    lines = (
-        " ".join(s for s in _SENTENCE.split(line) if not leaks(s, ctx))
-        for line in text.splitlines()
-    )
-    return "\n".join(line for line in lines if line.strip()).strip()
+    lines: list[str] = []
+    for line in text.splitlines():
+        sentences = [sentence for sentence in _SENTENCE.split(line) if not leaks(sentence, ctx)]
+        kept = " ".join(sentences)
+        if kept.strip():
+            lines.append(kept)
+    return "\n".join(lines).strip()
 
 
-def words_in_use(turn: TurnState) -> str:
+def _words_in_use(turn: TurnState) -> str:
     """Returns what the user, the answers in hand and earlier turns said, in lower case: their words leak nothing."""
-    answers = (o.text for o in turn.outcomes if isinstance(o, Answer))
-    earlier = (message.text for message in turn.memory.history(""))
-    message = (
-        event.body.message for event in turn.log.events[:3] if event.body.kind == "turn_started"
-    )
-    return "\n".join([*(call.query for call in turn.calls), *message, *answers, *earlier]).lower()
+    texts = [call.query for call in turn.calls]
+    for event in turn.log.events[:3]:
+        if event.body.kind == "turn_started":
+            texts.append(event.body.message)
+    texts += [outcome.text for outcome in turn.outcomes if isinstance(outcome, Answer)]
+    texts += [message.text for message in turn.memory.history("")]
+    return "\n".join(texts).lower()
 
 
-def raw_reasons(turn: TurnState) -> list[str]:
-    """Returns the raw reasons of all failures of the turn so far; they belong on the trace and nowhere else.
+def _raw_reasons(turn: TurnState) -> tuple[list[str], list[str]]:
+    """Returns the raw reasons of all failures of the turn so far, and the words in which agents declined.
 
-    The words in which an agent declined are none of them: the composing model is told that it may pass them on.
+    Reasons belong on the trace and nowhere else; the composing model is told that it may pass on how an agent declined.
     """
-    failures: list[Failure] = []
+    reasons: dict[str, None] = {}
+    refusals: list[str] = []
     for outcome in turn.outcomes:
-        if isinstance(outcome, Failure):
-            failures.append(outcome)
-    may_be_said: set[str | None] = set()
-    for failure in failures:
-        if failure.reason == "refusal":
-            may_be_said.add(failure.suggestion)
-    reasons = [failure.detail for failure in failures]
+        if not isinstance(outcome, Failure):
+            continue
+        reasons[outcome.detail] = None
+        if outcome.reason == "refusal" and outcome.suggestion:
+            refusals.append(outcome.suggestion)
     for event in turn.log.events:
         if isinstance(event.body, ToolEnded | ModelEnded) and event.body.error:
-            reasons.append(event.body.error)
-    distinct = dict.fromkeys(reasons)
-    texts: list[str] = []
-    for reason in distinct:
-        if reason and reason not in may_be_said:
-            texts.append(reason)
-    return texts
-
-
-def _refusals(turn: TurnState) -> Iterator[str]:
-    """Yields the words in which agents declined: the composing model is given them to pass on."""
-    for outcome in turn.outcomes:
-        if isinstance(outcome, Failure) and outcome.reason == "refusal" and outcome.suggestion:
-            yield outcome.suggestion.lower()
+            reasons[event.body.error] = None
+    return [reason for reason in reasons if reason and reason not in refusals], refusals
 
 
 def _own_words(lower: str, turn: TurnState) -> Iterator[str]:
@@ -182,38 +161,35 @@ def _own_words(lower: str, turn: TurnState) -> Iterator[str]:
 
 
 def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
-    tools: set[str] = set()
-    for e in turn.log.events:
-        if isinstance(e.body, ToolStarted) and "_" in e.body.tool:
-            tools.add(e.body.tool)
-    asks = {f"ask_{call.agent}" for call in turn.calls}
-    yield from (
-        name
-        for name in (*turn.settings.vocabulary, *_REASONS, *tools, *asks)
-        if name.lower() in lower
-    )
-    envelopes = (e.body for e in turn.log.events if isinstance(e.body, Envelope))
-    pairs: set[str] = set()
-    for e in envelopes:
-        for mark in "/.":
-            pairs.add(f"{e.domain_type}{mark}{e.enricher_id}")
-    yield from (pair for pair in pairs if pair.lower() in lower)
+    names = [*turn.settings.vocabulary, *_REASONS]
+    names += [f"ask_{call.agent}" for call in turn.calls]
+    for event in turn.log.events:
+        body = event.body
+        if isinstance(body, ToolStarted) and "_" in body.tool:
+            names.append(body.tool)
+        elif isinstance(body, Envelope):
+            names.append(f"{body.domain_type}/{body.enricher_id}")
+            names.append(f"{body.domain_type}.{body.enricher_id}")
+    for name in names:
+        if name.lower() in lower:
+            yield name
 
 
-def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
+def _echoes(
+    text: str, reasons: Iterable[str], refusals: Iterable[str], words_in_use: str
+) -> Iterator[str]:
     """Yields the odd words of raw reasons, and runs of their words, that a text repeats."""
     lower = text.lower()
+    allowed = "\n".join([words_in_use, *refusals]).lower()
     text_words = " ".join(_words(lower))
     allowed_words = " ".join(_words(allowed))
     for reason in reasons:
         raw = _words(reason)
         for word in raw:
-            if (
-                len(word) > 3
-                and _ODD.search(word)
-                and word.lower() in lower
-                and word.lower() not in allowed
-            ):
+            lower_word = word.lower()
+            if len(word) < 4 or not _ODD.search(word) or lower_word in allowed:
+                continue
+            if lower_word in lower:
                 yield word
         if len(raw) < 2:
             continue
@@ -225,8 +201,5 @@ def _echoes(text: str, reasons: Iterable[str], allowed: str) -> Iterator[str]:
 
 
 def _words(text: str) -> list[str]:
-    words: list[str] = []
-    for word in (raw.strip(".:!?*") for raw in _WORD.findall(text)):
-        if word:
-            words.append(word)
-    return words
+    stripped = [word.strip(".:!?*") for word in _WORD.findall(text)]
+    return [word for word in stripped if word]
