@@ -20,7 +20,7 @@ from kit.runtime.budget import OverBudget
 from kit.runtime.log import TurnLog
 
 log = logging.getLogger("kit.model")
-_OWN = ("offline", "simulated")
+_KITS_PROVIDERS = ("offline", "simulated")
 """Providers whose models nobody can fail to reach."""
 
 
@@ -77,8 +77,9 @@ class BoundModel:
 
     def _is_lost(self, error: BaseException) -> bool:
         """Whether a call of a real model failed, and neither on purpose nor because whoever asked gave up."""
-        own = self.spec.provider in _OWN or isinstance(error, InjectedFault | KitError)
-        return not own and (isinstance(error, Exception) or gave_up(error))
+        if self.spec.provider in _KITS_PROVIDERS or isinstance(error, InjectedFault | KitError):
+            return False
+        return isinstance(error, Exception) or gave_up(error)
 
 
 @dataclass(slots=True)

@@ -258,6 +258,6 @@ def _limits(policy: Policy) -> dict[Resource, float]:
     return limits
 
 
-def _fits(amount: float, room: float | None, what: str) -> None:
+def _fits(amount: float, room: float | None, resource: str) -> None:
     if room is not None and amount > room:
-        raise OverBudget(f"{what}: {amount:g} needed, {max(room, 0):g} left")
+        raise OverBudget(f"{resource}: {amount:g} needed, {max(room, 0):g} left")

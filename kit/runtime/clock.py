@@ -23,12 +23,10 @@ class _Timer(asyncio.TimerHandle):
     __slots__ = ("order",)
     order: int
 
-    def __lt__(self, other: asyncio.TimerHandle) -> bool:
-        mine = self.when()
-        others = other.when()
-        if mine == others:
-            return self.order < cast("_Timer", other).order
-        return mine < others
+    def __lt__(self, timer: asyncio.TimerHandle) -> bool:
+        if self.when() == timer.when():
+            return self.order < cast("_Timer", timer).order
+        return self.when() < timer.when()
 
 
 class _JumpingSelector(selectors.DefaultSelector):

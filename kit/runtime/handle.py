@@ -60,9 +60,13 @@ class Reply:
     def _repr_html_(self) -> str:
         """Shows the answer in a notebook, how each sub-agent's part ended, and the trace on a click."""
         rows: list[tuple[str, str, str]] = []
-        for one in self.outcomes:
+        for outcome in self.outcomes:
             rows.append(
-                (one.agent, _ending(one), f"{one.timing.seconds:.2f} s" if one.timing else "")
+                (
+                    outcome.agent,
+                    _ending(outcome),
+                    f"{outcome.timing.seconds:.2f} s" if outcome.timing else "",
+                )
             )
         tokens = self.usage.input_tokens + self.usage.output_tokens
         ending = ending_words(self.status, self.parts)
@@ -86,21 +90,18 @@ class Reply:
     @property
     def _ends_cut_off(self) -> bool:
         """Whether the orchestrator's own last words were cut off, and are in the answer."""
-        cut: dict[str, str] = {}
-        for e in self.events:
-            if e.body.kind == "model_ended" and e.body.finish_reason in CUT_OFF:
-                cut[e.span_id] = e.body.text
-        if not cut:
-            return False
-        own: list[str] = []
-        for e in self.events:
-            if e.body.kind == "model_started" and e.body.purpose in ("decide", "compose"):
-                own.append(e.span_id)
-        if own:
-            text = cut.get(own[-1], "").strip()
-        else:
-            text = ""
-        return bool(text) and text in self.text
+        cut_off = False
+        last_words = ""
+        own_spans: set[str] = set()
+        for event in self.events:
+            body = event.body
+            if body.kind == "model_started" and body.purpose in ("decide", "compose"):
+                own_spans.add(event.span_id)
+                last_words = ""
+            elif body.kind == "model_ended" and event.span_id in own_spans:
+                cut_off = body.finish_reason in CUT_OFF
+                last_words = body.text.strip()
+        return cut_off and bool(last_words) and last_words in self.text
 
 
 def _ending(outcome: Outcome) -> str:

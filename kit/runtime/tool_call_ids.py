@@ -15,7 +15,7 @@ _BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
 _RAW = ("tool_calls", "function_call")
 UNREAD = "unread_arguments"
 """The only argument of a call whose arguments cannot be parsed: what the model wrote, cut short."""
-_MOST = 200
+_LONGEST = 200
 _JSON = json.JSONDecoder(strict=False)
 
 
@@ -66,7 +66,7 @@ def _read(call: Any) -> ToolCall:
 
 def _unread(call: Any, text: str) -> ToolCall:
     return ToolCall(
-        name=call["name"] or "", args={UNREAD: text[:_MOST]}, id=call["id"], type="tool_call"
+        name=call["name"] or "", args={UNREAD: text[:_LONGEST]}, id=call["id"], type="tool_call"
     )
 
 

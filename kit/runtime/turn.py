@@ -231,7 +231,7 @@ class _Runner:
             except Paused:
                 status = "paused"
                 questions = self.state.acts.questions.values()
-                text = " ".join(asked.question for asked in questions)
+                text = " ".join(question.question for question in questions)
             except asyncio.CancelledError:
                 status = "cancelled"
                 text = stopped(self.ctx, transcript(self.log.events).answer)

@@ -13,6 +13,7 @@ from kit.core.outcome import (
     AgentCall,
     Answer,
     Axis,
+    ComponentPayload,
     Failure,
     Outcome,
     Reason,
@@ -79,11 +80,12 @@ def outcome_of_reply(
     if not text and components and contract.validator is None:
         text = shown
     faults = [result for _, result in lookups if result.fault]
-    without = bool(faults) and len(faults) == len(lookups)
-    if faults and (
-        not text or only_owns_up(prose(text)) or (without and _makes_up(prose(text), thread))
-    ):
-        return failed(*data_reason(faults), axis="data")
+    nothing_came_back = bool(faults) and len(faults) == len(lookups)
+    if faults:
+        words = prose(text)
+        is_made_up = nothing_came_back and _makes_up(words, thread)
+        if not text or only_owns_up(words) or is_made_up:
+            return failed(*data_reason(faults), axis="data")
     if not text:
         return failed("insufficient", "the model said nothing")
     if contract.validator is None and is_written_call(text, tools):
@@ -92,17 +94,13 @@ def outcome_of_reply(
     if isinstance(answer, Breach):
         return failed(answer.reason, answer.detail, answer.suggestion)
     words, confidence = answer
-    caveat = (
-        " ".join(
-            filter(
-                None,
-                [parts["caveat"], WITHOUT if without else None, CUT if reply.truncated else None],
-            )
-        )
-        or None
-    )
+    caveats = [parts["caveat"]]
+    if nothing_came_back:
+        caveats.append(WITHOUT)
+    if reply.truncated:
+        caveats.append(CUT)
     parts |= {
-        "caveat": caveat,
+        "caveat": " ".join(filter(None, caveats)) or None,
         "truncated": reply.truncated,
         "components": components,
     }
@@ -114,41 +112,54 @@ def outcome_of_reply(
 def answer_parts(lookups: Results) -> dict[str, Any]:
     """Returns the fields of an answer that its lookups decide; what was chosen by render_* calls is
     shown, and nothing else."""
-    results = [result for _, result in lookups]
-    shown = [
-        result
-        for call, result in lookups
-        if call["name"].startswith("render_") and result.components
-    ] or results
-    faults = tuple(str(result.fault) for result in results if result.fault)
+    chosen: list[ComponentPayload] = []
+    found: list[ComponentPayload] = []
+    caveats: dict[str, None] = {}
+    faults: list[str] = []
+    for call, result in lookups:
+        found += result.components
+        if call["name"].startswith("render_"):
+            chosen += result.components
+        if result.caveat:
+            caveats[result.caveat] = None
+        if result.fault:
+            faults.append(str(result.fault))
     return {
-        "components": tuple(component for result in shown for component in result.components),
-        "caveat": " ".join(dict.fromkeys(result.caveat for result in results if result.caveat))
-        or None,
-        "data_faults": faults,
-        "recovered": bool(faults) and recovered(lookups),
+        "components": tuple(chosen or found),
+        "caveat": " ".join(caveats) or None,
+        "data_faults": tuple(faults),
+        "recovered": bool(faults) and _has_recovered(lookups),
     }
 
 
 def data_reason(faults: Sequence[ToolResult]) -> tuple[Reason, str]:
     """Returns why data failed, as a reason and in detail; a foreign principal's reply outweighs the rest."""
-    reasons: list[Reason] = [result.fault for result in faults if result.fault]
-    detail = "; ".join(f"{result.fault}: {result.detail}" for result in faults)
-    return "principal_mismatch" if "principal_mismatch" in reasons else reasons[0], detail
+    reasons: list[Reason] = []
+    details: list[str] = []
+    for result in faults:
+        if result.fault:
+            reasons.append(result.fault)
+        details.append(f"{result.fault}: {result.detail}")
+    detail = "; ".join(details)
+    if "principal_mismatch" in reasons:
+        return "principal_mismatch", detail
+    return reasons[0], detail
 
 
-def recovered(lookups: Results) -> bool:
+def _has_recovered(lookups: Results) -> bool:
     """Whether every lookup that failed was made again, with the same arguments, and then answered."""
-    last = {lookup_key(tool_call): result.fault for tool_call, result in lookups}
-    return not any(last.values())
+    faults: dict[str, str | None] = {}
+    for call, result in lookups:
+        faults[lookup_key(call)] = result.fault
+    return not any(faults.values())
 
 
 def _makes_up(text: str, thread: Sequence[BaseMessage]) -> bool:
     """Whether a text gives a figure that its model has read nowhere, other than as general advice."""
-    read = "\n".join(
-        str(message.text)
-        for message in thread
-        if not (isinstance(message, AIMessage) and message.tool_calls)
-    )
-    invented = numbers(text) - numbers(read)
+    texts: list[str] = []
+    for message in thread:
+        # what it wrote beside its own calls is no source
+        if not (isinstance(message, AIMessage) and message.tool_calls):
+            texts.append(str(message.text))
+    invented = numbers(text) - numbers("\n".join(texts))
     return bool(invented) and not is_general_advice(text, invented)

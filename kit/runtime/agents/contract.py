@@ -128,43 +128,41 @@ def _refusal_blocks(message: AIMessage) -> list[dict[str, Any]]:
     blocks: list[dict[str, Any]] = []
     for block in message.content:
         if isinstance(block, dict):
-            blocks.append(cast("dict[str, Any]", block))
-    rows: list[dict[str, Any]] = []
-    for block in blocks:
-        if block.get("type") == "refusal":
-            rows.append(block)
-    return rows
+            fields = cast("dict[str, Any]", block)
+            if fields.get("type") == "refusal":
+                blocks.append(fields)
+    return blocks
 
 
 def only_asks(text: str) -> bool:
     """Whether a text is questions and nothing else; a word or two of courtesy before them do not count."""
-    sentences: list[Any] = []
-    for s in _SENTENCE.findall(text):
-        if s.strip():
-            sentences.append(s.strip())
-    statements: list[Any] = []
-    for s in sentences:
-        if not _REQUEST.search(s):
-            statements.append(s)
-    return len(statements) < len(sentences) and all(
-        s.endswith("!") and len(s.split()) <= 2 for s in statements
-    )
+    has_request = False
+    for sentence in map(str.strip, _SENTENCE.findall(text)):
+        is_courtesy = sentence.endswith("!") and len(sentence.split()) <= 2
+        if _REQUEST.search(sentence):
+            has_request = True
+        elif sentence and not is_courtesy:
+            return False
+    return has_request
 
 
 def _confidence(value: Any) -> tuple[float | None, str | None]:
     """Returns how sure an answer is, as a number and as the word it used: its own `confidence`,
     else its least sure item's."""
-    own: Any = (
-        cast("Mapping[str, Any]", value).get("confidence") if isinstance(value, Mapping) else None
-    )
-    if isinstance(own, str | int | float):
-        levels = [own]
-    else:
+    levels: list[float | str] = []
+    if isinstance(value, Mapping):
+        own_level = cast("Mapping[str, Any]", value).get("confidence")
+        if isinstance(own_level, str | int | float):
+            levels = [own_level]
+    if not levels:
         levels = list(_nested(value))
-    ratings: list[tuple[float, str] | tuple[float, None]] = []
-    for c in levels:
-        ratings.append((_WORDS.get(c, 0.0), c) if isinstance(c, str) else (float(c), None))
-    return min(ratings, key=lambda pair: pair[0], default=(None, None))
+    least: tuple[float | None, str | None] = (None, None)
+    for level in levels:
+        word = level if isinstance(level, str) else None
+        rating = _WORDS.get(level, 0.0) if isinstance(level, str) else float(level)
+        if least[0] is None or rating < least[0]:
+            least = (rating, word)
+    return least
 
 
 def _nested(value: Any) -> Iterator[float | str]:

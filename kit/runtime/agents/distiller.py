@@ -56,34 +56,32 @@ async def distil(
     hold later, at the hand-off.
     """
     fields: dict[str, Any] = {}
-    if names := fields_from(card, "shown") if shown else []:
+    if shown:
         ids = list(dict.fromkeys(item.id for item in shown))
-        fields = {
-            name: ids if card.handoff.fields[name].type == "array" else ids[0] for name in names
-        }
+        for name in fields_from(card, "shown"):
+            is_array = card.handoff.fields[name].type == "array"
+            fields[name] = ids if is_array else ids[0]
     by_rule = tuple(fields)
-    if material:
-        job = distilling(card)
-    else:
-        job = None
+    job = distilling(card) if material else None
     if job is not None:
-        text = await run_job(
-            job, material, f"A specialist takes over. The request is: {call.query}", ctx
-        )
+        request = f"A specialist takes over. The request is: {call.query}"
+        text = await run_job(job, material, request, ctx)
         answer: Any = json.loads(text) if text else {}
-        fields |= {
-            name: answer[name] for name in job.fields if answer.get(name) not in (None, "", [])
-        }
+        for name in job.fields:
+            if answer.get(name) not in (None, "", []):
+                fields[name] = answer[name]
     if not by_rule and job is None:
         return call.fields
-    before, after = (
-        sum(tokens(str(text)) for text in texts)
-        for texts in ([m.content for m in material], fields.values())
-    )
     by_model = tuple(name for name in fields if name not in by_rule)
+    size_before = sum(tokens(str(message.content)) for message in material)
+    size_after = sum(tokens(str(value)) for value in fields.values())
     ctx.emit(
         Distillation(
-            agent=call.agent, by_rule=by_rule, by_model=by_model, before=before, after=after
+            agent=call.agent,
+            by_rule=by_rule,
+            by_model=by_model,
+            before=size_before,
+            after=size_after,
         )
     )
     return {**call.fields, **fields}
@@ -92,23 +90,22 @@ async def distil(
 def meant(text: str, shown: Sequence[ShownComponent], pointing: bool) -> list[ShownComponent]:
     """Which of the items shown, oldest turn first, a text means: those it names, else those whose
     places it gives, else all of the newest turn where it only points."""
-    low = text.lower()
-    newest: list[ShownComponent] = []
-    for item in shown:
-        if item.turn_id == shown[-1].turn_id:
-            newest.append(item)
-    names: list[ShownComponent] = []
-    for item in shown:
-        if item.title and item.title.lower() in low:
-            names.append(item)
-    if not names and (match := _COUNTED.search(text)):
+    lower = text.lower()
+    named = [item for item in shown if item.title and item.title.lower() in lower]
+    if named:
+        return named
+    newest = [item for item in shown if item.turn_id == shown[-1].turn_id]
+    match = _COUNTED.search(text)
+    if match is not None:
         number = _NUMBERS.get(match[2].lower()) or int(match[2])
         if match[1].lower() == "last":
             return newest[-number:]
         return newest[:number]
-    places: dict[str, ShownComponent] = {}
+    resolved: dict[str, ShownComponent] = {}
     for part in _PART.split(text):
-        one = resolve(part, shown)
-        if one is not None:
-            places[one.id] = one
-    return names or list(places.values()) or (newest if pointing else [])
+        item = resolve(part, shown)
+        if item is not None:
+            resolved[item.id] = item
+    if resolved:
+        return list(resolved.values())
+    return newest if pointing else []

@@ -29,8 +29,10 @@ def faulty_team(team: Team) -> Team:
 
 
 def _faulty(agent: LLMAgent) -> FaultyAgent:
-    same: dict[str, Any] = {}
+    values: dict[str, Any] = {}
     for field in fields(agent):
-        same[field.name] = getattr(agent, field.name)
-    same["model"] = replace(agent.model, runnable=FaultyModel(agent.card.id, agent.model.runnable))
-    return FaultyAgent(**same)
+        values[field.name] = getattr(agent, field.name)
+    values["model"] = replace(
+        agent.model, runnable=FaultyModel(agent.card.id, agent.model.runnable)
+    )
+    return FaultyAgent(**values)

@@ -50,16 +50,16 @@ def apply_handoff(
     is cut at its limit; both are recorded. A required one that is missing, wrong or too long is a
     breach: a shortened answer would be a wrong one. The query is cut, never refused.
     """
-    if card is None:
-        handoff = _NONE
-    else:
-        handoff = card.handoff
+    handoff = _NONE if card is None else card.handoff
     if not (handoff.fields or handoff.closed or handoff.max_query_tokens or call.fields):
         return HandoffResult(call, call.fields)
-    notes = [
-        f"{name} is not declared: left out" for name in call.fields if name not in handoff.fields
-    ]
+    notes: list[str] = []
+    for name in call.fields:
+        if name not in handoff.fields:
+            notes.append(f"{name} is not declared: left out")
     fields: dict[str, Any] = {}
+    trace_fields: dict[str, Any] = {}
+    private: dict[str, None] = {}
     breach: str | None = None
     for name, field in handoff.fields.items():
         if field.source in ("locale", "location"):
@@ -71,20 +71,21 @@ def apply_handoff(
             breach = breach or f"{name} {note}"
         elif note and name in call.fields:
             notes.append(f"{name} {note}")
-        if value is not None:
-            fields[name] = value
+        if value is None:
+            continue
+        fields[name] = value
+        trace_fields[name] = PLACEHOLDER if field.pii else value
+        if field.pii:
+            private |= dict.fromkeys(texts_of(value))
     query = _query(call.query, handoff.max_query_tokens, notes)
-    if handoff.closed:
-        prior = None
-    else:
-        prior = call.prior_context
-    if prior != call.prior_context:
+    prior_context = call.prior_context
+    if handoff.closed and prior_context is not None:
+        prior_context = None
         notes.append("prior_context does not cross a closed hand-off: left out")
-    secret = {name for name, field in handoff.fields.items() if field.pii and name in fields}
     return HandoffResult(
-        call.model_copy(update={"fields": fields, "query": query, "prior_context": prior}),
-        {name: PLACEHOLDER if name in secret else value for name, value in fields.items()},
-        tuple(dict.fromkeys(text for name in secret for text in texts_of(fields[name]))),
+        call.replace(fields=fields, query=query, prior_context=prior_context),
+        trace_fields,
+        tuple(private),
         tuple(notes),
         breach,
     )
@@ -92,11 +93,12 @@ def apply_handoff(
 
 def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
     """Tool name -> its personal fields, for the sub-agents that have any."""
-    personal = {
-        name: frozenset(n for n, field in card.handoff.fields.items() if field.pii)
-        for name, card in cards.items()
-    }
-    return {name: fields for name, fields in personal.items() if fields}
+    personal: dict[str, frozenset[str]] = {}
+    for tool, card in cards.items():
+        names = [name for name, field in card.handoff.fields.items() if field.pii]
+        if names:
+            personal[tool] = frozenset(names)
+    return personal
 
 
 def hide(value: T, private: Collection[str]) -> T:
@@ -133,34 +135,45 @@ def _fit(value: Any, field: HandoffField) -> tuple[Any, str | None]:
         return None, "is missing"
     if not _of_type(value, field.type):
         return None, f"is no {field.type}: left out"
-    items = cast("list[Any]", value if isinstance(value, list) else [value])
+    items = _items(value)
     if field.enum and any(item not in field.enum for item in items):
         return None, "is none of the values it may have: left out"
-    most, unit = (
-        (field.longest, "characters") if isinstance(value, str) else (field.max_items, "items")
-    )
-    long: Any = value if isinstance(value, str) else items
-    if most is None or len(long) <= most:
-        return long if isinstance(value, list) else value, None
-    return (None if field.required else long[:most]), f"has {len(long)} {unit}: cut at {most}"
+    limit = field.max_items
+    unit = "items"
+    measured: Any = items
+    if isinstance(value, str):
+        limit = field.longest
+        unit = "characters"
+        measured = value
+    if limit is None or len(measured) <= limit:
+        return value, None
+    shortened = None if field.required else measured[:limit]
+    return shortened, f"has {len(measured)} {unit}: cut at {limit}"
 
 
 def _of_type(value: Any, kind: str) -> bool:
     if kind == "array":
-        return isinstance(value, list) and all(
-            isinstance(item, str) for item in cast("list[Any]", value)
-        )
+        return isinstance(value, list) and all(isinstance(item, str) for item in _items(value))
+    # a bool is an int to Python, and no number to a card
     return isinstance(value, _TYPES[kind]) and isinstance(value, bool) == (kind == "boolean")
 
 
-def _query(query: str, most: int | None, notes: list[str]) -> str:
-    if most is None or len(query) <= most * CHARACTERS:
+def _query(query: str, limit: int | None, notes: list[str]) -> str:
+    if limit is None or len(query) <= limit * CHARACTERS:
         return query
-    notes.append(f"query has {len(query)} characters: cut at {most * CHARACTERS}")
-    return query[: most * CHARACTERS]
+    notes.append(f"query has {len(query)} characters: cut at {limit * CHARACTERS}")
+    return query[: limit * CHARACTERS]
 
 
 def texts_of(value: Any) -> list[str]:
     """Returns the texts by which a value could be read in an event."""
-    items = cast("list[Any]", value if isinstance(value, list) else [value])
-    return [str(item) for item in items if not isinstance(item, bool) and str(item).strip()]
+    texts: list[str] = []
+    for item in _items(value):
+        # a yes or a no is nobody's secret, and would hide every "True" of the trace
+        if not isinstance(item, bool) and str(item).strip():
+            texts.append(str(item))
+    return texts
+
+
+def _items(value: Any) -> list[Any]:
+    return cast("list[Any]", value if isinstance(value, list) else [value])

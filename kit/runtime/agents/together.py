@@ -15,7 +15,7 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
     does the same with one step of the loop more.
     """
     if len(work) < 2:
-        return [await one for one in work]
+        return [await piece for piece in work]
     loop = asyncio.get_running_loop()
     open_work = len(work)
     all_ended: asyncio.Future[None] = loop.create_future()
@@ -26,7 +26,7 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
         if not open_work and not all_ended.done():
             all_ended.set_result(None)
 
-    tasks = [loop.create_task(_run(one, end)) for one in work]
+    tasks = [loop.create_task(_run(piece, end)) for piece in work]
     try:
         await all_ended
     except asyncio.CancelledError:
@@ -34,15 +34,15 @@ async def together(work: Sequence[Awaitable[T]]) -> list[T]:
         raise
     finally:
         for task in tasks:
-            _ = (
-                task.cancelled() or task.exception()
-            )  # else asyncio complains of those that are not the first
+            # Asking for the exception marks it as seen: asyncio complains of every other one.
+            if not task.cancelled():
+                task.exception()
     return [task.result() for task in tasks]
 
 
-async def _run(one: Awaitable[T], end: Callable[[], None]) -> T:
+async def _run(piece: Awaitable[T], end: Callable[[], None]) -> T:
     try:
-        return await one
+        return await piece
     finally:
         end()
 

@@ -19,7 +19,7 @@ _TIES = frozenset(("and", "y"))
 """Words inside a number: two hundred and fifty, cuarenta y cinco."""
 LONGEST = 20_000
 """Characters of a text whose figures are looked for a source of."""
-MOST = 60
+MOST_FIGURES = 60
 """So many figures of the sources are tried in sums and products."""
 
 
@@ -52,13 +52,11 @@ def _in_words(text: str) -> set[str]:
         return set()
     amounts: list[int] = []
     run: list[int] = []
-    for place, word in enumerate(text_words):
+    for number, word in enumerate(text_words):
         value = _NUMERALS.get(word)
         if value is None:
-            if text_words[place + 1 :]:
-                following = _NUMERALS.get(text_words[place + 1])
-            else:
-                following = None
+            next_words = text_words[number + 1 : number + 2]
+            following = _NUMERALS.get(next_words[0]) if next_words else None
             if run and word in _TIES and following is not None and _is_tied(run[-1], following):
                 continue
             amounts.append(_value(run))
@@ -116,7 +114,7 @@ def unsourced(text: str, sources: str, answers: str) -> list[str]:
     for raw in _NUMBER.findall(answers):
         if raw.count(".") < 2:
             figures.append(float(raw.replace(",", "")))
-    results = _worked_out(figures[:MOST])
+    results = _worked_out(figures[:MOST_FIGURES])
     spellings = {_plain(raw): raw for raw in _NUMBER.findall(text)}
     return sorted(
         spellings.get(number, number)

@@ -16,10 +16,10 @@ def help_with(message: str, ctx: RunContext) -> str | None:
 
 def is_unanswerable(turn: TurnState) -> bool:
     """Whether everybody who was asked has nothing on it, and nobody was left out."""
-    nobody = turn.outcomes and all(
-        isinstance(o, Failure) and o.reason == "unanswerable" for o in turn.outcomes
-    )
-    return bool(nobody) and not turn.over_cap and not turn.left_out().count
+    for outcome in turn.outcomes:
+        if not isinstance(outcome, Failure) or outcome.reason != "unanswerable":
+            return False
+    return bool(turn.outcomes) and not turn.over_cap and not turn.left_out().count
 
 
 def nobody_can(ctx: RunContext) -> str:
@@ -31,9 +31,9 @@ def askable(ctx: RunContext) -> str:
     """Returns what can be asked, in the words of the cards; empty where there is nobody to ask."""
     agents = ctx.turn.agents
     cards = [agents[name].card for name in agents[ctx.path].card.sub_agents if name in agents]
-    cards = cards or [
-        agent.card for agent in agents.values() if agent.card.topics
-    ]  # a monolith asks nobody
+    if not cards:
+        # a monolith asks nobody, and holds the tools of every agent
+        cards = [agent.card for agent in agents.values() if agent.card.topics]
     topics = [card.topics or card.id.replace("_", " ").replace("-", " ") for card in cards]
     if topics:
         return ctx.turn.locale.sentences.askable.format(topics="; ".join(topics))

@@ -102,13 +102,14 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
     parts: list[Part] = []
-    for place, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
-        others = frozenset[str]().union(*contents[:place], *contents[place + 1 :])
+    for number, (stretch, content) in enumerate(zip(stretches, contents, strict=True)):
+        other_contents = [*contents[:number], *contents[number + 1 :]]
+        own_words = content.difference(*other_contents)
         parts.append(
             Part(
                 text=stretch,
                 content=content,
-                own_words=(content - others) or content,
+                own_words=own_words or content,
                 closeness=_closeness(stretch, cards),
             )
         )
@@ -220,7 +221,7 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
     whole_parts: list[str] = []
     waiting = ""
     waiting_is_listed = False
-    for place, stretch in enumerate(stretches):
+    for number, stretch in enumerate(stretches):
         starts_anew = stretch.is_listed or stretch.opens_sentence
         if waiting and starts_anew:
             whole_parts.append(waiting)
@@ -231,16 +232,16 @@ def _merge(stretches: Sequence[_Stretch], cards: Cards) -> list[str]:
         else:
             text = stretch.text
         waiting = ""
-        vague = cards_tell and max(closeness[place].values(), default=0.0) < FITS
+        vague = cards_tell and max(closeness[number].values(), default=0.0) < FITS
         only_tells = tells(stretch.text)
-        if not stretch.asks and only_tells and place + 1 < len(stretches):
-            following = stretches[place + 1]
+        if not stretch.asks and only_tells and number + 1 < len(stretches):
+            following = stretches[number + 1]
             leads_up = stretch.narrates and following.after_comma
-            if leads_up or vague or (cards_tell and nearest[place] == nearest[place + 1]):
+            if leads_up or vague or (cards_tell and nearest[number] == nearest[number + 1]):
                 waiting = text
                 waiting_is_listed = is_listed
                 continue
-        same_card = cards_tell and place > 0 and nearest[place] == nearest[place - 1]
+        same_card = cards_tell and number > 0 and nearest[number] == nearest[number - 1]
         goes_on = vague or (only_tells and same_card)
         goes_on = goes_on or (stretch.after_comma and stretch.narrates)
         goes_on = goes_on and not stretch.asks and not is_listed

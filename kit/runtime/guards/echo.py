@@ -19,20 +19,17 @@ def awaited_by(reply: str, ctx: RunContext) -> str | None:
     if not in_play:
         return None
     support = turn.settings.support_agent
+    agent = in_play[0] if len(in_play) == 1 else None
     if support in in_play:
         agent = support
-    elif len(in_play) == 1:
-        agent = in_play[0]
-    else:
-        agent = None
     if agent is None or agent not in ctx.callees:
         return None
     last_words = said_last(ctx)
-    if len(in_play) == 1:
-        own = last_words
-    else:
-        own = said_last(ctx, agent) or last_words
-    if asks(own) and echoes(strip_marks(reply), f"{last_words} {own}"):
+    words_of_agent = last_words
+    if len(in_play) > 1:
+        words_of_agent = said_last(ctx, agent) or last_words
+    question = f"{last_words} {words_of_agent}"
+    if asks(words_of_agent) and echoes(strip_marks(reply), question):
         return agent
     return None
 

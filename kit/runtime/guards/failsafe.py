@@ -58,13 +58,14 @@ def merge(
     count = max((ask.intent_count or 0 for ask in (*first, *again)), default=0)
     topic = content_words(text)
     for ask in again:
-        same: list[str] = []
-        for other in calls:
-            if other.agent == ask.agent:
-                same.append(other.query)
-        same_words = frozenset[str]().union(*(content_words(query) for query in same))
-        new = not same or not (content_words(ask.query) & topic) <= same_words
-        if new and ask.agent in callees and len(calls) < count:
+        words_asked: set[str] = set()
+        is_first = True
+        for call in calls:
+            if call.agent == ask.agent:
+                is_first = False
+                words_asked |= content_words(call.query)
+        is_new = is_first or not (content_words(ask.query) & topic) <= words_asked
+        if is_new and ask.agent in callees and len(calls) < count:
             calls.append(ask)
     return tuple(calls)
 
@@ -90,14 +91,10 @@ def _demand(asks: Sequence[AgentCall], lacking: int, text: str) -> str:
     """What the model is told: what it called, what the message still holds, and to call only for that."""
     calls = "; ".join(f'ask_{ask.agent} with "{ask.query}"' for ask in asks)
     call_words = frozenset[str]().union(*(content_words(ask.query) for ask in asks))
-    rest: list[str] = []
-    for word in words(text):
-        if content_words(word) - call_words:
-            rest.append(word)
-    if rest:
-        about = f" These words of the message are in none of them: {' '.join(rest)}."
-    else:
-        about = ""
+    open_words = [word for word in words(text) if content_words(word) - call_words]
+    about = ""
+    if open_words:
+        about = f" These words of the message are in none of them: {' '.join(open_words)}."
     return (
         f"<missing_calls>You counted {len(asks) + lacking} intents in the latest message and called for {len(asks)}: "
         f"{calls}.{about} "

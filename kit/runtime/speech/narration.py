@@ -29,9 +29,8 @@ def narration(text: str) -> tuple[str, tuple[ComponentPayload, ...]]:
     components = tuple([_payload(piece) for piece in _WHOLE.findall(text)])
     if components:
         text = _WHOLE.sub("", text)
-        halves = _WHOLE.search(
-            text
-        )  # of another that stood around one: no model writes that, and the text ends there
+        # A component inside another leaves the halves of the outer one: no model writes that, and the text ends there.
+        halves = _WHOLE.search(text)
         text = (text[: halves.start()] if halves else text).strip()
     return text, components
 
@@ -45,11 +44,11 @@ def narrated(message: AIMessage) -> tuple[AIMessage, tuple[ComponentPayload, ...
     blocks: list[Any] = []
     parts: list[ComponentPayload] = []
     for block in cast("list[Any]", content):
-        if isinstance(block, dict) and isinstance(
-            words := cast("dict[str, Any]", block).get("text"), str
-        ):
+        fields = cast("dict[str, Any]", block) if isinstance(block, dict) else {}
+        words = fields.get("text")
+        if isinstance(words, str):
             text, components = narration(words)
-            blocks.append({**cast("dict[str, Any]", block), "text": text})
+            blocks.append({**fields, "text": text})
             parts += components
         else:
             blocks.append(block)
@@ -72,18 +71,16 @@ class NarrationFilter:
             return
         self._buffer += piece
         while self._buffer:
-            at = self._buffer.find("<")
-            if at:  # everything before it, or all of it
-                self._say(len(self._buffer) if at < 0 else at)
+            start = self._buffer.find("<")
+            if start:  # everything before it, or all of it
+                self._say(len(self._buffer) if start < 0 else start)
             elif len(self._buffer) < len(MARK) and MARK.startswith(self._buffer.lower()):
                 return
             elif not self._buffer[: len(MARK)].lower().startswith(MARK):
                 self._say(1)
             else:
-                if ">" in piece:
-                    end = self._end_of_component()
-                else:
-                    end = -1
+                # without a ">" in what is new the search of the last piece would be made again
+                end = self._end_of_component() if ">" in piece else -1
                 if end < 0:
                     return
                 self._buffer = self._buffer[end:]
@@ -98,10 +95,10 @@ class NarrationFilter:
     def _end_of_component(self) -> int:
         """Where the component ends that the buffer begins with; -1 while that is not clear."""
         opening = _OPENING.match(self._buffer)
-        if opening is None or opening[2]:
-            if opening:
-                return opening.end()
+        if opening is None:
             return -1
+        if opening[2]:
+            return opening.end()
         closing = _CLOSING.search(self._buffer, self._searched)
         self._searched = max(self._searched, self._buffer.rfind("<", self._searched))
         if closing:
@@ -124,11 +121,12 @@ def narration_filter(hear: Hear) -> NarrationFilter:
 
 def _payload(piece: str) -> ComponentPayload:
     opening = _OPENING.match(piece)
-    body = _CLOSING.sub("", piece[opening.end() :] if opening else piece[len(MARK) :]).strip()
-    if opening:
+    kind = None
+    inner = piece[len(MARK) :]
+    if opening is not None:
         kind = _TYPE.search(opening[1])
-    else:
-        kind = None
+        inner = piece[opening.end() :]
+    body = _CLOSING.sub("", inner).strip()
     try:
         payload: Any = read_json(body) if body else {}
     except ValueError:

@@ -26,7 +26,7 @@ class Span(Protocol):
 
 class Progress:
     """The status lines of one turn. `span_id` is the turn's own span, where lines stand that are about several agents;
-    `own` are the words for the runtime's own statuses, where the deck has none.
+    `own_phrases` are the words for the runtime's own statuses, where the deck has none.
 
     One alarm serves all that are silent in a turn, so that a turn in which nobody is slow pays for one timer.
     """
@@ -36,31 +36,27 @@ class Progress:
         log: TurnLog,
         settings: DeckSettings,
         span_id: str = "",
-        own: Mapping[str, str] = NO_PHRASES,
+        own_phrases: Mapping[str, str] = NO_PHRASES,
     ):
         policy = settings.status_policy
-        phrases = {**own, **settings.status_phrases}
+        phrases = {**own_phrases, **settings.status_phrases}
         self._log = log
         self._phrases = phrases
         self._span_id = span_id
         self._vocabulary = settings.vocabulary
-        if policy.plain:
-            self._narrator = None
-        else:
+        self._narrator: Narrator | None = None
+        if not policy.plain:
             self._narrator = Narrator(policy, phrases, self._vocabulary)
-        if policy.quiet_ms is None:
-            self._quiet = None
-        else:
-            self._quiet = policy.quiet_ms / 1000
+        self._quiet = None if policy.quiet_ms is None else policy.quiet_ms / 1000
         self._silent: dict[str, tuple[Span, str, float]] = {}
         """Path of an invocation that has sent no status yet -> its span, its agent, when it began."""
         self._alarm: asyncio.TimerHandle | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def begin(self, span: Span, agent: str, path: str, at: float) -> None:
+    def begin(self, span: Span, agent: str, path: str, began: float) -> None:
         """Notes that an invocation is at work; if it sends no status for a while, a line says that it is thinking."""
         if self._quiet is not None:
-            self._silent[path] = span, agent, at
+            self._silent[path] = span, agent, began
             if self._alarm is None:
                 self._alarm = asyncio.get_running_loop().call_later(self._quiet, self._ring)
         if self._narrator is not None:
@@ -91,8 +87,8 @@ class Progress:
         """Emits lines and sets the timer for the next; a line about several agents names none."""
         assert self._narrator is not None
         for line in lines:
-            body = StatusLine(agent=line.agents[0] if len(line.agents) == 1 else "", text=line.text)
-            self._log.emit(body, self._span_id)
+            agent = line.agents[0] if len(line.agents) == 1 else ""
+            self._log.emit(StatusLine(agent=agent, text=line.text), self._span_id)
         if self._timer is not None:
             self._timer.cancel()
         self._timer = self._set(self._narrator.due, self._wake)
@@ -112,10 +108,8 @@ class Progress:
                 status = Status(agent=agent, status="thinking_it_through")
                 span.emit(status)
                 self.tell(status, span)
-        self._alarm = self._set(
-            min((began + self._quiet for _, _, began in self._silent.values()), default=None),
-            self._ring,
-        )
+        starts = [began for _, _, began in self._silent.values()]
+        self._alarm = self._set(min(starts) + self._quiet if starts else None, self._ring)
 
     def _set(self, due: float | None, ring: Callable[[], None]) -> asyncio.TimerHandle | None:
         if due is None:
