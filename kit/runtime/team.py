@@ -336,9 +336,7 @@ class _Binder:
         if model is None:
             planning = self._deck.settings.planning
             examples = planning.examples if planning else ()
-            model = build_model(
-                spec, self._access, card.tuning, self._deck.tools.folder, examples
-            )
+            model = build_model(spec, self._access, card.tuning, self._deck.tools.folder, examples)
             self._cache[choice, card.tuning] = model
         self.secrets |= _keys_of(model)
         return spec, model
