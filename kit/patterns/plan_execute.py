@@ -8,7 +8,7 @@ from functools import partial
 from kit.compose.deck import Deck
 from kit.compose.registry import Registry
 from kit.core.bodies.speech import Text
-from kit.core.bodies.turn import PlanTaken
+from kit.core.bodies.turn import PlanTaken, Resumed
 from kit.core.errors import BindError
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.secret import without_secret_words
@@ -19,6 +19,7 @@ from kit.planning.loop import Manager
 from kit.planning.plan import MOST_REPLANS, OVER, new_plan
 from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
+from kit.runtime.acts.pause import Acts
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Bind, Pattern
@@ -78,10 +79,13 @@ def services_of(agents: Mapping[str, Agent]) -> PlanServices:
     raise BindError(LACKS)
 
 
-async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None) -> Outcome:
+async def run_plan(
+    call: AgentCall, ctx: RunContext, plan_id: str | None = None, origin: Resumed | None = None
+) -> Outcome:
     """Plans the message, or takes up a plan of that id, and takes it to its end; one that is
     stopped can be taken up.
 
+    `origin` says what its user has answered and which acts were done in the turn that worked on it before.
     Of one that has ended, its process perhaps before it answered, the answer is given again, and
     that nothing more was done.
     """
@@ -99,6 +103,9 @@ async def run_plan(call: AgentCall, ctx: RunContext, plan_id: str | None = None)
     ctx.emit(
         PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}")
     )  # first: whoever resumes this turn takes up that plan
+    if origin is not None:
+        turn.acts = Acts(origin.answers, dict(origin.acts))
+        ctx.emit(origin)
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan
     journal = Journal(
@@ -138,6 +145,6 @@ async def _record(
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)
 
 
-def resumed(plan_id: str) -> Pattern:
+def resumed(plan_id: str, origin: Resumed) -> Pattern:
     """The pattern for a plan that is taken up where it stands."""
-    return replace(PLAN_EXECUTE, run=partial(run_plan, plan_id=plan_id))
+    return replace(PLAN_EXECUTE, run=partial(run_plan, plan_id=plan_id, origin=origin))

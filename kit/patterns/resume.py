@@ -48,7 +48,7 @@ def resume_turn(
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
     if pattern.is_plan:
-        return _resume_plan(kit, turn, events, session, team)
+        return _resume_plan(kit, turn, session, team, answers)
     acts = _with_answers(turn, acts_of(events), answers)
     try:
         stored_turn = _stored_turn(team, events)
@@ -75,22 +75,35 @@ def resume_turn(
 
 
 def _resume_plan(
-    kit: Forkable, turn: TurnRecord, events: list[Event], session: Session, team: Team
+    kit: Forkable, turn: TurnRecord, session: Session, team: Team, answers: Answers
 ) -> Turn:
-    """Starts a turn that takes up the plan of another one, which may itself have taken it up, after
-    its last complete step."""
-    taken: list[str] = []
+    """Starts a turn that takes up the plan of another one after its last complete step."""
+    plan_id = _plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
+    last, events = _last_turn_of(kit, turn, plan_id)
+    acts = _with_answers(last, acts_of(events), answers)
+    origin = Resumed(turn_id=last.id, answers=dict(acts.answers), acts=acts.results)
+    pattern = resumed(plan_id, origin)
+    host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)
+    return run_turn(turn.message, session, host, pattern)
+
+
+def _plan_of(events: list[Event]) -> str | None:
+    """Returns the id of the plan that a turn worked on; None of a turn that died before it had one."""
     for event in events:
         if isinstance(event.body, PlanTaken):
-            taken.append(event.body.plan_id)
-    host = ForkHost(
-        team,
-        kit.store,
-        kit.recorder,
-        resumed(taken[-1] if taken else f"{PLAN}{turn.id}"),
-        kit.today,
-    )
-    return run_turn(turn.message, session, host, host.pattern)
+            return event.body.plan_id
+    return None
+
+
+def _last_turn_of(kit: Forkable, turn: TurnRecord, plan_id: str) -> tuple[TurnRecord, list[Event]]:
+    """Returns the newest turn that worked on a plan, and its events: what it asked is open, not what others asked."""
+    who = turn.principal
+    for record in kit.store.turns(turn.session_id, who.tenant_id, who.user_id):
+        if record.pattern == turn.pattern:
+            events = kit.store.events(record.id, who)
+            if _plan_of(events) == plan_id:
+                return record, events
+    return turn, kit.store.events(turn.id, who)
 
 
 def _stored_turn(team: Team, events: list[Event]) -> StoredTurn:

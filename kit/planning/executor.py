@@ -47,6 +47,12 @@ def executor_tools(services: PlanServices) -> Toolbox:
 
 
 def _call_tool(services: PlanServices) -> PlanTool:
+    def is_lookup(arguments: Mapping[str, Any]) -> bool:
+        scope = step_scope()
+        manifest = scope and scope.manifests.get(str(arguments.get("skill", "")))
+        # A skill that the step does not allow is refused, and nobody need be asked about it.
+        return manifest is None or manifest.idempotent
+
     async def call(**values: Any) -> Answer:
         scope = step_scope()
         if scope is None:
@@ -76,6 +82,7 @@ def _call_tool(services: PlanServices) -> PlanTool:
         asks,
         ("skill", "arguments"),
         call,
+        is_lookup,
     )
 
 

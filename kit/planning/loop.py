@@ -124,7 +124,10 @@ class Manager:
             suggestion = await self._log(failed).suggestion()
         else:
             suggestion = ""
-        query = planner_query(self.plan.original_task, complete, failed, suggestion, remaining)
+        conversation = self.ctx.turn.memory.history("")
+        query = planner_query(
+            self.plan.original_task, complete, failed, suggestion, remaining, conversation
+        )
         with plans(scope):
             outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
         draft = scope.result
@@ -210,6 +213,10 @@ class Manager:
                 scope = StepScope(
                     self.journal.of(task.id, task.agent), task, step, manifests, skills
                 )
+                if self.ctx.turn.acts.results:
+                    # The acts that its user said yes to are known by their arguments and not made again.
+                    # Without them in the count, the next call would get the key of one of them.
+                    scope.calls, scope.act_keys = await self._log(step).calls_begun()
                 with executes(scope):
                     query = executor_query(scope, value, self.services)
                     return scope, await self._dispatch(task.agent, query, task.id, step.step_index)

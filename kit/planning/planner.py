@@ -2,12 +2,13 @@
 counts; and its brief."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from langchain_core.tools import BaseTool
 from pydantic import TypeAdapter, ValidationError
 
+from kit.core.record import Message
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, faults
 from kit.planning.scope import PlannerScope, planner_scope
 from kit.planning.services import OUTSIDE, REASONS, PlanServices, no_data, plan_tool, result
@@ -24,6 +25,8 @@ MOST_FOUND = 20
 MOST_WORDS = 1_000
 MOST_CHARACTERS = 50_000
 """Skills that it is told of at once, letters of what each says it does, and of a whole manifest: a model reads them."""
+MOST_MESSAGES = 10
+"""Messages of the conversation before the task that a planner reads, the newest."""
 MOST_DRAFTS = 3
 """Plans that it may hand in until one holds."""
 MOST_REASONS = 8
@@ -211,10 +214,12 @@ def planner_query(
     failed: PlanStep | None = None,
     suggestion: str = "",
     remaining: Iterable[PlanStep] = (),
+    conversation: Sequence[Message] = (),
 ) -> str:
     """What a planner is asked: the task, and in a replan what is done, what failed and why, and what was still to come.
 
-    `suggestion` is that of the executor whose step failed. The last paragraph is one JSON object.
+    `suggestion` is that of the executor whose step failed; `conversation` is what was said before, oldest first,
+    which the task may refer to. The last paragraph is one JSON object.
     """
     steps = [*complete]
     brief: dict[str, Any] = {
@@ -222,8 +227,16 @@ def planner_query(
         "first_step": len(steps) + 1,
         "steps_left": MOST_STEPS - len(steps),
     }
+    if conversation:
+        brief["conversation"] = [
+            {"role": message.role, "text": message.text[:MOST_WORDS]}
+            for message in conversation[-MOST_MESSAGES:]
+        ]
     if failed is None:
-        return f"Make a plan for this task.\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
+        words = "Make a plan for this task."
+        if conversation:
+            words += " It may refer to the conversation before it."
+        return f"{words}\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
     brief["completed_steps"] = [
         {
             "step": one.step_index,

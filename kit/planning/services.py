@@ -51,6 +51,8 @@ class PlanTool(StructuredTool):
 
     services: Any = Field(exclude=True, repr=False)
     """The PlanServices it works with."""
+    is_lookup: Callable[[Mapping[str, Any]], bool] = Field(exclude=True, repr=False)
+    """Whether a call with these arguments does nothing in the world: its user is not asked first."""
 
 
 def plan_tool(
@@ -60,6 +62,7 @@ def plan_tool(
     properties: Mapping[str, Any],
     required: tuple[str, ...],
     call: Any,
+    is_lookup: Callable[[Mapping[str, Any]], bool] = lambda _: False,
 ) -> PlanTool:
     """Makes a tool from a plain schema; `call` returns a text and a ToolResult."""
     schema = {
@@ -70,6 +73,7 @@ def plan_tool(
     }
     return PlanTool(
         services=services,
+        is_lookup=is_lookup,
         name=name,
         description=description,
         args_schema=schema,

@@ -46,6 +46,12 @@ class StepLog:
             return json.dumps(violations[-1].payload)
         return None
 
+    async def calls_begun(self) -> tuple[int, set[str]]:
+        """How many calls of skills it has made, and the keys of those that may not be made twice."""
+        starts = await self._of(START)
+        calls = await self._of(CALL)
+        return len(calls), {event.event_id for event in starts}
+
     async def lost_act(self) -> str | None:
         """The skill that may have acted, to an end that nobody knows, and may not be called twice;
         None where there is none."""

@@ -248,9 +248,15 @@ async def _run(
     if bounds is None:
         return await _attempt(tool, call, context, bounds)
     attempts = partial(_attempts, tool, call, context, bounds, ctx)
-    return await (
-        act(tool, call, bounds.limits, agent, ctx, attempts) if bounds.limits.is_act else attempts()
-    )
+    if not bounds.limits.is_act or _is_lookup(tool, call):
+        return await attempts()
+    return await act(tool, call, bounds.limits, agent, ctx, attempts)
+
+
+def _is_lookup(tool: BaseTool, call: ToolCall) -> bool:
+    """Whether a tool that calls others, some of which act, says that this call does nothing in the world."""
+    is_lookup = getattr(tool, "is_lookup", None)
+    return is_lookup is not None and is_lookup(call["args"])
 
 
 async def _attempts(
