@@ -145,6 +145,6 @@ async def _record(
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)
 
 
-def resumed(plan_id: str, origin: Resumed) -> Pattern:
+def resumed(plan_id: str, origin: Resumed | None = None) -> Pattern:
     """The pattern for a plan that is taken up where it stands."""
     return replace(PLAN_EXECUTE, run=partial(run_plan, plan_id=plan_id, origin=origin))
