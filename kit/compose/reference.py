@@ -4,12 +4,11 @@ A text may use the words of any locale. What people call a kind of component is 
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain, groupby
-from typing import Any, cast
+from typing import cast
 
-from kit.compose.locale import BY_LANGUAGE, References
+from kit.compose.locale import BY_LANGUAGE
 from kit.core.language.words import STOP, content_words, words
 from kit.core.record import ShownComponent
 from kit.core.value import Value
@@ -27,62 +26,69 @@ class Kind(Value):
     """The field of its payload that says what it costs."""
 
 
-def _phrases(*texts: str) -> list[str]:
-    return [phrase.strip() for text in texts for phrase in text.split(",")]
+def _phrases(text: str) -> list[str]:
+    return [phrase.strip() for phrase in text.split(",")]
 
 
-def _every(read: Callable[[References], str]) -> list[str]:
-    return _phrases(*(read(locale.references) for locale in BY_LANGUAGE.values()))
+def _phrases_of(key: str) -> list[str]:
+    """The phrases under one key of `references`, in every language: a text may use any."""
+    phrases: list[str] = []
+    for locale in BY_LANGUAGE.values():
+        phrases += _phrases(getattr(locale.references, key))
+    return phrases
 
 
 def _either(phrases: Iterable[str]) -> str:
-    return (
-        "(?:"
-        + "|".join(
-            r"\s+".join(map(re.escape, p.split())) for p in sorted(phrases, key=len, reverse=True)
-        )
-        + ")"
-    )
+    # The longest comes first: a regular expression takes the first that fits.
+    longest_first = sorted(phrases, key=len, reverse=True)
+    patterns = [re.escape(phrase).replace(r"\ ", r"\s+") for phrase in longest_first]
+    return f"(?:{'|'.join(patterns)})"
 
 
-_PLACES = [
-    (n, text)
-    for locale in BY_LANGUAGE.values()
-    for n, text in enumerate(locale.references.places, 1)
-]
-_PLACE_OF = {form: n for n, text in _PLACES for form in _phrases(text)}
-_LAST = frozenset(_every(lambda w: w.last))
-_LEAST = frozenset(_every(lambda w: w.least))
-_ONES = frozenset(_every(lambda w: w.ones))
-_TIMES = frozenset(_every(lambda w: w.times))
-_THINGS = frozenset(_every(lambda w: w.things))
-_NUMBERED = frozenset(_every(lambda w: f"{w.numbers}, {w.things}"))
-_AFTER = STOP | _ONES | _THINGS | frozenset(_every(lambda w: w.after))
+def _ordinals() -> dict[str, int]:
+    positions: dict[str, int] = {}
+    for locale in BY_LANGUAGE.values():
+        for position, forms in enumerate(locale.references.places, 1):
+            positions |= dict.fromkeys(_phrases(forms), position)
+    return positions
+
+
+_POSITION_OF = _ordinals()
+_LAST = frozenset(_phrases_of("last"))
+_LEAST = frozenset(_phrases_of("least"))
+_ONES = frozenset(_phrases_of("ones"))
+_TIMES = frozenset(_phrases_of("times"))
+_THINGS = frozenset(_phrases_of("things"))
+_ANYTHING = _ONES | _THINGS
+_NUMBERED = _THINGS.union(_phrases_of("numbers"))
+_AFTER = STOP.union(_ANYTHING, _phrases_of("after"))
 """Words after which "the second" may still be all that is said of a thing: "is the second still on"."""
-_PRONOUNS = frozenset(_every(lambda w: w.pronouns))
-_THE = rf"\b{_either(_every(lambda w: w.articles))}\s+"
-_NUMERAL = rf"\d{{1,2}}{_either(_every(lambda w: w.endings))}"
-_PLACE = re.compile(rf"{_THE}(?P<place>{_either([*_PLACE_OF, *_LAST])}|{_NUMERAL})(?!\w)", re.I)
-_EXTREMES = _either([*_LEAST, *_every(lambda w: w.most)])
+_PRONOUNS = frozenset(_phrases_of("pronouns"))
+_THE = rf"\b{_either(_phrases_of('articles'))}\s+"
+_NUMERAL = rf"\d{{1,2}}{_either(_phrases_of('endings'))}"
+_ORDINAL = re.compile(
+    rf"{_THE}(?P<ordinal>{_either([*_POSITION_OF, *_LAST])}|{_NUMERAL})(?!\w)", re.I
+)
+_EXTREMES = _either([*_LEAST, *_phrases_of("most")])
 _EXTREME = re.compile(rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?(?P<extreme>{_EXTREMES})\b", re.I)
 _NUMBER = re.compile(r"(?:\b(?P<noun>[^\W\d]{1,30})\.?\s?|#)(?P<number>\d{1,2})\b", re.I)
 _SOURCE = re.compile(
-    rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?{_either(_every(lambda w: w.sources))}\s+(?P<source>[^.?!,;\n]{{1,60}})",
+    rf"{_THE}(?:(?P<noun>\w{{1,30}})\s+)?{_either(_phrases_of('sources'))}\s+(?P<source>[^.?!,;\n]{{1,60}})",
     re.I,
 )
 _POINTER = re.compile(
-    rf"\b{_either(_every(lambda w: w.pointers))}\b|{_THE}(?:\w{{1,30}}\s+)?{_either(_ONES)}\b", re.I
+    rf"\b{_either(_phrases_of('pointers'))}\b|{_THE}(?:\w{{1,30}}\s+)?{_either(_ONES)}\b", re.I
 )
-_REST = re.compile(r"[^.?!,;\n]{0,60}")
+_CLAUSE = re.compile(r"[^.?!,;\n]{0,60}")
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Words of a text that mean one of the things shown, by one of: its place, what it costs, where it is from."""
+    """Words of a text that mean one of the things shown: by its position, what it costs or where it is from."""
 
     type: str = ""
     """The type asked for; empty where the text says none."""
-    place: int | None = None
+    position: int | None = None
     """1 for the first, -1 for the last."""
     extreme: str = ""
     source: str = ""
@@ -94,14 +100,16 @@ def kinds_of(components: Sequence[ShownComponent], kinds: Mapping[str, Kind]) ->
 
 
 def points_back(text: str, kinds: Mapping[str, Kind] = {}) -> bool:
-    """Whether a text speaks of something by its place or by pointing: "the third offer", "that one"."""
+    """Whether a text speaks of something by its position or by pointing: "the third offer", "that one"."""
     return _POINTER.search(text) is not None or next(references(text, kinds), None) is not None
 
 
 def leans_back(text: str, kinds: Mapping[str, Kind] = {}) -> bool:
     """Whether a text may not stand alone: it points, has a word for something said before, or has few words at all."""
-    said = words(text)
-    return len(said) <= SHORT or not _PRONOUNS.isdisjoint(said) or points_back(text, kinds)
+    text_words = words(text)
+    if len(text_words) <= SHORT or not _PRONOUNS.isdisjoint(text_words):
+        return True
+    return points_back(text, kinds)
 
 
 def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
@@ -109,26 +117,28 @@ def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
 
     Without `kinds` nobody knows what may be shown, and any noun may be one of them.
     """
-    types = {word: name for name, kind in kinds.items() for word in (name, *kind.words.split())}
-    for match in _PLACE.finditer(text):
-        place = match["place"].lower()
-        if place in _LAST:
-            number = -1
+    types: dict[str, str] = {}
+    for name, kind in kinds.items():
+        types |= dict.fromkeys((name, *kind.words.split()), name)
+    for match in _ORDINAL.finditer(text):
+        ordinal = match["ordinal"].lower()
+        if ordinal in _LAST:
+            position = -1
         else:
-            number = _PLACE_OF.get(place) or int(re.sub(r"\D", "", place))
+            position = _POSITION_OF.get(ordinal) or int(re.sub(r"\D", "", ordinal))
         near = _words_after(text, match)
         if not types or _is_of_something_shown(near, types):
-            yield Reference(_type(near, types), place=number)
+            yield Reference(_type(near, types), position=position)
     for match in _NUMBER.finditer(text):
-        noun = (match["noun"] or "").lower()
+        noun = _noun(match)
         if not noun or noun in _NUMBERED or noun in types:
-            yield Reference(types.get(noun, ""), place=int(match["number"]))
+            yield Reference(types.get(noun, ""), position=int(match["number"]))
     for match in _EXTREME.finditer(text):
-        near = [(match["noun"] or "").lower(), *_words_after(text, match)]
+        near = [_noun(match), *_words_after(text, match)]
         yield Reference(_type(near, types), extreme=" ".join(words(match["extreme"])))
     for match in _SOURCE.finditer(text):
-        noun = (match["noun"] or "").lower()
-        if not noun or noun in _ONES | _THINGS or noun in types:
+        noun = _noun(match)
+        if not noun or noun in _ANYTHING or noun in types:
             yield Reference(types.get(noun, ""), source=match["source"])
 
 
@@ -140,64 +150,82 @@ def resolve(
     Where it could mean several, the newest of the type asked for is meant (decisions 32).
     """
     kinds = kinds_of(components, kinds)
-    turns = [list(turn) for _, turn in groupby(components, key=lambda component: component.turn_id)]
+    by_turn: dict[str, list[ShownComponent]] = {}
+    for component in components:
+        by_turn.setdefault(component.turn_id, []).append(component)
     for reference in references(text, kinds):
-        for turn in reversed(turns):
-            among = [component for component in turn if reference.type in ("", component.type)]
-            if (one := _pick(reference, among, kinds)) is not None:
-                return one
+        for turn in reversed(by_turn.values()):
+            candidates = [each for each in turn if reference.type in ("", each.type)]
+            component = _pick(reference, candidates, kinds)
+            if component is not None:
+                return component
     return None
 
 
 def _pick(
-    reference: Reference, among: Sequence[ShownComponent], kinds: Mapping[str, Kind]
+    reference: Reference, candidates: Sequence[ShownComponent], kinds: Mapping[str, Kind]
 ) -> ShownComponent | None:
-    if reference.place == -1:
-        if among:
-            return among[-1]
+    if not candidates:
         return None
-    if reference.place is not None:
-        return next((one for one in among if one.position == reference.place), None)
+    if reference.position == -1:
+        return candidates[-1]
+    if reference.position is not None:
+        positions = {component.position: component for component in reversed(candidates)}
+        return positions.get(reference.position)
     if reference.extreme:
-        priced = [(price, one) for one in among if (price := _price(one, kinds)) is not None]
-        if reference.extreme in _LEAST:
-            end = min
-        else:
-            end = max
-        if priced:
-            return end(priced, key=lambda pair: pair[0])[1]
-        return None
-    wanted = [content for word in words(reference.source) for content in content_words(word)]
-    overlaps = [
-        (len(content & set(wanted)), one)
-        for one in among
-        if (content := _content(one)) & set(wanted[:1])
-    ]
-    if overlaps:
-        return max(overlaps, key=lambda pair: pair[0])[1]
-    return None
+        return _by_price(candidates, kinds, cheapest=reference.extreme in _LEAST)
+    return _by_source(candidates, reference.source)
 
 
-def _price(one: ShownComponent, kinds: Mapping[str, Kind]) -> float | None:
-    value = one.payload.get(kinds[one.type].price or "")
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return float(value)
-    return None
+def _by_price(
+    candidates: Sequence[ShownComponent], kinds: Mapping[str, Kind], *, cheapest: bool
+) -> ShownComponent | None:
+    # The first of those that cost the same.
+    chosen: ShownComponent | None = None
+    limit = 0.0
+    for component in candidates:
+        price = component.payload.get(kinds[component.type].price or "")
+        if not isinstance(price, int | float) or isinstance(price, bool):
+            continue
+        if chosen is None or (price < limit if cheapest else price > limit):
+            chosen = component
+            limit = price
+    return chosen
 
 
-def _content(one: ShownComponent) -> frozenset[str]:
+def _by_source(candidates: Sequence[ShownComponent], source: str) -> ShownComponent | None:
+    """The component that has most words of its source; the first word is one it must have."""
+    wanted: list[str] = []
+    for word in words(source):
+        wanted += content_words(word)
+    chosen: ShownComponent | None = None
+    most_words = 0
+    for component in candidates:
+        shared = _content(component).intersection(wanted)
+        if wanted and wanted[0] in shared and len(shared) > most_words:
+            chosen = component
+            most_words = len(shared)
+    return chosen
+
+
+def _content(component: ShownComponent) -> frozenset[str]:
     """The words of its title and of what its payload says in words, lists of words included."""
-    values: list[Any] = list(one.payload.values())
-    lists = [cast("list[Any]", value) for value in values if isinstance(value, list)]
-    texts = [value for value in [*values, *chain(*lists)] if isinstance(value, str)]
-    return content_words(" ".join([one.title, *texts]))
+    texts = [component.title]
+    for value in component.payload.values():
+        items = cast("list[object]", value) if isinstance(value, list) else [value]
+        texts += [item for item in items if isinstance(item, str)]
+    return content_words(" ".join(texts))
+
+
+def _noun(match: re.Match[str]) -> str:
+    return (match["noun"] or "").lower()
 
 
 def _words_after(text: str, match: re.Match[str]) -> list[str]:
     """The two next words: the kind of thing stands among them."""
-    rest = _REST.match(text, match.end())
-    if rest:
-        return words(rest[0])[:2]
+    clause = _CLAUSE.match(text, match.end())
+    if clause:
+        return words(clause[0])[:2]
     return []
 
 
@@ -210,11 +238,12 @@ def _is_of_something_shown(near: Sequence[str], types: Mapping[str, str]) -> boo
         return True
     if near[0] in _TIMES:
         return False
-    return near[0] in _AFTER or not _ONES.union(_THINGS).isdisjoint(near)
+    return near[0] in _AFTER or not _ANYTHING.isdisjoint(near)
 
 
 def _type(near: Iterable[str], types: Mapping[str, str]) -> str:
-    return next(
-        (types[word] for form in near for word in (form, form.removesuffix("s")) if word in types),
-        "",
-    )
+    for word in near:
+        name = types.get(word) or types.get(word.removesuffix("s"))
+        if name:
+            return name
+    return ""
