@@ -1,9 +1,8 @@
 """Whether the parts of a deck fit together: every fault with its place and its fix."""
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import Any
 
 from kit.compose.contract_check import Fault, contract_faults, topology_faults
@@ -39,36 +38,42 @@ class Check:
     faults: Faults = field(default_factory=Faults)
 
     def run(self) -> "Check":
-        """Every check, each fault once."""
-        parts, settings = self.parts, self.parts.settings
-        for card in parts.cards.values():
-            of_card = (
-                self._names(card),
-                self._references(card),
-                self._tools(card),
-                contract_faults(card, parts.models),
-            )
-            self._report("card", card.id, chain(*of_card))
-        for danger in parts.dangers.values():
+        """Makes every check; `faults` holds each fault once."""
+        settings = self.parts.settings
+        for card in self.parts.cards.values():
+            self._check_names(card)
+            self._check_references(card)
+            self._check_tools(card)
+            self._report("card", card.id, contract_faults(card, self.parts.models))
+        for danger in self.parts.dangers.values():
             self._report("danger", danger.id, danger_faults(danger))
-        self._folders()
-        self._descriptions()
-        self._cycles()
+        self._check_folders()
+        self._check_descriptions()
+        self._check_cycles()
+        # Where deck.yaml cannot be read, everything that depends on it would be a second fault.
         if not self._is_unreadable("settings", "deck"):
-            self._report("settings", "deck", chain(self._settings(), self._dangers()))
-            self._root()
-            page = page_faults(settings.page, parts.cards, settings.orchestrator)
-            self._report(
-                "settings",
-                "deck",
-                chain(topology_faults(parts), page, self._required(), self._limits()),
-            )
-            self._prompts()
+            self._check_settings()
+            self._check_root()
+            self._check_required_blocks()
+            self._check_tool_limits()
+            self._check_prompts()
+            self._report("settings", "deck", topology_faults(self.parts))
+            page = page_faults(settings.page, self.parts.cards, settings.orchestrator)
+            self._report("settings", "deck", page)
+            self._report("settings", "deck", _status_faults(settings))
         return self
 
     def _report(self, noun: str, name: str, faults: Iterable[Fault]) -> None:
         for path, sentence in faults:
             self.faults.add(self.where(noun, name, path), sentence)
+
+    def _card_fault(self, card: AgentCard, sentence: str | None, *path: str | int) -> None:
+        if sentence is not None:
+            self.faults.add(self.where("card", card.id, path), sentence)
+
+    def _deck_fault(self, sentence: str | None, *path: str | int) -> None:
+        if sentence is not None:
+            self.faults.add(self.where("settings", "deck", path), sentence)
 
     def _is_unreadable(self, noun: str, name: str) -> bool:
         return (noun, name) in self.unreadable or (noun, "*") in self.unreadable
@@ -82,295 +87,247 @@ class Check:
             return None
         return f"unknown {label or noun} {name!r}: {nearest(name, candidates)}"
 
-    def _names(self, card: AgentCard) -> Iterator[Fault]:
+    def _check_names(self, card: AgentCard) -> None:
         if not _TOOL_NAME.fullmatch(card.tool_name):
-            yield (
-                ("id",),
-                f"card id {card.id!r} makes no tool name; use letters, digits, _ and -, at most 60 of them",
-            )
+            rule = "use letters, digits, _ and -, at most 60 of them"
+            self._card_fault(card, f"card id {card.id!r} makes no tool name; {rule}", "id")
         if self.tools and card.tool_name in self.tools:
-            yield (
-                ("id",),
-                f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one",
-            )
+            sentence = f"tool {card.tool_name!r} has the name under which card {card.id!r} is called; rename one"
+            self._card_fault(card, sentence, "id")
         for name in sorted(ASK_ARGUMENTS & card.handoff.fields.keys()):
-            yield (
-                ("handoff", "fields", name),
-                f"every ask_<id> has an argument {name!r} already; give the field another name",
+            sentence = (
+                f"every ask_<id> has an argument {name!r} already; give the field another name"
             )
+            self._card_fault(card, sentence, "handoff", "fields", name)
 
-    def _references(self, card: AgentCard) -> Iterator[Fault]:
-        for key, model in (("model", card.model), ("fallback_model", card.fallback_model)):
-            if sentence := self._unknown("model", model, self.parts.models):
-                yield (key,), sentence
-        if card.id in self.parts.settings.exempt:
-            required = ()
-        else:
-            required = self.parts.settings.required_blocks
-        for path, name in self._once(card, "prompt_blocks", card.prompt_blocks):
-            if sentence := self._unknown("block", name, self.parts.blocks):
-                yield path, sentence
-            elif name in required:
-                yield (
-                    path,
-                    f"required block {name!r} is put at the head of every prompt already; take it out",
-                )
-        for path, name in self._once(card, "sub_agents", card.sub_agents):
-            if sentence := self._unknown("card", name, self.parts.cards, "sub-agent"):
-                yield path, sentence
+    def _check_references(self, card: AgentCard) -> None:
+        models = self.parts.models
+        self._card_fault(card, self._unknown("model", card.model, models), "model")
+        fallback = self._unknown("model", card.fallback_model, models)
+        self._card_fault(card, fallback, "fallback_model")
+        required = self.parts.settings.required_blocks
+        for index, name in self._listed(card, "prompt_blocks", card.prompt_blocks):
+            sentence = self._unknown("block", name, self.parts.blocks)
+            if sentence is None and name in required and card.id not in self.parts.settings.exempt:
+                sentence = f"required block {name!r} is put at the head of every prompt already; take it out"
+            self._card_fault(card, sentence, "prompt_blocks", index)
+        for index, name in self._listed(card, "sub_agents", card.sub_agents):
+            sentence = self._unknown("card", name, self.parts.cards, "sub-agent")
+            self._card_fault(card, sentence, "sub_agents", index)
 
-    def _once(
-        self, card: AgentCard, key: str, names: Sequence[str]
-    ) -> Iterator[tuple[tuple[str, int], str]]:
-        """Each name with its place; a name that is listed again is a fault instead."""
+    def _listed(self, card: AgentCard, key: str, names: Sequence[str]) -> Iterator[tuple[int, str]]:
+        """Each name with its number; a name that is listed again is a fault instead."""
         for index, name in enumerate(names):
             if name in names[:index]:
-                self._report(
-                    "card",
-                    card.id,
-                    [((key, index), f"{name!r} is listed twice in {key}; keep one")],
-                )
+                self._card_fault(card, f"{name!r} is listed twice in {key}; keep one", key, index)
             else:
-                yield (key, index), name
+                yield index, name
 
-    def _tools(self, card: AgentCard) -> Iterator[Fault]:
-        ids = {other.tool_name: other.id for other in self.parts.cards.values()}
-        below: dict[str, str] = {}
-        for sub in self._subs(card):
-            for tool in sub.tools:
-                below[tool] = sub.id
-        for path, tool in self._once(card, "tools", card.tools):
-            if tool in ids:
-                yield (
-                    path,
-                    f"tool {tool!r} has the name under which card {ids[tool]!r} is called; rename one",
-                )
-            elif not _TOOL_NAME.fullmatch(tool_name(tool)):
-                yield (
-                    path,
-                    f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them",
-                )
-            elif tool in below:
-                yield (
-                    path,
-                    f"tool {tool!r} is held by the sub-agent {below[tool]!r} too; a parent asks, so take it out here",
-                )
-            elif self.tools is not None and (sentence := self._unknown("tool", tool, self.tools)):
-                plan = self.parts.settings.planning
-                yield (
-                    path,
-                    sentence
-                    + (PLAN_TOOLS if plan and card.id in (plan.planner, plan.executor) else ""),
-                )
+    def _check_tools(self, card: AgentCard) -> None:
+        holders: dict[str, str] = {}
+        for sub_agent in self._sub_agents(card):
+            holders |= dict.fromkeys(sub_agent.tools, sub_agent.id)
+        for index, tool in self._listed(card, "tools", card.tools):
+            self._card_fault(card, self._tool_fault(card, tool, holders), "tools", index)
         for tool in card.tool_config:
             if tool in card.tools:
-                yield from self._config(card, tool)
+                self._check_tool_config(card, tool)
             else:
                 sentence = f"tool_config for {tool!r}, which the card does not list: {nearest(tool, card.tools)}"
-                yield ("tool_config", tool), sentence
+                self._card_fault(card, sentence, "tool_config", tool)
 
-    def _config(self, card: AgentCard, tool: str) -> Iterator[Fault]:
+    def _tool_fault(self, card: AgentCard, tool: str, holders: Mapping[str, str]) -> str | None:
+        """What is wrong with a tool that a card lists; `holders`: tool -> the sub-agent that has it."""
+        for called in self.parts.cards.values():
+            if tool == called.tool_name:
+                return f"tool {tool!r} has the name under which card {called.id!r} is called; rename one"
+        if not _TOOL_NAME.fullmatch(tool_name(tool)):
+            return f"{tool!r} is no tool name; use letters, digits, _ and -, at most 64 of them"
+        if tool in holders:
+            return f"tool {tool!r} is held by the sub-agent {holders[tool]!r} too; a parent asks, so take it out here"
+        if self.tools is None:
+            return None
+        sentence = self._unknown("tool", tool, self.tools)
+        plan = self.parts.settings.planning
+        if sentence and plan and card.id in (plan.planner, plan.executor):
+            return sentence + PLAN_TOOLS
+        return sentence
+
+    def _check_tool_config(self, card: AgentCard, tool: str) -> None:
         entry = self.parts.tools.tools.get(tool)
-        unknown = entry is None or isinstance(
-            entry, ToolFactory
-        )  # what a factory makes has its own limits
-        if unknown:
-            own = ToolLimits(idempotent=True)
+        # What a factory makes brings limits that nobody knows before it is opened.
+        is_known = entry is not None and not isinstance(entry, ToolFactory)
+        if is_known:
+            tool_limits = getattr(entry, "limits", NO_LIMITS)
         else:
-            own = getattr(entry, "limits", NO_LIMITS)
+            tool_limits = ToolLimits(idempotent=True)
         try:
-            limits = self.parts.tool_limits(card, tool, own)
+            limits = self.parts.tool_limits(card, tool, tool_limits)
         except BindError as error:
-            yield ("tool_config", tool), str(error)
+            self._card_fault(card, str(error), "tool_config", tool)
         else:
-            if "confirm" in card.tool_config[tool] and (sentence := self._confirm(tool, limits)):
-                yield ("tool_config", tool, "confirm"), sentence
-        settings = without_limits(card.tool_config[tool])
-        if settings and not unknown and not isinstance(entry, ConfiguredTool):
+            if "confirm" in card.tool_config[tool]:
+                sentence = self._confirm_fault(tool, limits)
+                self._card_fault(card, sentence, "tool_config", tool, "confirm")
+        if not is_known or isinstance(entry, ConfiguredTool):
+            return
+        for name in [*without_limits(card.tool_config[tool])][:1]:
             known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
-            yield (
-                ("tool_config", tool, next(iter(settings))),
-                f"tool {tool!r} takes no setting {next(iter(settings))!r}; {known}",
-            )
+            sentence = f"tool {tool!r} takes no setting {name!r}; {known}"
+            self._card_fault(card, sentence, "tool_config", tool, name)
 
-    def _limits(self) -> Iterator[Fault]:
-        for tool in self.parts.settings.tool_limits if self.tools is not None else ():
-            if sentence := self._unknown("tool", tool, self.tools or ()):
-                yield ("tool_limits", tool), sentence
-            elif sentence := self._confirm(tool, self.parts.settings.tool_limits[tool]):
-                yield ("tool_limits", tool, "confirm"), sentence
+    def _check_tool_limits(self) -> None:
+        if self.tools is None:
+            return
+        for tool, limits in self.parts.settings.tool_limits.items():
+            if sentence := self._unknown("tool", tool, self.tools):
+                self._deck_fault(sentence, "tool_limits", tool)
+            else:
+                self._deck_fault(self._confirm_fault(tool, limits), "tool_limits", tool, "confirm")
 
-    def _confirm(self, name: str, limits: ToolLimits) -> str | None:
+    def _confirm_fault(self, name: str, limits: ToolLimits) -> str | None:
         """What is wrong with the question that a tool asks; None where its arguments are not known yet."""
-        entry = self.parts.tools.tools.get(name)
-        tool: Any = entry.tool if isinstance(entry, LimitedTool) else entry
+        tool: Any = self.parts.tools.tools.get(name)
+        if isinstance(tool, LimitedTool):
+            tool = tool.tool
         if hasattr(tool, "args_schema"):
             return confirm_fault(limits, parameters(tool))
         return None
 
-    def _subs(self, card: AgentCard) -> list[AgentCard]:
-        subs: list[AgentCard] = []
-        for name in card.sub_agents:
-            if name in self.parts.cards:
-                subs.append(self.parts.cards[name])
-        return subs
+    def _sub_agents(self, card: AgentCard) -> list[AgentCard]:
+        cards = self.parts.cards
+        return [cards[name] for name in card.sub_agents if name in cards]
 
-    def _folders(self) -> None:
+    def _check_folders(self) -> None:
         """A missing blocks folder or models.yaml is one fault, not one for every card that counts on it."""
-        cards = self.parts.cards.values()
-        uses_blocks = bool(self.parts.settings.required_blocks) or any(
-            card.prompt_blocks for card in cards
-        )
-        for noun, place in self.unreadable:
+        uses_blocks = bool(self.parts.settings.required_blocks)
+        lacks_models = False
+        for card in self.parts.cards.values():
+            uses_blocks = uses_blocks or bool(card.prompt_blocks)
+            lacks_models = lacks_models or card.model not in self.parts.models
+        for noun, path in self.unreadable:
             if noun == "blocks" and uses_blocks:
                 self.faults.add(
-                    f"{place}:1", "no such folder; make it and put the prompt blocks there"
+                    f"{path}:1", "no such folder; make it and put the prompt blocks there"
                 )
-            if noun == "models" and any(card.model not in self.parts.models for card in cards):
-                self.faults.add(
-                    f"{place}:1",
-                    "no such file; make it, or let every card name the model 'offline'",
-                )
+            if noun == "models" and lacks_models:
+                fix = "make it, or let every card name the model 'offline'"
+                self.faults.add(f"{path}:1", f"no such file; {fix}")
 
-    def _descriptions(self) -> None:
+    def _check_descriptions(self) -> None:
         owners: dict[str, str] = {}
         for card in self.parts.cards.values():
             words = " ".join(card.description.casefold().split())
             owner = owners.setdefault(words, card.id)
             if not words:
-                self._report(
-                    "card",
-                    card.id,
-                    [(("description",), "empty description; say what the agent answers")],
+                self._card_fault(
+                    card, "empty description; say what the agent answers", "description"
                 )
             elif owner != card.id:
                 sentence = f"same description as card {owner!r}; say what sets this agent apart"
-                self._report("card", card.id, [(("description",), sentence)])
+                self._card_fault(card, sentence, "description")
 
-    def _cycles(self) -> None:
+    def _check_cycles(self) -> None:
         loops: set[frozenset[str]] = set()
         visited: set[str] = set()
 
-        def walk(card: AgentCard, trail: tuple[str, ...]) -> Iterator[tuple[AgentCard, int, str]]:
+        def walk(card: AgentCard, trail: tuple[str, ...]) -> None:
             for index, name in enumerate(card.sub_agents):
                 if name in trail:
                     loop = trail[trail.index(name) :]
-                    if frozenset(loop) not in loops:
-                        loops.add(frozenset(loop))
-                        yield (
-                            card,
-                            index,
-                            f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out",
-                        )
+                    if frozenset(loop) in loops:
+                        continue
+                    loops.add(frozenset(loop))
+                    sentence = (
+                        f"cycle over sub_agents: {' -> '.join((*loop, name))}; take one of them out"
+                    )
+                    self._card_fault(card, sentence, "sub_agents", index)
                 elif name in self.parts.cards and name not in visited:
-                    yield from walk(self.parts.cards[name], (*trail, name))
+                    walk(self.parts.cards[name], (*trail, name))
             visited.add(card.id)
 
-        for root in self.parts.cards.values():
-            if root.id not in visited:
-                for card, index, sentence in walk(root, (root.id,)):
-                    self._report("card", card.id, [(("sub_agents", index), sentence)])
+        for card in self.parts.cards.values():
+            if card.id not in visited:
+                walk(card, (card.id,))
 
-    def _settings(self) -> Iterator[Fault]:
+    def _check_settings(self) -> None:
         settings = self.parts.settings
         cards = self.parts.cards
-        models = self.parts.models
         root = cards.get(settings.orchestrator)
-        if sentence := self._unknown("card", settings.orchestrator, cards, "orchestrator"):
-            yield ("orchestrator",), sentence
-        named_agents = (
+        orchestrator = self._unknown("card", settings.orchestrator, cards, "orchestrator")
+        self._deck_fault(orchestrator, "orchestrator")
+        for label, setting, agent in (
             ("default", "default_sub_agent", settings.default_sub_agent),
             ("support agent", "support_agent", settings.support_agent),
-        )
-        for label, setting, agent in named_agents:
-            if sentence := self._unknown("card", agent, cards, label):
-                yield (setting,), sentence
-            elif agent is not None and root and agent not in root.sub_agents:
-                yield (
-                    (setting,),
-                    f"{label} {agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}",
-                )
+        ):
+            sentence = self._unknown("card", agent, cards, label)
+            if sentence is None and agent is not None and root and agent not in root.sub_agents:
+                sentence = f"{label} {agent!r} is no sub-agent of {root.id!r}: {nearest(agent, root.sub_agents)}"
+            self._deck_fault(sentence, setting)
         for index, name in enumerate(settings.exempt):
-            if sentence := self._unknown("card", name, cards):
-                yield ("exempt", index), sentence
-            elif root and name in (root.id, *root.sub_agents):
-                yield (
-                    ("exempt", index),
-                    f"{name!r} speaks in conversations; only helper cards go without the required blocks",
-                )
-        for setting, model in (
-            ("helper_model", settings.helper_model),
-            ("compose_model", settings.compose_model),
-        ):
-            if model is not None and model not in models:
-                yield (setting,), f"unknown model {model!r}: {nearest(model, models)}"
-        yield from self._planning()
-        yield from _status_faults(settings)
+            sentence = self._unknown("card", name, cards)
+            if sentence is None and root and name in (root.id, *root.sub_agents):
+                sentence = f"{name!r} speaks in conversations; only helper cards go without the required blocks"
+            self._deck_fault(sentence, "exempt", index)
+        for setting in ("helper_model", "compose_model"):
+            model = getattr(settings, setting)
+            if model is not None and model not in self.parts.models:
+                sentence = f"unknown model {model!r}: {nearest(model, self.parts.models)}"
+                self._deck_fault(sentence, setting)
+        for index, locale in enumerate(settings.danger):
+            sentence = self._unknown("danger", locale, self.parts.dangers, "locale of danger")
+            self._deck_fault(sentence, "danger", index)
+        if settings.planning:
+            self._check_plan_card("planner", settings.planning.planner)
+            self._check_plan_card("executor", settings.planning.executor)
 
-    def _dangers(self) -> Iterator[Fault]:
-        for index, locale in enumerate(self.parts.settings.danger):
-            if sentence := self._unknown("danger", locale, self.parts.dangers, "locale of danger"):
-                yield ("danger", index), sentence
+    def _check_plan_card(self, role: str, agent: str) -> None:
+        sentence = self._unknown("card", agent, self.parts.cards, role)
+        card = self.parts.cards.get(agent)
+        if card is not None and card.sub_agents:
+            sentence = f"{agent!r} has sub_agents; who plans or executes asks nobody"
+        self._deck_fault(sentence, "planning", role)
 
-    def _planning(self) -> Iterator[Fault]:
-        plan = self.parts.settings.planning
-        cards = self.parts.cards
-        for setting, agent in (
-            (("planner", plan.planner), ("executor", plan.executor)) if plan else ()
-        ):
-            if sentence := self._unknown("card", agent, cards, setting):
-                yield ("planning", setting), sentence
-            elif cards[agent].sub_agents:
-                yield (
-                    ("planning", setting),
-                    f"{agent!r} has sub_agents; who plans or executes asks nobody",
-                )
-
-    def _root(self) -> None:
+    def _check_root(self) -> None:
         root = self.parts.settings.orchestrator
         for card in self.parts.cards.values():
             if card.sub_agents and card.id != root:
                 sentence = f"card {card.id!r} declares sub_agents; only the orchestrator {root!r} may, so take them out"
-                self._report("card", card.id, [(("sub_agents",), sentence)])
+                self._card_fault(card, sentence, "sub_agents")
 
-    def _required(self) -> Iterator[Fault]:
+    def _check_required_blocks(self) -> None:
         blocks = self.parts.blocks
+        settings = self.parts.settings
         platform = [block.id for block in blocks.values() if block.owner == PLATFORM]
-        if "required_blocks" not in self.parts.settings.model_fields_set:
-            yield (
-                (),
-                "no required_blocks: name the blocks every prompt begins with, or say `required_blocks: []`",
-            )
-        for index, name in enumerate(self.parts.settings.required_blocks):
-            path = ("required_blocks", index)
+        if "required_blocks" not in settings.model_fields_set:
+            fix = "name the blocks every prompt begins with, or say `required_blocks: []`"
+            self._deck_fault(f"no required_blocks: {fix}")
+        for index, name in enumerate(settings.required_blocks):
             block = blocks.get(name)
+            sentence = None
             if block is None and not self._is_unreadable("block", name):
-                yield (
-                    path,
-                    f"required block {name!r} is not in the registry: {nearest(name, platform)}",
+                sentence = (
+                    f"required block {name!r} is not in the registry: {nearest(name, platform)}"
                 )
             elif block and block.owner != PLATFORM:
-                yield (
-                    path,
-                    f"required block {name!r} is owned by {block.owner!r}; a required block belongs to the platform",
-                )
+                rule = "a required block belongs to the platform"
+                sentence = f"required block {name!r} is owned by {block.owner!r}; {rule}"
+            self._deck_fault(sentence, "required_blocks", index)
 
-    def _prompts(self) -> None:
+    def _check_prompts(self) -> None:
         for card in self.parts.cards.values():
             spec = self.parts.models.get(card.model)
-            if spec and (fault := window_fault(card, self.parts, spec)):
-                self._report("card", card.id, [(("prompt_blocks",), fault)])
+            if spec:
+                self._card_fault(card, window_fault(card, self.parts, spec), "prompt_blocks")
 
 
 def _status_faults(settings: DeckSettings) -> Iterator[Fault]:
     uses: list[tuple[tuple[str, ...], str]] = []
     for status in settings.status_phrases:
         uses.append((("status_phrases", status), status))
-    uses += [
-        (("statuses", name, "instead"), term.instead)
-        for name, term in settings.statuses.items()
-        if term.instead
-    ]
+    for name, term in settings.statuses.items():
+        if term.instead:
+            uses.append((("statuses", name, "instead"), term.instead))
     for name, rule in settings.status_policy.rules.items():
         uses.append((("status_policy", "rules", name), name))
         if rule.act == "transform" or rule.into is not None:

@@ -12,7 +12,7 @@ from kit.compose.check import Check
 from kit.compose.deck_code import load_deck_code
 from kit.compose.parts import Block, DeckSettings, Parts
 from kit.compose.read import read_deck
-from kit.compose.registry import Registry
+from kit.compose.registry import Registry, by_id
 from kit.compose.topology import Rubric
 from kit.core.card import AgentCard
 from kit.core.display.command import command
@@ -35,20 +35,17 @@ class Deck(Parts):
 
     def _repr_html_(self) -> str:
         """Shows the cards in a notebook, and the warnings on a click."""
-        rows: list[tuple[str, str, str, str, str]] = []
+        rows: list[tuple[str, ...]] = []
         for card in self.cards.values():
-            rows.append((card.id, card.description, card.model, ", ".join(card.tools), card.status))
-        head = (
-            f"{self.name} · {many(len(rows), 'card')} · cap {self.settings.cap} · "
-            f"{many(len(self.warnings), 'warning')}"
-        )
+            tools = ", ".join(card.tools)
+            rows.append((card.id, card.description, card.model, tools, card.status))
+        cards = many(len(rows), "card")
+        warnings = many(len(self.warnings), "warning")
+        head = text(f"{self.name} · {cards} · cap {self.settings.cap} · {warnings}")
+        parts = [head, table(("card", "description", "model", "tools", "status"), rows)]
         if self.warnings:
-            parts = [folded("warnings", text("\n".join(self.warnings)))]
-        else:
-            parts = []
-        return notebook_html(
-            text(head), table(("card", "description", "model", "tools", "status"), rows), *parts
-        )
+            parts.append(folded("warnings", text("\n".join(self.warnings))))
+        return notebook_html(*parts)
 
     @classmethod
     def of(
@@ -85,32 +82,32 @@ class Deck(Parts):
             settings = DeckSettings(orchestrator=_root(cards))
         if required_blocks is not None:
             settings = settings.model_copy(update={"required_blocks": tuple(required_blocks)})
+        if tools is None:
+            deck_tools = load_deck_tools(settings.tools, Path(), servers=settings.mcp)
+        else:
+            deck_tools = given_tools(tools)
+        specs = {spec.key: spec for spec in (OFFLINE, *models)}
         parts = Parts(
             name=name,
             settings=settings,
-            cards=Registry("card", ((card.id, card) for card in cards)),
-            blocks=Registry("block", ((block.id, block) for block in blocks)),
-            models=Registry("model", {OFFLINE.key: OFFLINE, **{spec.key: spec for spec in models}}),
+            cards=by_id("card", cards),
+            blocks=by_id("block", blocks),
+            models=Registry("model", specs),
             flags=flags or {},
             tool_settings=tool_settings or {},
             flag_settings=flag_settings or {},
             tool_flags=tool_flags or {},
-            rubrics={rubric.id: rubric for rubric in rubrics},
-            dangers=Registry("danger", ((danger.id, danger) for danger in dangers)),
-            tools=load_deck_tools(settings.tools, Path(), servers=settings.mcp)
-            if tools is None
-            else given_tools(tools),
+            rubrics=by_id("rubric", rubrics),
+            dangers=by_id("danger", dangers),
+            tools=deck_tools,
             code=load_deck_code(settings.code, Path()),
         )
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
-        for noun, ids in (
-            ("card", [card.id for card in cards]),
-            ("block", [block.id for block in blocks]),
-        ):
-            for repeat in (key for key, count in Counter(ids).items() if count > 1):
-                check.faults.add(
-                    f"{noun} {repeat!r}", f"{noun} id {repeat!r} is given twice; choose another"
-                )
+        for noun, items in (("card", cards), ("block", blocks)):
+            for part_id, count in Counter([item.id for item in items]).items():
+                if count > 1:
+                    sentence = f"{noun} id {part_id!r} is given twice; choose another"
+                    check.faults.add(f"{noun} {part_id!r}", sentence)
         return _deck_of(check, f"deck {name!r} cannot be used:")
 
 
@@ -156,14 +153,10 @@ def open_deck(
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
-    if (
-        known is None
-        and not parts.tools.ids
-        and not parts.tools.references
-        and not parts.tools.servers
-    ):
+    tools = parts.tools
+    if known is None and not (tools.ids or tools.references or tools.servers):
         return None
-    return parts.tools.ids | frozenset(known or ())
+    return tools.ids.union(known or ())
 
 
 def _deck_of(check: Check, title: str) -> Deck:
@@ -174,8 +167,9 @@ def _deck_of(check: Check, title: str) -> Deck:
 
 
 def _root(cards: tuple[AgentCard, ...]) -> str:
-    parents: list[str] = []
     for card in cards:
         if card.sub_agents:
-            parents.append(card.id)
-    return next(iter(parents or [card.id for card in cards]), "")
+            return card.id
+    if cards:
+        return cards[0].id
+    return ""

@@ -2,8 +2,8 @@
 
 import hashlib
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import takewhile
 from typing import TypeVar
 
 from kit.compose.parts import Block, Parts
@@ -63,22 +63,26 @@ class PromptPlan:
         if dynamic.persona and self.speaks:
             lines += f"\n{WISH}: {_line(dynamic.persona)}"
         if dynamic.in_play:
-            lines += "\nCalled in the previous turn: " + ", ".join(
-                f"ask_{agent}" for agent in dynamic.in_play
-            )
+            lines += f"\nCalled in the previous turn: {_ask_tools(dynamic.in_play)}"
         if dynamic.unanswered:
-            lines += "\nStill without an answer: " + ", ".join(
-                f"ask_{agent}" for agent in dynamic.unanswered
-            )
+            lines += f"\nStill without an answer: {_ask_tools(dynamic.unanswered)}"
         return Prompt(self.prefix, lines, self.cohort)
+
+
+def _ask_tools(agents: Iterable[str]) -> str:
+    return ", ".join([f"ask_{agent}" for agent in agents])
 
 
 def suffix_lines(suffix: str) -> dict[str, str]:
     """Returns what the suffix of a prompt tells of its request, by the words before each colon;
     what follows it is left out."""
-    heads = ("Date", "User", "Locale", "Location", WISH)
-    lines = (line.partition(": ") for line in suffix.strip().splitlines())
-    return {head: text for head, _, text in takewhile(lambda line: line[0] in heads, lines)}
+    values: dict[str, str] = {}
+    for line in suffix.strip().splitlines():
+        head, _, value = line.partition(": ")
+        if head not in ("Date", "User", "Locale", "Location", WISH):
+            break
+        values[head] = value
+    return values
 
 
 def with_persona(deck: P, text: str) -> P:
@@ -100,15 +104,16 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     Blocks hanging on a flag that is off are left out, and those of the category `format` where a
     schema says how to answer. Raises UnknownId for a block that is not registered.
     """
-    if card.id in deck.settings.exempt:
-        required = ()
-    else:
-        required = deck.settings.required_blocks
-    candidates = (deck.blocks[name] for name in (*required, *card.prompt_blocks))
+    names = card.prompt_blocks
+    if card.id not in deck.settings.exempt:
+        names = (*deck.settings.required_blocks, *names)
     schema = card.handoff.output_schema
-    blocks = tuple(
-        b for b in candidates if deck.on(b.flag) and (schema is None or b.category != "format")
-    )
+    blocks: list[Block] = []
+    for name in names:
+        block = deck.blocks[name]
+        # The schema says how to answer: a block that says it too would only contradict it.
+        if deck.on(block.flag) and (schema is None or block.category != "format"):
+            blocks.append(block)
     texts = [block.text.strip() for block in blocks]
     if schema is not None:
         texts.append(f"Answer with JSON of this schema and with nothing else: {json.dumps(schema)}")
@@ -116,12 +121,12 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
     return PromptPlan(
-        card.id,
-        blocks,
-        prefix,
-        _cohort(card, deck, blocks, prefix),
-        card.handoff.closed,
-        schema is None,
+        agent=card.id,
+        blocks=tuple(blocks),
+        prefix=prefix,
+        cohort=_cohort(card, deck, blocks, prefix),
+        closed=card.handoff.closed,
+        speaks=schema is None,
     )
 
 
@@ -132,14 +137,13 @@ def tokens(text: str) -> int:
 
 def prompt_size(card: AgentCard, deck: Parts) -> int | None:
     """Estimated tokens of a card's prefix and its sub-agents' descriptions; None while one of them is missing."""
-    blocks = (*deck.settings.required_blocks, *card.prompt_blocks)
-    if any(name not in deck.blocks for name in blocks) or any(
-        name not in deck.cards for name in card.sub_agents
-    ):
+    blocks = {*deck.settings.required_blocks, *card.prompt_blocks}
+    if not blocks <= deck.blocks.keys() or not deck.cards.keys() >= {*card.sub_agents}:
         return None
-    return tokens(plan_prompt(card, deck).prefix) + sum(
-        tokens(sub.description) for sub in deck.active_sub_agents(card)
-    )
+    size = tokens(plan_prompt(card, deck).prefix)
+    for sub_agent in deck.active_sub_agents(card):
+        size += tokens(sub_agent.description)
+    return size
 
 
 def window_fault(card: AgentCard, deck: Parts, spec: ModelSpec) -> str | None:
@@ -154,28 +158,23 @@ def window_fault(card: AgentCard, deck: Parts, spec: ModelSpec) -> str | None:
 def _routing_lines(card: AgentCard, deck: Parts) -> str:
     cap = deck.settings.cap
     default = deck.settings.default_sub_agent
-    bound = {sub.id for sub in deck.active_sub_agents(card)}
-    if default in bound:
+    nothing_fits = "none"
+    if default in [sub_agent.id for sub_agent in deck.active_sub_agents(card)]:
         nothing_fits = f"ask_{default}"
-    else:
-        nothing_fits = "none"
     return (
         f"Call at most {cap} tools in one turn; when the message has more parts, choose the {cap} most relevant.\n"
         f"When no tool fits: {nothing_fits}"
     )
 
 
-def _cohort(card: AgentCard, deck: Parts, blocks: tuple[Block, ...], prefix: str) -> str:
-    tools: list[str] = []
+def _cohort(card: AgentCard, deck: Parts, blocks: Iterable[Block], prefix: str) -> str:
+    parts = [card.model_dump_json()]
+    parts += [f"{block.id}@{block.version}" for block in blocks]
     for tool in deck.tools_on(card):
-        tools.append(f"{tool}: {sorted(deck.tool_config(card, tool).items())}")
-    tools += [sub.tool_name for sub in deck.active_sub_agents(card)]
-    parts = [
-        card.model_dump_json(),
-        *(f"{block.id}@{block.version}" for block in blocks),
-        *tools,
-        prefix,
-    ]
+        parts.append(f"{tool}: {sorted(deck.tool_config(card, tool).items())}")
+    parts += [sub_agent.tool_name for sub_agent in deck.active_sub_agents(card)]
+    parts.append(prefix)
+    # A prompt may hold half of a surrogate pair, which strict UTF-8 refuses.
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 

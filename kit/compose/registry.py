@@ -1,11 +1,19 @@
 """A read-only mapping from id to part that answers a wrong id with the nearest known ones."""
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from kit.core.errors import UnknownId
 
 T = TypeVar("T")
+
+
+class _Part(Protocol):
+    @property
+    def id(self) -> str: ...
+
+
+PartT = TypeVar("PartT", bound=_Part)
 
 
 class _Missing(UnknownId, KeyError):
@@ -37,3 +45,8 @@ class Registry(Mapping[str, T]):
 
     def __repr__(self) -> str:
         return f"Registry({self.noun!r}, {list(self._items)})"
+
+
+def by_id(noun: str, parts: Iterable[PartT]) -> Registry[PartT]:
+    """The registry of parts that know their own ids."""
+    return Registry(noun, {part.id: part for part in parts})

@@ -73,15 +73,17 @@ def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
             None, None, "a value contains itself", node.start_mark
         )
     if id(node) not in counts:
-        parts: list[Any] = node.value if isinstance(node, yaml.CollectionNode) else []
-        children: list[Any] = (
-            [*chain.from_iterable(parts)] if isinstance(node, yaml.MappingNode) else parts
-        )
+        children: list[Any] = []
+        if isinstance(node, yaml.MappingNode):
+            children = [*chain.from_iterable(node.value)]
+        elif isinstance(node, yaml.SequenceNode):
+            children = node.value
         if children:
-            inside = above | {id(node)}
-        else:
-            inside = above
-        counts[id(node)] = 1 + sum(_count(child, counts, inside) for child in children)
-        if counts[id(node)] > NODES:
+            above = above | {id(node)}
+        nodes = 1
+        for child in children:
+            nodes += _count(child, counts, above)
+        counts[id(node)] = nodes
+        if nodes > NODES:
             raise _TooLarge(None, None, f"it holds more than {NODES:,} values", node.start_mark)
     return counts[id(node)]
