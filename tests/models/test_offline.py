@@ -195,6 +195,30 @@ def test_worker_chooses_the_tool_and_fills_what_the_text_says():
     }
 
 
+HOURS = function(
+    "opening_hours",
+    "Tells when a branch opens and closes.",
+    {
+        "branch": {"type": "string", "enum": ["Mill Street", "Harbour"]},
+        "brand": {"type": "string"},
+    },
+    ["branch"],
+)
+
+
+def test_of_a_name_that_no_option_has_the_worker_says_that_it_does_not_know_it():
+    unknown = say("when does Garden Lane open?", tools=[HOURS])
+    assert (unknown.text, unknown.tool_calls) == ("I don't know Garden Lane.", [])
+    spanish = say(SystemMessage("Locale: es-US"), "when does Garden Lane open?", tools=[HOURS])
+    assert spanish.text == "No conozco Garden Lane."
+    known = called(say("when does Mill Street open?", tools=[HOURS]))
+    assert known["opening_hours"]["branch"] == "Mill Street"
+    unnamed = called(say("when do you open?", tools=[HOURS]))
+    assert unnamed["opening_hours"]["branch"] in ("Mill Street", "Harbour")
+    forced = called(say("when does Garden Lane open?", tools=[HOURS], tool_choice="any"))
+    assert forced, "who must call a tool calls one"
+
+
 def test_worker_never_calls_a_tool_it_cannot_feed():
     assert "render_cards" not in called(say("show offers as cards", tools=WORKERS))
 

@@ -1,7 +1,7 @@
 """Fills the arguments of a call from a request and a JSON schema; what comes out is valid for the schema."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
@@ -81,6 +81,28 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
         if value is not _NONE and not echo:
             filled[name] = value
     return filled
+
+
+def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> str | None:
+    """Returns the name in a request that a required argument has no option for; None where it has one.
+
+    The closest option would answer a question about something else.
+    """
+    names = quoted(request) + capitalised(request)
+    required = cast(Sequence[str], schema.get("required") or ())
+    # Optional arguments do not count: a brand or a query takes up any name that is left.
+    taken = [arguments.get(field_name) for field_name in required]
+    for field_name in required:
+        spec = resolve(properties_of(schema).get(field_name) or {}, schema)
+        options = [str(option) for option in spec.get("enum") or ()]
+        if not options or not all(option[:1].isupper() for option in options):
+            continue  # options such as "pending" name no thing that a request could name otherwise
+        if max(rank_options(options, Source(request))) >= 1:
+            continue
+        for name in names:
+            if name not in taken:
+                return name
+    return None
 
 
 def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:

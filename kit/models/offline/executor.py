@@ -101,9 +101,10 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
 
 def _calls(messages: Sequence[BaseMessage]) -> list[Call]:
     """The tool calls since the request that have a result."""
-    results = {
-        message.tool_call_id: message for message in messages if isinstance(message, ToolMessage)
-    }
+    results: dict[str, ToolMessage] = {}
+    for message in messages:
+        if isinstance(message, ToolMessage):
+            results[message.tool_call_id] = message
     calls: list[Call] = []
     for message in messages:
         if not isinstance(message, AIMessage):
@@ -192,7 +193,10 @@ class _Step:
         keep: dict[str, list[Any]] = {}
         for part in properties_of(self.gives).values():
             for name, spec in properties_of(part.get("items", {})).items():
-                options = [option for option in spec.get("enum", ()) if _is_named(option, task)]
+                options: list[Any] = []
+                for option in spec.get("enum", ()):
+                    if _is_named(option, task):
+                        options.append(option)
                 if options:
                     keep[name] = options
                 elif spec.get("type") == "boolean" and _is_named(name, task):

@@ -17,6 +17,7 @@ class Phrases:
     left_out: str
     reserved: str
     nothing: str
+    unknown: str
     well: str
     welcome: str
     goodbye: str
@@ -34,6 +35,7 @@ ENGLISH = Phrases(
     left_out="I left out {part} for now; ask me again and I'll take it next.",
     reserved="One reservation about {part}: {note}.",
     nothing="I have nothing to report on that yet.",
+    unknown="I don't know {name}.",
     well="I'm doing well, thank you! What can I help you with?",
     welcome="You're welcome! Let me know if there is anything else.",
     goodbye="Goodbye, and have a nice day!",
@@ -50,6 +52,7 @@ SPANISH = Phrases(
     left_out="De momento he dejado fuera {part}; vuelve a preguntármelo y lo miro enseguida.",
     reserved="Una reserva sobre {part}: {note}.",
     nothing="Todavía no tengo nada que decirte sobre eso.",
+    unknown="No conozco {name}.",
     well="¡Muy bien, gracias! ¿En qué puedo ayudarte?",
     welcome="¡De nada! Avísame si necesitas algo más.",
     goodbye="¡Adiós, que tengas un buen día!",

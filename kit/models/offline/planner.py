@@ -80,7 +80,10 @@ def _steps_of_example(
         match = _pattern(example.request).fullmatch(task.strip())
         if match is None:
             continue
-        values = {name: words for name, words in match.groupdict().items() if words}
+        values: dict[str, str | Any] = {}
+        for name, words in match.groupdict().items():
+            if words:
+                values[name] = words
         steps: list[dict[str, Any]] = []
         for number, step in enumerate(example.steps, 1):
             document: dict[str, Any] = {

@@ -16,7 +16,7 @@ from kit.core.language.small_talk import small_talk
 from kit.core.language.words import content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
-from kit.models.offline.arguments import Source, fill
+from kit.models.offline.arguments import Source, fill, unknown_name
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.json_schema import fillable, properties_of, resolve
@@ -41,7 +41,6 @@ _ENTITY = re.compile(
         |["“][^"”]{2,60}["”]|\b(?=[\w-]*\d)[A-Za-z]+-?[\w-]*\d[\w-]*\b""",
     re.X,
 )
-_CONDENSE = re.compile(r"^\W*(?:please\s+)?(?:summari[sz]e|condense|compact|shorten)\b", re.I)
 _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
     re.I,
@@ -176,7 +175,7 @@ def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
 
 
 def _unaided(talk: Conversation) -> str:
-    """Without tools: small talk, a digest of the text given, or what that text says about the request."""
+    """Without tools: small talk, or what the text given says about the request."""
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, ())
@@ -184,11 +183,6 @@ def _unaided(talk: Conversation) -> str:
         return composition.chat(talk.request, phrases_of(talk.system))
     if not talk.request:
         return _puzzled(talk)
-    if _CONDENSE.match(talk.request):
-        text = talk.request.partition("\n")[2] or "\n".join(
-            text_of(message) for message in talk.before
-        )
-        return composition.extract("", text, 600) or "There is nothing to condense."
     facts: list[str] = []
     for line in composition.sentences(talk.system):
         if not _ORDER.search(line):
@@ -411,9 +405,14 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
     selection: list[tuple[Tool, str]] = []
     for part in decision.parts:
         selection.append((able[part.tool], part.text))
-    return _make_calls(
-        talk, "", [(tool, fill(tool.schema, _source(tool, text, talk))) for tool, text in selection]
-    )
+    calls: list[tuple[Tool, dict[str, Any]]] = []
+    for tool, text in selection:
+        arguments = fill(tool.schema, _source(tool, text, talk))
+        unknown = unknown_name(tool.schema, arguments, text)
+        if unknown is not None and not must:
+            return Reply(phrases_of(talk.system).unknown.format(name=unknown))
+        calls.append((tool, arguments))
+    return _make_calls(talk, "", calls)
 
 
 def _source(tool: Tool, text: str, talk: Conversation) -> Source:
