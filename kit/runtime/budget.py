@@ -63,7 +63,8 @@ class Deadline:
         trace: TracebackType | None,
     ) -> None:
         if self._timer is not None:
-            self._timer.cancel()  # which also lets go of what the timer would call
+            # which also lets go of what the timer would call
+            self._timer.cancel()
             DEADLINE.set(self._above)
         if (
             self.expired

@@ -28,6 +28,9 @@ class Unanswered:
     """Those that the cap left out, each request once."""
 
 
+NOTHING_UNANSWERED = Unanswered((), ())
+
+
 @dataclass(slots=True, kw_only=True)
 class CallLedger:
     """What became of every part of a message. The debt of an answer, the routing event and the pages read it here."""
@@ -78,10 +81,12 @@ class CallLedger:
         """Begins a round: notes its calls and splits them into those under the cap and those over
         it, in emission order."""
         self.rounds += 1
+        # A plan and a monolith dispatch without a first response of a model that could be noted.
         if not self.noted:
             self.note(calls)
         self.calls += calls
         self.coverage_so_far = None
+        # The cap counts over all rounds, or a model could go round it by asking one agent after the other.
         room = max(0, self.cap - self.cap_used)
         admitted = list(calls[:room])
         over = list(calls[room:])
@@ -121,7 +126,8 @@ class CallLedger:
         there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.
         """
-        if self.coverage_so_far is not None and not asks:  # it is asked for several times in a turn
+        # it is asked for several times in a turn
+        if self.coverage_so_far is not None and not asks:
             return self.coverage_so_far.left_out
         return self.coverage(asks).left_out
 
@@ -136,17 +142,18 @@ class CallLedger:
             if call.call_id in answering_calls:
                 requests.add(request_key(call))
                 wording = self.wording.get(call.call_id, call.query)
-                requests.add(request_key(call.replace(query=wording)))
+                if wording != call.query:
+                    requests.add(request_key(call.replace(query=wording)))
         return requests
 
     def unanswered(self) -> Unanswered:
         """Returns the requests without an answer, for the routing event, the answer and the next turn alike."""
-        requests = {call.call_id: request_key(call) for call in self.calls}
+        failed = [outcome for outcome in self.outcomes if isinstance(outcome, Failure)]
+        if not failed and not self.over_cap:
+            return NOTHING_UNANSWERED
         answered = self.answered_requests()
-        failures: list[Failure] = []
-        for outcome in self.outcomes:
-            if isinstance(outcome, Failure) and requests.get(outcome.call_id) not in answered:
-                failures.append(outcome)
+        requests = {call.call_id: request_key(call) for call in self.calls}
+        failures = [failure for failure in failed if requests.get(failure.call_id) not in answered]
         over_cap: dict[Request, AgentCall] = {}
         for call in self.over_cap:
             request = request_key(call)
@@ -183,6 +190,7 @@ class CallLedger:
         for outcome in self.outcomes:
             if isinstance(outcome, Answer) and outcome.is_handover:
                 idle.add(outcome.call_id)
+        # A model that counts more parts than it makes calls for knows itself that one call stands for one part.
         calls = [call for call in (*self.calls, *asks) if call.call_id not in idle]
         lacks_calls = self.reported > len(calls)
         return [self._as_meant(call, lacks_calls) for call in calls]

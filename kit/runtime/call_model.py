@@ -129,6 +129,7 @@ async def call_model(
         _close_failed(span, agent, model, error, usage)
         raise
     text = text_of(message)
+    # A model may repeat what a page or a tool smuggled in; a terminal would obey it.
     if CONTROL.search(text) and isinstance(message.content, str):
         text = without_controls(text)
         message = message.model_copy(update={"content": text})
@@ -269,9 +270,8 @@ async def _read(
             async for chunk in reply:
                 _take(chunk, reading, ctx)
                 if not len(reading.chunks) % PAUSE:
-                    await asyncio.sleep(
-                        0
-                    )  # a model that never waits must not keep the loop to itself
+                    # a model that never waits must not keep the loop to itself
+                    await asyncio.sleep(0)
                     if len(reading.chunks) > MOST_PIECES:
                         raise OverBudget(
                             f"tokens out: the reply was stopped after {len(reading.chunks)} pieces"
@@ -333,6 +333,7 @@ def _merge(chunks: list[Any]) -> AIMessage:
     message: AIMessage = (
         chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
     )
+    # No message has so many parts: such a reply is a loop of the model's.
     if len(message.tool_calls) > MOST_CALLS:
         raise OverBudget(f"calls: {len(message.tool_calls)} in one reply")
     if message.tool_calls or message.invalid_tool_calls:

@@ -79,7 +79,8 @@ async def call_tool(
     span = ctx.open_span(
         ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since)
     )
-    ctx.ledger.charge(_ONE_CALL)  # now: one that is cut off was made as well
+    # now: one that is cut off was made as well
+    ctx.ledger.charge(_ONE_CALL)
     tool = tools.get(call["name"])
     was_called = tool is not None and UNREAD not in call["args"] and not _is_barred(call, ctx)
     if UNREAD in call["args"]:
@@ -290,12 +291,11 @@ async def _attempts(
 async def _attempt(
     tool: BaseTool, call: ToolCall, context: ToolContext, bounds: ToolBounds | None
 ) -> ToolResult:
+    # the second and last place that turns an exception into a value (decisions 9)
     try:
         with within(context):
             return await (result_of(tool, call) if bounds is None else bounds.result_of(tool, call))
-    except (
-        Exception
-    ) as error:  # the second and last place that turns an exception into a value (decisions 9)
+    except Exception as error:
         fault: Reason = "timeout" if isinstance(error, TimeoutError) else "exception"
         own_schema = getattr(tool.args_schema, "__name__", None)
         if isinstance(error, ValidationError) and error.title == own_schema:

@@ -75,9 +75,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
             self._now = self._waiting[0].when()
             self._steps = 0
         self.count_step()
-        self._clock_resolution = max(
-            TICK / 2, math.ulp(self._now)
-        )  # else a timer due now would never be due
+        # else a timer due now would never be due
+        self._clock_resolution = max(TICK / 2, math.ulp(self._now))
 
     def count_step(self) -> None:
         """Raises RuntimeError for a loop that goes on and on at one moment."""

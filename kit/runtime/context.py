@@ -155,6 +155,7 @@ class RunContext(NamedTuple):
     @property
     def pictures(self) -> tuple[Picture, ...]:
         """The message's pictures, for the orchestrator and for whom it calls itself; nobody below those gets them."""
+        # The account of the turn has no parent, and those it calls itself have that one.
         above = self.ledger.parent
         if above is None or above.parent is None:
             return self.turn.pictures

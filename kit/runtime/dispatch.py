@@ -121,7 +121,8 @@ async def fan_out(
                 waiting[position] = call
             else:
                 work.append(through(call, ctx, position, endings))
-        if waiting:  # the others do not wait for what these are told
+        # the others do not wait for what these are told
+        if waiting:
             work.append(_inform(waiting, ctx, through, endings))
         await together(work)
     finally:
@@ -159,6 +160,7 @@ async def run_to_outcome(
         with deadline:
             return await work(call, ctx)
     except TimeoutError as error:
+        # A tool or a client may raise TimeoutError of its own, long before the deadline.
         if deadline.expired and seconds is not None:
             detail = f"no answer within {seconds:g} s"
         else:
@@ -172,7 +174,8 @@ async def run_to_outcome(
         return _failure(call, "cancelled", describe_error(error))
     except OverBudget as error:
         return _failure(call, "budget", str(error))
-    except Exception as error:  # the one place an agent's exception becomes a value
+    # the one place an agent's exception becomes a value
+    except Exception as error:
         reason: Reason = "rate_limited" if status_of(error) == 429 else "exception"
         return _failure(call, reason, describe_error(error))
 
@@ -262,7 +265,8 @@ async def _run(
         ctx.turn, inherited, ledger, ctx.span_id, ctx.parent_span_id, callees, path, ctx.slot
     )
     outcome = await run_to_outcome(agent.run, call, inner, agent.time_budget)
-    if not ledger.touched:  # an agent elsewhere says itself what it spent
+    # an agent elsewhere says itself what it spent
+    if not ledger.touched:
         ledger.charge(outcome.usage)
         if isinstance(outcome, Answer) and ledger.touched:
             try:

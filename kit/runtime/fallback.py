@@ -61,6 +61,7 @@ async def _call_either(
     except (OverBudget, KitError):
         raise
     except Exception:
+        # A second voice after the first words would contradict what the user has read.
         if not spoke:
             voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
             return await _in_time(

@@ -180,6 +180,7 @@ class Turn:
         """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
         if self._runner.begun:
             self._task.cancel()
+            # Work that takes no notice of the stop is left behind after a grace.
             timer = self._task.get_loop().call_later(GRACE, self._runner.leave, "cancelled")
             self._task.add_done_callback(lambda _: timer.cancel())
         else:

@@ -47,7 +47,8 @@ def alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
             measures=Measures(mismatches=(*record.measures.mismatches, event.at))
         )
         log_mismatch(record)
-        with suppress(StoreError):  # a busy store gets it with the end of the turn
+        # a busy store gets it with the end of the turn
+        with suppress(StoreError):
             kit.store.begin_turn(record, wait=False)
         kit.recorder.principal_mismatch(record)
 

@@ -52,13 +52,15 @@ class TurnLog:
 
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
         """Stamps a body and appends it; after the log is closed nothing is added: a late child has no voice."""
+        # A tool may send anything as a status, the words of its user included.
         if body.kind == "status" and body.status not in self._statuses:
             body = Status(agent=body.agent, status=UNKNOWN)
         if self.secrets:
             body = without_secrets(body, self.secrets)
         event = _new_event(
             seq=len(self.events),
-            at=((self._clock() - self._began) * 1e6 + 0.5) // 1 / 1e6,  # as in now()
+            # as in now()
+            at=((self._clock() - self._began) * 1e6 + 0.5) // 1 / 1e6,
             turn_id=self.turn_id,
             span_id=span_id,
             parent_span_id=parent_span_id,

@@ -217,7 +217,8 @@ class Memory(SessionMemory):
         while len(lines) > 1 and lines[-1].text == UNANSWERED:
             lines.pop()
             query = lines.pop().text
-            if not retries(query):  # what failed may have been a "try again" itself
+            # what failed may have been a "try again" itself
+            if not retries(query):
                 break
         if query != call.query:
             reason = "asked again: the unanswered question travels in place of these words"
@@ -241,6 +242,7 @@ class Memory(SessionMemory):
             return False
         if call.agent not in self._last_agents:
             return True
+        # Where several answered, each of them read its own part and not the others'.
         if len(self._last_agents) > 1:
             return leans_back(self._message, self._settings.components)
         lines = self.history(call.agent)
@@ -339,8 +341,10 @@ class Memory(SessionMemory):
         with suppress(asyncio.CancelledError):
             await asyncio.wait({task}, timeout=seconds)
         task.cancel()
+        # Cancelling asks; work that takes no notice must not keep the turn from its end.
         over = clock() + GRACE
-        while not task.done() and clock() < over:  # what does not end then is left behind
+        # what does not end then is left behind
+        while not task.done() and clock() < over:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait({task}, timeout=over - clock())
 
@@ -356,7 +360,8 @@ class Memory(SessionMemory):
             through = self._summary.get("through")
             user = self._session.principal
             lines = self._store.history(self._session.id, "", -LINES // 2, through, user)
-            kept_ids.add(lines[-1].turn_id)  # it may be cut
+            # it may be cut
+            kept_ids.add(lines[-1].turn_id)
         old_lines = [line for line in lines if line.turn_id not in kept_ids]
         if not old_lines:
             return
@@ -375,6 +380,7 @@ class Memory(SessionMemory):
                 after=tokens(text) if text else size_before,
             )
         )
+        # When the job failed nothing changes, and the next turn tries again.
         if text is not None:
             turns = self._summary.get("turns", 0) + count
             summary = {"text": text, "through": old_lines[-1].turn_id, "turns": turns}
@@ -396,6 +402,7 @@ class Memory(SessionMemory):
         if end is None:
             return lines
         turn_ids = list(dict.fromkeys(line.turn_id for line in lines))
+        # A turn that ran beside that one, or was compacted away, is in no chain of the provider's.
         continues = turn_ids[-1:] == [end["turn"]] and ["", *turn_ids][-2] == end["after"]
         if not continues or lines[-1].role != "assistant" or time.time() - note.at > CHAIN_LAPSE:
             return lines
@@ -455,7 +462,8 @@ class Memory(SessionMemory):
             if not isinstance(model, BoundModel) or model.spec.api != "responses":
                 continue
             if getattr(agent, "composer", None):
-                continue  # what another model composed is no link of this one's chain
+                # what another model composed is no link of this one's chain
+                continue
             is_lead = agent_id == ctx.path
             if answer_counts[agent_id] != 1 and not (is_lead and turn.status == "ok"):
                 continue

@@ -72,6 +72,7 @@ def size_of(messages: Sequence[BaseMessage]) -> int:
         size += len(content) if type(content) is str else _whole_size(message)
         if type(message) is AIMessage and message.tool_calls:
             size += len(str(message.tool_calls))
+    # Rounded up: an estimate that is too low would let a call over its budget.
     return -(-size // CHARACTERS)
 
 

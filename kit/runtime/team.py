@@ -201,6 +201,7 @@ class _Binder:
         schemas = [_schema(tool) for tool in tools.values()]
         schemas += [ask_tool(sub) for sub in subs]
         spec, model = self._model(card)
+        # Known now, or the first turn would find out that the model cannot call tools.
         if subs:
             check_orchestrator(spec)
         if fault := window_fault(card, self._deck, spec):
@@ -409,6 +410,7 @@ def _schema(tool: BaseTool) -> dict[str, Any]:
 def _keys_of(model: BaseModel) -> frozenset[str]:
     """The secrets that a model, or one inside it, was given."""
     keys = frozenset[str]()
+    # Models wrap models: a key may sit in the inner one alone.
     for value in vars(model).values():
         if isinstance(value, SecretStr) and len(value.get_secret_value()) >= SHORTEST:
             keys |= {value.get_secret_value()}

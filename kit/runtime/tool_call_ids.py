@@ -25,6 +25,7 @@ def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
     A call whose id had to go gets one by its position. The same list when nothing had to change.
     """
     ids = {call["id"] for call in calls}
+    # Nearly every reply: nothing is copied for it.
     if len(ids) == len(calls) and None not in ids:
         return calls
     apart: dict[str, ToolCall] = {}

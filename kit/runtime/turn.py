@@ -85,6 +85,8 @@ def run_turn(
     history; PictureError when there are too many images.
     """
     pictures = check_count(images)
+    # Ids stand in log lines, file names and SQL parameters, where a control character or half a pair breaks the
+    # reader.
     names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
     if clean(names) != names.strip():
         raise SessionError(
@@ -222,6 +224,8 @@ class _Runner:
         try:
             await self._begin()
             try:
+                # The stop came before the task ran, or while the store kept it waiting: there was nothing to cancel
+                # yet.
                 if self.stop_requested:
                     raise asyncio.CancelledError
                 async with self.kit.team.admission or nullcontext():
@@ -237,7 +241,8 @@ class _Runner:
                 text = stopped(self.ctx, transcript(self.log.events).answer)
             if self._ending_task is None:
                 await self._end(status, text, error)
-        except Exception as problem:  # a fault of the kit itself, for whoever awaits the turn
+        # a fault of the kit itself, for whoever awaits the turn
+        except Exception as problem:
             self.reply.set_exception(problem)
         finally:
             if self._ending_task is None:
@@ -250,7 +255,8 @@ class _Runner:
         logger.error(
             "turn %s: its work was stopped, does not end and is left behind", self.log.turn_id
         )
-        self.ctx.ledger.close()  # when it goes on, it calls no further model
+        # when it goes on, it calls no further model
+        self.ctx.ledger.close()
         self.state.record(unrecorded(self.state))
         if status == "cancelled":
             text = stopped(self.ctx, transcript(self.log.events).answer)
@@ -263,13 +269,15 @@ class _Runner:
 
     def _close(self) -> None:
         self.log.close()
-        self.reply.cancel()  # does nothing where there is one
+        # does nothing where there is one
+        self.reply.cancel()
         wake(self.waiting)
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False
         if status in ("failed", "deadline") and not self.state.calls:
-            self.ctx.replace_lead("")  # a preamble whose model failed before it asked anybody
+            # The preamble says that somebody is being asked, and its model failed before it asked anybody.
+            self.ctx.replace_lead("")
         preamble = self._say(text)
         await self.memory.settle(0.0 if status == "cancelled" or self._ending_task else LATE)
         self.reply.set_result(await self._finish(status, text, error, preamble))
@@ -332,6 +340,8 @@ class _Runner:
                 self.unsaved = str(problem)
                 logger.error("turn %s is not saved: %s", self.log.turn_id, problem)
                 return
+            # Another writer is mostly done in milliseconds; one that holds the file long is asked less and less
+            # often.
             pause = max(0.01, min(0.2, waited / 4))
             try:
                 await asyncio.sleep(pause)
@@ -358,7 +368,8 @@ class _Runner:
         finally:
             for put_away in self.ctx.ledger.at_end:
                 put_away()
-        if not self.ctx.ledger.touched:  # a system of its own says itself what it spent
+        # a system of its own says itself what it spent
+        if not self.ctx.ledger.touched:
             self.ctx.ledger.charge(outcome.usage)
         if isinstance(outcome, Answer):
             text = narration(outcome.text)[0] if MARK in outcome.text else outcome.text
@@ -397,6 +408,7 @@ class _Runner:
 
     async def _finish(self, status: Status, text: str, error: str | None, preamble: str) -> Reply:
         routing = routing_of(self.state, self.pattern)
+        # A pattern may end in order though nobody answered, and break off with answers in hand.
         status = cast("Status", final_status(status, turn_parts(routing)))
         usage = self.ctx.ledger.settle()
         self.ctx.emit(_routing(decision=routing))

@@ -72,11 +72,13 @@ def outcome_of_reply(
 
     if declined := refusal(reply.message):
         return failed("refusal", declined, refusal_words(reply.message))
+    # Handing over without a word is what a swarm's agent is asked to do.
     if not text and over is not None and not results:
         return Answer(call_id=call_id, agent=agent, text="", hands_to=over)
     lookups = [(tool_call, result) for tool_call, result in results if result.fault not in OF_MODEL]
     parts = answer_parts(lookups)
     components = (*parts["components"], *reply.components)
+    # Whoever reads the answer, a model or a person, has to read that there is one.
     if not text and components and contract.validator is None:
         text = shown
     faults = [result for _, result in lookups if result.fault]

@@ -80,6 +80,7 @@ def route_tool(labels: Sequence[str]) -> dict[str, Any]:
 def in_sequence(agents: Sequence[str], support: str | None) -> list[str]:
     """Returns the agents in the order in which a gateway asks them: support first, then the others
     as the deck lists them."""
+    # False sorts before True, and the sort keeps the deck's order.
     return sorted(agents, key=lambda agent: agent != support)
 
 

@@ -114,7 +114,8 @@ def refusal_words(message: AIMessage) -> str | None:
     words = message.additional_kwargs.get("refusal")
     if words:
         return str(words)
-    if isinstance(message.content, str):  # nearly every message
+    # nearly every message
+    if isinstance(message.content, str):
         return None
     for block in _refusal_blocks(message):
         if block.get("refusal"):

@@ -67,6 +67,7 @@ def apply_handoff(
         else:
             value = call.fields.get(name)
         value, note = _fit(value, field)
+        # A shortened answer to a required field would be a wrong one.
         if note and field.required:
             breach = breach or f"{name} {note}"
         elif note and name in call.fields:
@@ -103,6 +104,7 @@ def private_fields(cards: Mapping[str, AgentCard]) -> dict[str, frozenset[str]]:
 
 def hide(value: T, private: Collection[str]) -> T:
     """Returns a copy of a text, list or mapping for the trace, without the personal values."""
+    # The longest first: a short value may stand inside a long one.
     secrets = sorted(private, key=len, reverse=True)
 
     def redact(leaf: Any) -> Any:

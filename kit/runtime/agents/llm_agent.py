@@ -125,6 +125,7 @@ class LLMAgent:
         """Returns the conversation that this agent's model sees: its prompt, its own earlier turns, the request."""
         turn = ctx.turn
         system = self.prompt.assemble(turn.dynamic).text
+        # The prompt names the deck's limit, and its prefix has to stay the same for the provider's cache.
         if turn.cap != turn.settings.cap and self.card.id == turn.settings.orchestrator:
             system += f"\nIn this turn the limit is another: call at most {turn.cap} tools."
         if call.prior_context:
@@ -215,7 +216,8 @@ class LLMAgent:
                 self._lead(ctx), thread, ctx, agent=self.card.id, purpose="decide", hear=hear
             )
             decision = await self._read(reply, call, thread, ctx)
-            if decision.asks and not live:  # its first call was one of its own tools
+            # its first call was one of its own tools
+            if decision.asks and not live:
                 hear("")
             if decision.calls:
                 speech.precedes_calls()
@@ -346,6 +348,7 @@ class LLMAgent:
     def _writer(self, ctx: RunContext) -> Voice:
         """Returns the voice that composes: the cheaper model where there is one, unless the fallback has taken over."""
         lead = self._lead(ctx)
+        # Once the fallback speaks, the model that failed is not asked to compose either.
         if self.composer is not None and lead.model is self.model:
             lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
         return lead
@@ -360,6 +363,7 @@ class LLMAgent:
     ) -> Decision:
         if self._is_void(reply):
             reply = await self._ask_again(reply, self._lead(ctx), thread, ctx, purpose)
+        # With calls in it a cut reply is not what the user reads.
         if reply.truncated and reply.text and not reply.calls:
             reply = replace(reply, text=f"{reply.text}\n\n{ctx.turn.locale.reservation(CUT)}")
         asks: list[AgentCall] = []

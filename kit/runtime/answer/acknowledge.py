@@ -148,14 +148,17 @@ def _unowned(
             silent.append(agent)
         if agent not in owed.partly and makes_claim(read, parts[agent], answer_words):
             claims.append(agent)
+    # What nobody was asked for can be claimed as well as what failed.
     left_out = _parts_left_out(owed.left_out, turn)
     for part in left_out:
         if not admits(read, part):
             silent.append(part.agent)
         if makes_claim(read, part, answer_words):
             claims.append(part.agent)
+    # A part that is known by number alone has no words by which a text could name it.
     if owed.left_out.unnamed and not admits_rest(read, [*parts.values(), *left_out]):
         silent.append(owed.left_out.names[-1])
+    # With everything answered a sentence about the user may be the composer's own manner of speaking.
     if missing or left_out:
         requests = " ".join(call.query for call in turn.calls)
         assurance = assures(read, answer_words | stems(f"{turn.message} {requests}"))
@@ -285,7 +288,8 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
     )
     beginning = text[:LONGEST]
     if numbers(beginning) <= numbers(answers):
-        return text  # nearly every turn: what the model was given to read is not looked at
+        # nearly every turn: what the model was given to read is not looked at
+        return text
     material = sources()
     figures = unsourced(beginning, material, answers) if material else []
     if not figures:

@@ -111,6 +111,7 @@ def clauses(text: str) -> list[Clause]:
             result.append(Clause(body, heads=True))
             continue
         result += _of_line(body, heading, in_admission)
+        # "I could not reach these:" owns up for every item below it.
         if body.endswith(":") and result and result[-1].owns:
             in_admission = True
         if not is_item:
@@ -244,6 +245,7 @@ def denies(text: str, answer: str) -> bool:
     It needs no word of the answer's own to be wrong, so that an answer of few words cannot be denied either. A text
     that owns up in words of the answer may be telling it: "I could not find any offers" is what "No offers" says.
     """
+    # An answer that denies is passed on by a denial.
     if only_refuses(answer) or only_owns_up(answer):
         return False
     if only_refuses(text):
@@ -285,6 +287,7 @@ def loses(answer: str, text: str, stock: Iterable[str], siblings: Sequence[str] 
     """
     elsewhere = "\n".join([*stock, *siblings])
     own_figures = numbers(_ROW_ID.sub("", answer)) - numbers(elsewhere)
+    # A figure that only this answer has proves more than any number of words.
     if own_figures:
         return own_figures.isdisjoint(numbers(text))
     common_roots = roots(elsewhere)

@@ -101,6 +101,7 @@ def _note_call(call: AgentCall, states: Sequence[_PartState]) -> bool:
         part_words = state.part.own_words
         if 2 * len(part_words & query_words) >= len(part_words):
             carried.append(state)
+    # A part with a call of its own is what the model decided; one that shares a call may have been swept along.
     for state in carried:
         state.agents.append(call.agent)
         if len(carried) == 1:

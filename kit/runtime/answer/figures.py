@@ -48,7 +48,8 @@ def _plain(raw: str) -> str:
 def _in_words(text: str) -> set[str]:
     """The numbers above twelve that a text writes as words."""
     text_words = _WORD.findall(text.lower())
-    if _LARGE.isdisjoint(text_words):  # nearly every text
+    # nearly every text
+    if _LARGE.isdisjoint(text_words):
         return set()
     amounts: list[int] = []
     run: list[int] = []
@@ -107,6 +108,7 @@ def unsourced(text: str, sources: str, answers: str) -> list[str]:
 
     A sum, a difference, a product or a rounded figure is worked out, not made up.
     """
+    # The digits of a product's name are no figure that needs a source.
     made_up = numbers(_NAME.sub("", text)) - numbers(sources)
     if not made_up:
         return []

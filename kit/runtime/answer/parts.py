@@ -157,6 +157,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
         joiner = text[end : clause.start]
         end = clause.end
         clause = replace(clause, text=THANKS.sub("", clause.text))
+        # Dropped here and not later: what nobody can take must neither be owed nor join another part.
         if not clause.content or PROMPT.search(clause.text) is not None:
             continue
         pieces = _cut(clause.text, cards)
@@ -204,6 +205,7 @@ def _gain(head: str, tail: str, cards: Cards) -> float:
     right_card = max(right_closeness, key=right_closeness.__getitem__)
     if min(left_closeness[left_card], right_closeness[right_card]) < LEANS:
         return 0.0
+    # The weaker side decides: one clear half says nothing about the other.
     return min(
         left_closeness[left_card] - left_closeness[right_card],
         right_closeness[right_card] - right_closeness[left_card],

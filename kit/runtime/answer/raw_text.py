@@ -63,7 +63,8 @@ def looks_raw(text: str) -> bool:
 
     The pattern takes 0.3 ms for 900 characters; looking for what it cannot do without takes a hundredth of that.
     """
-    lower = text.casefold().replace("\u0131", "i").replace("\u0307", "")  # the i of other alphabets
+    # the i of other alphabets
+    lower = text.casefold().replace("\u0131", "i").replace("\u0307", "")
     for phrase in _OWN_WORDS:
         if phrase in lower:
             return True
@@ -91,7 +92,7 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
         pieces.append(text)
     looks = looks_raw(text)
     has_pairs = _SLASH_OR_DOT.search(text) is not None and _PAIR.search(text) is not None
-    has_failed = any(outcome.kind == "failure" or outcome.data_faults for outcome in turn.outcomes)
+    has_failed = _has_failed(turn)
     if looks or has_pairs:
         pieces += _identifiers(text.lower(), turn)
     if looks or has_failed:
@@ -104,6 +105,14 @@ def leaks(text: str, ctx: RunContext) -> tuple[str, ...]:
         if has_failed:
             pieces += _echoes(text, *_raw_reasons(turn), allowed)
     return tuple(dict.fromkeys(pieces))
+
+
+def _has_failed(turn: TurnState) -> bool:
+    """Whether an agent or one of its lookups failed: only then are there raw reasons that a text may repeat."""
+    for outcome in turn.outcomes:
+        if outcome.kind == "failure" or outcome.data_faults:
+            return True
+    return False
 
 
 def scrub(text: str, ctx: RunContext) -> str:
@@ -167,6 +176,7 @@ def _identifiers(lower: str, turn: TurnState) -> Iterator[str]:
         body = event.body
         if isinstance(body, ToolStarted) and "_" in body.tool:
             names.append(body.tool)
+        # Models write the two halves of an enricher's name with either mark between them.
         elif isinstance(body, Envelope):
             names.append(f"{body.domain_type}/{body.enricher_id}")
             names.append(f"{body.domain_type}.{body.enricher_id}")
@@ -193,6 +203,7 @@ def _echoes(
                 yield word
         if len(raw) < 2:
             continue
+        # One word of an error may be anybody's; a run of them is the error.
         size = min(RUN, len(raw))
         for start in range(len(raw) - size + 1):
             run = " ".join(raw[start : start + size]).lower()

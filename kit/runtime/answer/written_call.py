@@ -23,7 +23,8 @@ def is_written_call(text: str, tools: Collection[str] = ()) -> bool:
 
     Prose about calls is none, nor is a JSON answer that has other fields.
     """
-    if "{" not in text and "(" not in text:  # nearly every reply
+    # nearly every reply
+    if "{" not in text and "(" not in text:
         return False
     body = _WRAPPING.sub("", text).strip()
     python = _PYTHON.fullmatch(body)

@@ -58,17 +58,20 @@ async def apply_guards(
     decision = tidy(decision, ctx)
     if guards.failsafe and missing(decision.asks, ctx.turn) > 0:
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
+    # Echo goes before fastpath: the agent that asked is a better guess than the default one.
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
     # A call of a tool that it does not have is told to the model, which calls again.
-    is_mistaken = any(call["name"] not in lead.tools for call in decision.own)
+    mistaken_calls = [
+        tool_call for tool_call in decision.own if tool_call["name"] not in lead.tools
+    ]
     # Nobody else is asked what the model refused.
     has_declined = refusal(decision.reply.message) is not None
-    may_reroute = not decision.asks and not is_mistaken and not has_declined
+    may_reroute = not decision.asks and not mistaken_calls and not has_declined
     if guards.fastpath and may_reroute and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
-    is_reworded = any(ask.query != call.query for ask in decision.asks)
-    if is_reworded and strip_marks(call.query):
+    reworded = [ask for ask in decision.asks if ask.query != call.query]
+    if reworded and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
         if guards.verbatim:
@@ -252,6 +255,7 @@ def _rerouted(
     line = lead.card.preamble or ctx.turn.locale.sentences.preamble
     if not page.lead:
         ctx.emit(Text(channel="lead", text=line, synthetic=True))
+    # The preamble may name the agent that the model meant, and another one is asked.
     elif page.lead != line:
         ctx.replace_lead(line)
     return decision.calling((ask,))
@@ -263,6 +267,7 @@ def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
     ids_in_use = {ask.call_id for ask in ctx.turn.calls}.union(filter(None, ctx.turn.tool_call_ids))
     if "" not in ids and len(ids_in_use.union(ids)) == len(ids) + len(ids_in_use):
         return decision
+    # A repeated id would let two results answer the same call, and providers refuse such a thread.
     asks = [_with_id(ask, _fresh(ask.call_id, ids_in_use)) for ask in decision.asks]
     own: list[ToolCall] = []
     for tool_call in decision.own:

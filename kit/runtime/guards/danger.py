@@ -16,6 +16,7 @@ def answer_to_danger(message: str, dangers: Sequence[DangerFinder], ctx: RunCont
     Every locale of the deck is looked through, for people in need write in their own language, and they are answered
     in it. Where two locales hold the same words, the session's goes first.
     """
+    # A message of any length is searched only as far as one is read at all.
     text = strip_marks(message)[:LONGEST]
     language = language_of(ctx.inherited.locale)
     own_language_first = sorted(

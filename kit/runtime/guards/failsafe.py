@@ -33,6 +33,7 @@ async def complete(
     turn.emitted_later += len(added)
     if added:
         _say(ctx, lead, "merged", "the retry added " + ", ".join(ask.agent for ask in added))
+    # Once is enough: a model that forgets a part twice forgets it a third time, and the answer owns up to it.
     if missing(asks, turn) > 0:
         _say(
             ctx,

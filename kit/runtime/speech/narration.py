@@ -72,7 +72,8 @@ class NarrationFilter:
         self._buffer += piece
         while self._buffer:
             start = self._buffer.find("<")
-            if start:  # everything before it, or all of it
+            # everything before it, or all of it
+            if start:
                 self._say(len(self._buffer) if start < 0 else start)
             elif len(self._buffer) < len(MARK) and MARK.startswith(self._buffer.lower()):
                 return

@@ -77,6 +77,7 @@ class Progress:
 
     def tell(self, status: Status, span: Span) -> None:
         """Says a status in the assistant's words; one outside the vocabulary is never shown."""
+        # A status of its own is a sign of life: the alarm would only repeat it.
         self._silent.pop(span.path, None)
         if self._narrator is not None:
             self._say(self._narrator.hear(status.agent, status.status, self._log.now()))
@@ -101,7 +102,8 @@ class Progress:
 
     def _ring(self) -> None:
         assert self._quiet is not None
-        now = self._log.now() + 1e-3  # a timer may go off a hair early by the log's clock
+        # a timer may go off a hair early by the log's clock
+        now = self._log.now() + 1e-3
         for path, (span, agent, began) in list(self._silent.items()):
             if began + self._quiet <= now:
                 del self._silent[path]

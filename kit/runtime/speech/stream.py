@@ -49,6 +49,7 @@ class Speech:
         self._pieces.append(piece)
         if piece.strip(_OF_WORDS):
             self._word_ended = True
+        # The first words go out at once, for they are what a waiting user sees; the rest is gathered.
         if self._first is None and (self.begun or not piece[-1:].isalnum()):
             self._flush()
         self.begun = True
@@ -91,6 +92,7 @@ class Speech:
             self._mute()
             return
         recent = self._before + text
+        # What was said last is looked at again: an identifier may come in two pieces.
         if looks_raw(recent) and leaks(recent, self._ctx):
             self._mute()
             return
