@@ -42,16 +42,16 @@ async def compose_rounds(
     call: AgentCall,
     lead: LLMAgent,
     ctx: RunContext,
-    most: int = MAX_ROUNDS,
+    max_rounds: int = MAX_ROUNDS,
     narrow: Callable[[Decision, RunContext], Decision] | None = None,
 ) -> Outcome:
-    """Runs what was decided and composes, for `most` rounds; `narrow` takes calls out of later
+    """Runs what was decided and composes, for `max_rounds` rounds; `narrow` takes calls out of later
     ones. The last text is checked."""
     rounds = 0
     clean = True
     whole = True
     turn = ctx.turn
-    while decision.calls and rounds < most:
+    while decision.calls and rounds < max_rounds:
         rounds += 1
         fan = await fan_out(decision.asks, ctx)
         if is_unanswerable(ctx.turn):
@@ -61,7 +61,8 @@ async def compose_rounds(
         clean = clean and fan.clean
         news = await lead.tool_messages(decision, fan, ctx)
         thread += news
-        turn.tool_call_ids.update([own["id"] for own in decision.own] if decision.own else ())
+        for tool_call in decision.own:
+            turn.tool_call_ids.add(tool_call["id"])
         whole = clean and not turn.left_out().count
         decision = tidy(await lead.compose(thread, call, ctx, live=whole, news=len(news) - 1), ctx)
         if narrow is not None:
@@ -126,11 +127,11 @@ def outcome_of(text: str, call: AgentCall) -> Outcome:
 
 def material(thread: Thread) -> str:
     """Returns all that a model was given to read in this turn, without its own words since the request."""
-    request_place = max(
-        place for place, message in enumerate(thread) if isinstance(message, HumanMessage)
-    )
-    return "\n".join(
-        str(message.text)
-        for place, message in enumerate(thread)
-        if place <= request_place or message.type != "ai"
-    )
+    texts: list[str] = []
+    for position, message in enumerate(thread):
+        if isinstance(message, HumanMessage):
+            # Before the request the model's own words count too: they were said in earlier turns.
+            texts = [str(earlier.text) for earlier in thread[:position]]
+        if message.type != "ai":
+            texts.append(str(message.text))
+    return "\n".join(texts)

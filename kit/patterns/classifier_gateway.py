@@ -37,9 +37,8 @@ async def run_gateway(call: AgentCall, ctx: RunContext) -> Outcome:
     if not decision.asks:
         return outcome_of(ctx.turn.locale.sentences.outside, call)
     async with live_slot(ctx) as slot:
-        first, *rest = decision.asks
-        await slot.ask([first])
-        for ask in rest:
+        await slot.ask([decision.asks[0]])
+        for ask in decision.asks[1:]:
             await slot.ask(await _rewritten(ask, decision, call, ctx))
     return slot_outcome(slot, call, ctx)
 
@@ -56,8 +55,10 @@ async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision
         *lead.open(call, ctx)[1:],
     ]
     reply = await call_model(ctx.turn.jobs[ROUTE], thread, ctx, agent=call.agent, purpose="decide")
-    submissions = [submitted["args"] for submitted in reply.calls if submitted["name"] == ROUTE]
-    args: Mapping[str, object] = submissions[0] if submissions else {}
+    args: Mapping[str, object] = {}
+    for submission in reversed(reply.calls):
+        if submission["name"] == ROUTE:
+            args = submission["args"]
     decision = Decision(reply, _in_order(args.get("labels"), args.get("query"), call, lead, ctx))
     ctx.turn.note(decision.asks)
     if ctx.turn.settings.guards.echo:
@@ -70,31 +71,25 @@ async def classify(call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision
 def _in_order(
     labels: object, query: object, call: AgentCall, lead: LLMAgent, ctx: RunContext
 ) -> tuple[AgentCall, ...]:
+    known: list[str] = []
     if isinstance(labels, list):
-        label_set = set(cast("list[object]", labels))
-    else:
-        label_set = set[object]()
-    agents = in_sequence(
-        [card.id for card in lead.sub_cards.values() if card.id in label_set],
-        ctx.turn.settings.support_agent,
-    )
+        # A model may repeat a label, or make one up.
+        names = set(cast("list[object]", labels))
+        known = [card.id for card in lead.sub_cards.values() if card.id in names]
+    agents = in_sequence(known, ctx.turn.settings.support_agent)
     default = ctx.turn.settings.default_sub_agent
     if not agents and default is not None and default in ctx.callees:
         agents = [default]
+    words = call.query
     if isinstance(query, str) and query.strip():
         words = query
-    else:
-        words = call.query
     calls: list[AgentCall] = []
-    for n, agent in enumerate(agents, 1):
+    for number, agent in enumerate(agents, 1):
         calls.append(
-            AgentCall(
-                call_id=f"route-{n}",
-                agent=agent,
-                query=call.query if n > 1 else words,
-                intent_count=len(agents),
-            )
+            AgentCall(call_id=f"route-{number}", agent=agent, query=words, intent_count=len(agents))
         )
+        # The query is the first agent's; what is left for the others is worded when the first has answered.
+        words = call.query
     return tuple(calls)
 
 
@@ -103,11 +98,9 @@ async def _rewritten(
 ) -> Sequence[AgentCall]:
     """The call with what is left of the message for it, written by the helper model; the whole
     message where that fails."""
-    others = ", ".join(other.agent for other in decision.asks if other is not ask)
-    material = [human_text(call.query)]
-    text = await run_job(
-        QUERY, material, f"For the specialist {ask.agent}; {others} have their parts.", ctx, news=2
-    )
+    siblings = ", ".join(sibling.agent for sibling in decision.asks if sibling is not ask)
+    task = f"For the specialist {ask.agent}; {siblings} have their parts."
+    text = await run_job(QUERY, [human_text(call.query)], task, ctx, news=2)
     asks = (decision.asks[0], ask.model_copy(update={"query": text or call.query}))
     rewritten = replace(decision, asks=asks)
     if ctx.turn.settings.guards.verbatim:

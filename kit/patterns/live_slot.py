@@ -114,10 +114,10 @@ class LiveSlot:
 
     async def _speak(self, part: _Part, position: int, *, flushing: bool) -> None:
         turn = self._ctx.turn
-        if any(before.text for before in self._order[:position]):
-            gap = GAP
-        else:
-            gap = ""
+        gap = ""
+        for earlier in self._order[:position]:
+            if earlier.text:
+                gap = GAP
         speech = Speech(self._ctx, "answer")
         began = len(turn.log.events)
         lead = gap

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 from langchain_core.messages.tool import ToolCall
 
@@ -24,22 +25,24 @@ def one_agent(deck: Deck) -> Deck:
     nobody calls any more."""
     lead = deck.cards[deck.settings.orchestrator]
     cards = (lead, *deck.active_sub_agents(lead))
-    own: list[str] = []
+    blocks: list[str] = []
     for block in lead.prompt_blocks:
+        # Instructions say how to route, and there is nobody to route to.
         if deck.blocks[block].category != "instructions":
-            own.append(block)
+            blocks.append(block)
+    tools: list[str] = []
+    tool_config: dict[str, Mapping[str, Any]] = {}
+    for card in cards:
+        tools += deck.tools_on(card)
+        tool_config.update(card.tool_config)
+        if card is not lead:
+            blocks += card.prompt_blocks
     union = lead.model_copy(
         update={
-            "tools": tuple(dict.fromkeys(tool for card in cards for tool in deck.tools_on(card))),
+            "tools": tuple(dict.fromkeys(tools)),
             "tool_grants": {},
-            "tool_config": {
-                tool: config for card in cards for tool, config in card.tool_config.items()
-            },
-            "prompt_blocks": tuple(
-                dict.fromkeys(
-                    [*own, *(block for card in cards[1:] for block in card.prompt_blocks)]
-                )
-            ),
+            "tool_config": tool_config,
+            "prompt_blocks": tuple(dict.fromkeys(blocks)),
             "sub_agents": (),
         }
     )
@@ -65,20 +68,20 @@ async def run_monolith(call: AgentCall, ctx: RunContext) -> Outcome:
         tool_runs = await lead.call_tools(
             reply.calls, ctx, tool_owners(ctx.turn.agents, call.agent)
         )
-        thread += [reply.message, *(message for message, _ in tool_runs)]
-        results += zip(reply.calls, (result for _, result in tool_runs), strict=True)
+        thread.append(reply.message)
+        for tool_call, (message, result) in zip(reply.calls, tool_runs, strict=True):
+            thread.append(message)
+            results.append((tool_call, result))
         clean = _note_parts(results, call, ctx) and not ctx.turn.left_out().count
         reply = (await lead.compose(thread, call, ctx, live=clean, news=len(tool_runs))).reply
+    text = reply.text.strip()
     if reply.text.startswith(NO_ANSWER):
         text = nobody_can(ctx)
+    if results:
+        text = await check_composition(text, lead, thread, call, ctx, clean=clean)
     else:
-        text = reply.text.strip()
-    return outcome_of(
-        await check_composition(text, lead, thread, call, ctx, clean=clean)
-        if results
-        else scrub(text, ctx),
-        call,
-    )
+        text = scrub(text, ctx)
+    return outcome_of(text, call)
 
 
 MONOLITH = Pattern(
@@ -98,29 +101,35 @@ def _note_parts(
         if tool_call["name"] in owners and result.fault not in OF_MODEL:
             parts.setdefault(owners[tool_call["name"]], []).append((tool_call, result))
     now = Timing(started=0.0, ended=ctx.turn.log.now())
-    outcomes = [_part(agent, mine, now) for agent, mine in parts.items()]
-    ctx.turn.record(
-        outcomes, [AgentCall(call_id=o.call_id, agent=o.agent, query=call.query) for o in outcomes]
-    )
-    for outcome in outcomes:
-        if not (isinstance(outcome, Answer) and not outcome.reservation):
-            return False
-    return True
+    outcomes: list[Outcome] = []
+    calls: list[AgentCall] = []
+    owes_nothing = True
+    for agent, tool_results in parts.items():
+        outcome = _part(agent, tool_results, now)
+        outcomes.append(outcome)
+        calls.append(AgentCall(call_id=outcome.call_id, agent=agent, query=call.query))
+        if not isinstance(outcome, Answer) or outcome.reservation:
+            owes_nothing = False
+    ctx.turn.record(outcomes, calls)
+    return owes_nothing
 
 
-def _part(agent: str, mine: Sequence[tuple[ToolCall, ToolResult]], timing: Timing) -> Outcome:
-    call_id = mine[0][0]["id"] or agent
+def _part(agent: str, results: Sequence[tuple[ToolCall, ToolResult]], timing: Timing) -> Outcome:
+    call_id = results[0][0]["id"] or agent
     faults: list[ToolResult] = []
-    for _, result in mine:
+    texts: list[str] = []
+    for _, result in results:
         if result.fault:
             faults.append(result)
-    if len(faults) == len(mine):
+        else:
+            texts.append(result.text)
+    if len(faults) == len(results):
         reason, detail = data_reason(faults)
         return Failure(
             call_id=call_id, agent=agent, axis="data", reason=reason, detail=detail, timing=timing
         )
-    text = "\n".join(result.text for _, result in mine if not result.fault)
-    return Answer(call_id=call_id, agent=agent, text=text, timing=timing, **answer_parts(mine))
+    fields = answer_parts(results)
+    return Answer(call_id=call_id, agent=agent, text="\n".join(texts), timing=timing, **fields)
 
 
 def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
@@ -128,10 +137,9 @@ def tool_owners(agents: Mapping[str, Agent], lead: str) -> dict[str, str]:
     owners: dict[str, str] = {}
     for agent in agents.values():
         card: AgentCard = agent.card
-        if isinstance(agent, LLMAgent):
-            names = agent.tools
-        else:
-            names = card.tools
-        for tool in names if card.id != lead else ():
+        if card.id == lead:
+            continue
+        names = agent.tools if isinstance(agent, LLMAgent) else card.tools
+        for tool in names:
             owners.setdefault(tool, card.id)
     return owners

@@ -110,7 +110,7 @@ async def run_plan(
     plan = record.plan
     journal = Journal(
         services.documents.events,
-        record.who,
+        record.principal,
         plan.session_id,
         plan.plan_id,
         clock=services.clock,
@@ -129,17 +129,20 @@ async def run_plan(
 async def _record(
     call: AgentCall, ctx: RunContext, services: PlanServices, plan_id: str | None
 ) -> PlanRecord:
-    who = ctx.inherited.principal
+    principal = ctx.inherited.principal
     turn_id = ctx.turn.log.turn_id
     plans = services.documents.plans
     lease = services.lease, services.clock
-    if plan_id is not None and (record := await take(plans, plan_id, who, turn_id, *lease)):
-        return record
+    if plan_id is not None:
+        record = await take(plans, plan_id, principal, turn_id, *lease)
+        if record is not None:
+            return record
+        # Its process died before the plan was stored: it is made under the same id.
     task = without_secret_words(call.query, ctx.turn.log.secrets)
     plan = new_plan(
-        plan_id or f"{PLAN}{turn_id}", who, ctx.inherited.episode_id, task, services.clock()
+        plan_id or f"{PLAN}{turn_id}", principal, ctx.inherited.episode_id, task, services.clock()
     )
-    return await create(plans, plan, who, turn_id, *lease)
+    return await create(plans, plan, principal, turn_id, *lease)
 
 
 PLAN_EXECUTE = Pattern("plan_execute", run_plan, plan_team, is_plan=True)

@@ -52,10 +52,7 @@ class Stages:
         topologies = self.plain.deck.settings.topologies
         if surface is not None and surface not in topologies:
             raise UnknownId("surface", surface, topologies)
-        if flags:
-            cohort = _cohort(flags, self.plain.deck.flags)
-        else:
-            cohort = frozenset[tuple[str, bool]]()
+        cohort = _cohort(flags, self.plain.deck.flags)
         key = (
             pattern.name if pattern.stage else "",
             surface or self.plain.deck.surface,
@@ -64,19 +61,18 @@ class Stages:
         )
         if key not in self.bound:
             deck = self.plain.deck
-            own = with_persona(replace(deck, flags={**deck.flags, **flags}), persona)
+            team = self.plain
             if cohort or persona:
-                plain = self.bind(own)
-            else:
-                plain = self.plain
+                team = self.bind(
+                    with_persona(replace(deck, flags={**deck.flags, **flags}), persona)
+                )
             if pattern.stage:
-                team = pattern.team(plain.deck, self.bind)
-            else:
-                team = plain
+                team = pattern.team(team.deck, self.bind)
             self.bound[key] = with_topologies(team, surface)
         if persona:
             self.bound[key] = self.bound.pop(key)
-            for oldest in [one for one in self.bound if one[3]][:-TEAMS]:
+            with_personas = [bound_key for bound_key in self.bound if bound_key[3]]
+            for oldest in with_personas[:-TEAMS]:
                 self.retired.extend(self.bound.pop(oldest).closing)
         return self.bound[key]
 

@@ -32,10 +32,10 @@ def peers(deck: Deck) -> Deck:
             owner="platform",
             text=HOLD.format(part=part),
         )
-        others = tuple(other for other in ids if other != card.id)
+        peer_ids = tuple(agent_id for agent_id in ids if agent_id != card.id)
         blocks[hold.id] = hold
         cards[card.id] = card.model_copy(
-            update={"sub_agents": others, "prompt_blocks": (*card.prompt_blocks, hold.id)}
+            update={"sub_agents": peer_ids, "prompt_blocks": (*card.prompt_blocks, hold.id)}
         )
     return replace(deck, cards=Registry("card", cards), blocks=Registry("block", blocks))
 
@@ -56,10 +56,9 @@ async def run_swarm(call: AgentCall, ctx: RunContext) -> Outcome:
                 prior_context="\n".join(earlier) or None,
             )
             fan = await slot.ask([ask])
-            earlier += [
-                f"Answered already by {o.agent}: {o.text if isinstance(o, Answer) else ''}"
-                for o in fan.outcomes
-            ]
+            for outcome in fan.outcomes:
+                text = outcome.text if isinstance(outcome, Answer) else ""
+                earlier.append(f"Answered already by {outcome.agent}: {text}")
             holder = _next(fan, ctx)
     return slot_outcome(slot, call, ctx)
 
@@ -88,9 +87,14 @@ def _entry(lead: LLMAgent, ctx: RunContext) -> str | None:
 
 def _next(fan: FanOut, ctx: RunContext) -> str | None:
     """Returns the agent that the conversation was handed to; None for one that has held it in this turn already."""
-    over = next((o.hands_to for o in fan.outcomes if isinstance(o, Answer)), None)
+    over = None
+    for outcome in fan.outcomes:
+        if isinstance(outcome, Answer):
+            over = outcome.hands_to
+            break
     if over is None:
         return None
+    # Two that each take the other for the right one would pass the message to and fro.
     if any(outcome.agent == over.agent for outcome in ctx.turn.outcomes):
         reason = "it has held the conversation in this turn already"
         ctx.emit(

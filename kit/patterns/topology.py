@@ -67,28 +67,29 @@ def with_topologies(team: Team, surface: str | None = None) -> Team:
     topologies = team.deck.settings.topologies.get(surface or team.deck.surface, {})
     agents: dict[str, Agent] = {}
     for agent_id, topology in topologies.items():
-        bound: list[str] = []
-        for member in topology.members:
-            if member in team.agents:
-                bound.append(member)
+        bound = [member for member in topology.members if member in team.agents]
+        # What an environment leaves unbound cannot race.
         if topology.kind == "delegate" or len(bound) < 2:
-            continue  # what an environment leaves unbound cannot race
+            continue
         names: list[str] = []
-        for n, m in enumerate(bound, 1):
-            names.append(m if m != agent_id and bound.count(m) == 1 else f"{m}~{n}")
-        agents |= {name: team.agents[member] for name, member in zip(names, bound, strict=True)}
+        for number, member in enumerate(bound, 1):
+            # The asked agent itself, and one that is a member twice, need names that differ from its own.
+            is_alone = member != agent_id and bound.count(member) == 1
+            name = member if is_alone else f"{member}~{number}"
+            names.append(name)
+            agents[name] = team.agents[member]
         card = team.agents[agent_id].card
-        below = (*names, *([topology.judge] if topology.judge else ()))
+        below = list(names)
+        if topology.judge:
+            below.append(topology.judge)
+        rubric = None
         if card.eval is not None:
             rubric = team.deck.rubrics.get(card.eval.rubric)
-        else:
-            rubric = None
-        if rubric is not None:
-            text = rubric.text
-        else:
-            text = ""
         agents[agent_id] = TopologyAgent(
-            card.model_copy(update={"sub_agents": below}), topology, tuple(names), text
+            card.model_copy(update={"sub_agents": tuple(below)}),
+            topology,
+            tuple(names),
+            rubric.text if rubric is not None else "",
         )
     if agents:
         return team.with_agents(agents)
@@ -100,28 +101,24 @@ async def race(
 ) -> Verdict:
     """Takes the first answer that meets the bar and stops the others; else the best with a caveat, else a failure."""
     bar = asked_agent.topology.bar
-    tasks = {
-        asyncio.create_task(_ask_member(call, member, n, ctx)): member
-        for n, member in enumerate(members, 1)
-    }
+    tasks: dict[asyncio.Task[Outcome], str] = {}
+    for number, member in enumerate(members, 1):
+        tasks[asyncio.create_task(_ask_member(call, member, number, ctx))] = member
     finished: list[tuple[Outcome, str]] = []
     pending = set(tasks)
     try:
         while pending:
             complete, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
-            for task in (
-                task for task in tasks if task in complete
-            ):  # of those that end at one moment, the first listed
+            # Of those that end at one moment the first listed wins: a set has no order.
+            for task, member in tasks.items():
+                if task not in complete:
+                    continue
                 outcome = task.result()
-                if isinstance(outcome, Answer) and (
-                    bar is None or (outcome.confidence or 0.0) >= bar
-                ):
-                    return (
-                        outcome,
-                        tasks[task],
-                        "the first to answer" if bar is None else f"the first to meet {bar:g}",
-                    )
-                finished.append((outcome, tasks[task]))
+                if isinstance(outcome, Answer) and bar is None:
+                    return outcome, member, "the first to answer"
+                if isinstance(outcome, Answer) and (outcome.confidence or 0.0) >= (bar or 0.0):
+                    return outcome, member, f"the first to meet {bar:g}"
+                finished.append((outcome, member))
     finally:
         for task in tasks:
             task.cancel()
@@ -133,37 +130,34 @@ async def ensemble(
     asked_agent: TopologyAgent, members: Sequence[str], call: AgentCall, ctx: RunContext
 ) -> Verdict:
     """Asks all members; the judge picks an answer by the rubric, or merges them."""
-    results = await asyncio.gather(
-        *(_ask_member(call, m, n, ctx) for n, m in enumerate(members, 1)), return_exceptions=True
-    )
-    outcomes: list[Outcome] = []
-    for result in results:
+    work = [_ask_member(call, member, number, ctx) for number, member in enumerate(members, 1)]
+    results = await asyncio.gather(*work, return_exceptions=True)
+    failures: list[Outcome] = []
+    answers: list[tuple[Answer, str]] = []
+    for result, member in zip(results, members, strict=True):
+        # Raised after all have ended: a sibling of one that waits for the user goes on to its end.
         if isinstance(result, BaseException):
             raise result
-        outcomes.append(result)
-    answers = [
-        (outcome, member)
-        for outcome, member in zip(outcomes, members, strict=True)
-        if isinstance(outcome, Answer)
-    ]
+        if isinstance(result, Answer):
+            answers.append((result, member))
+        else:
+            failures.append(result)
     if not answers:
-        return outcomes[0], None, "none answered"
+        return failures[0], None, "none answered"
     if len(answers) == 1:
         return *answers[0], "only one answered"
-    judgement = await dispatch(
-        _to_judge(asked_agent, call, [answer for answer, _ in answers]), ctx, "2.1"
-    )
+    judge_call = _to_judge(asked_agent, call, [answer for answer, _ in answers])
+    judgement = await dispatch(judge_call, ctx, "2.1")
     verdict = _read(judgement)
     best = verdict.get("best")
     if not isinstance(best, int) or not 1 <= best <= len(answers):
-        return _best(list[tuple[Outcome, str]](answers), UNJUDGED, "the judge did not say")
+        return _best([*answers], UNJUDGED, "the judge did not say")
     answer, member = answers[best - 1]
-    if merged := _merged(asked_agent.card, verdict.get("merged")):
-        text, confidence = merged
-        merged_answer = answer.model_copy(
-            update={"text": text, "confidence": confidence or answer.confidence}
-        )
-        return merged_answer, None, "merged by the judge"
+    reading = _merged(asked_agent.card, verdict.get("merged"))
+    if reading is not None:
+        text, confidence = reading
+        fields = {"text": text, "confidence": confidence or answer.confidence}
+        return answer.model_copy(update=fields), None, "merged by the judge"
     return answer, member, "preferred by the judge"
 
 
@@ -179,11 +173,9 @@ async def pipeline(
         return draft, members[0], f"the draft was sure enough, {bar:g}"
     over = call.model_copy(update={"fields": {**call.fields, DRAFT: draft.text}})
     if len(members) > 1:
-        second = await _ask_member(over, members[1], 2, ctx)
-    else:
-        second = None
-    if isinstance(second, Answer):
-        return second, members[1], "gone over"
+        revision = await _ask_member(over, members[1], 2, ctx)
+        if isinstance(revision, Answer):
+            return revision, members[1], "gone over"
     return _with_caveat(draft, UNCHECKED), members[0], "the second could not go over it"
 
 
@@ -197,14 +189,13 @@ _KINDS: Mapping[
 
 
 async def _ask_member(call: AgentCall, member: str, position: int, ctx: RunContext) -> Outcome:
-    own = call.model_copy(update={"agent": member, "call_id": f"{call.call_id}-{position}"})
-    return await dispatch(own, ctx, f"1.{position}")
+    fields = {"agent": member, "call_id": f"{call.call_id}-{position}"}
+    return await dispatch(call.model_copy(update=fields), ctx, f"1.{position}")
 
 
 def _to_judge(asked_agent: TopologyAgent, call: AgentCall, answers: Sequence[Answer]) -> AgentCall:
-    candidates = "\n\n".join(
-        f"Candidate {n}:\n{answer.text}" for n, answer in enumerate(answers, 1)
-    )
+    parts = [f"Candidate {number}:\n{answer.text}" for number, answer in enumerate(answers, 1)]
+    candidates = "\n\n".join(parts)
     query = f"Request: {call.query}\n\nCriteria:\n{asked_agent.rubric}\n\n{candidates}"
     return AgentCall(
         call_id=f"{call.call_id}-judge", agent=asked_agent.topology.judge or "", query=query
@@ -222,16 +213,12 @@ def _read(outcome: Outcome) -> Mapping[str, Any]:
 def _merged(card: AgentCard, value: object) -> tuple[str, float | None] | None:
     """Returns what a judge made of several answers, as the card's own contract reads it; None where
     that is no answer."""
-    if isinstance(value, str):
-        text = value.strip()
-    elif value:
-        text = json.dumps(value)
-    else:
-        text = ""
-    if text:
-        reading = contract_of(card).read(text)
-    else:
-        reading = None
+    if not value:
+        return None
+    text = value.strip() if isinstance(value, str) else json.dumps(value)
+    if not text:
+        return None
+    reading = contract_of(card).read(text)
     if isinstance(reading, Breach):
         return None
     return reading
@@ -239,16 +226,23 @@ def _merged(card: AgentCard, value: object) -> tuple[str, float | None] | None:
 
 def _best(finished: Sequence[tuple[Outcome, str]], caveat: str, because: str) -> Verdict:
     """Returns the surest answer with a caveat; else the failure that has a suggestion, else the first failure."""
-    answers = [(outcome, member) for outcome, member in finished if isinstance(outcome, Answer)]
+    answers: list[tuple[Answer, str]] = []
+    failures: list[Outcome] = []
+    unsure: list[Outcome] = []
+    for outcome, member in finished:
+        if isinstance(outcome, Answer):
+            answers.append((outcome, member))
+        elif outcome.suggestion:
+            unsure.append(outcome)
+        else:
+            failures.append(outcome)
     if answers:
         answer, member = max(answers, key=lambda pair: pair[0].confidence or 0.0)
         return _with_caveat(answer, caveat), member, f"{because}: the best that finished"
-    unsure: list[Failure] = []
-    for outcome, _ in finished:
-        if isinstance(outcome, Failure) and outcome.suggestion:
-            unsure.append(outcome)
-    return (unsure or [outcome for outcome, _ in finished])[0], None, f"{because}: none answered"
+    return (unsure or failures)[0], None, f"{because}: none answered"
 
 
 def _with_caveat(answer: Answer, caveat: str) -> Answer:
-    return answer.model_copy(update={"caveat": " ".join(filter(None, [answer.caveat, caveat]))})
+    if answer.caveat:
+        caveat = f"{answer.caveat} {caveat}"
+    return answer.model_copy(update={"caveat": caveat})

@@ -76,16 +76,16 @@ class TurnPlayer(Player):
                 agents[agent_id] = RecordedAgent(agent, self)
         return team.with_agents(agents)
 
-    def model(self, place: str, model: BoundModel) -> BoundModel:
+    def model(self, call_site: str, model: BoundModel) -> BoundModel:
         """Returns the model of a call, for a call that is played under the name of its model."""
-        for call in self.recorded_at(place):
+        for call in self.recorded_at(call_site):
             if call.model and call.model != model.spec.key:
                 unknown = {"key": call.model, "price_in": None, "price_out": None}
                 spec = self._models.get(call.model) or model.spec.model_copy(update=unknown)
                 return replace(model, spec=spec)
         return model
 
-    def find(self, place: str, request: Request) -> RecordedCall | None:
+    def find(self, call_site: str, request: Request) -> RecordedCall | None:
         """Returns the call that is played; None when the call is to be made, and time runs from then on.
 
         Its start is the last event of the log.
@@ -93,7 +93,7 @@ class TurnPlayer(Player):
         event = self.log.events[-1]
         if not isinstance(event.body, ToolStarted):
             request = traced_request(self.log.events, event.span_id)
-        call = self._find(place, request)
+        call = self._find(call_site, request)
         if call is not None:
             self.log.emit(Replay(), event.span_id, event.parent_span_id)
         return call
@@ -106,9 +106,9 @@ class TurnPlayer(Player):
             return anywhere
         return self._find(path, request)
 
-    def _find(self, place: str, request: Request) -> RecordedCall | None:
+    def _find(self, call_site: str, request: Request) -> RecordedCall | None:
         self._raise_mismatch()
-        call = self.serve(place, request)
+        call = self.serve(call_site, request)
         if call is None:
             self.clock.run()
         return call

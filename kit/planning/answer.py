@@ -5,13 +5,13 @@ import json
 from collections.abc import Iterator
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import PlanEnded
-from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
 from kit.models.message import system_text, tool_text
 from kit.planning.loop import (
     INFEASIBLE,
@@ -28,7 +28,7 @@ from kit.runtime.answer.owed import owed_by
 from kit.runtime.context import RunContext
 from kit.stores.documents.document import Plan, PlanStep
 
-MOST = 6_000
+MOST_CHARACTERS = 6_000
 """Characters of one step's output that the manager's model reads; of more it reads the beginning."""
 TITLES = ("name", "title")
 """Fields that name a thing: they come first and without their own name."""
@@ -39,41 +39,34 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
     plan = manager.plan
     executor = manager.settings.executor
-    if plan.status == "failed":
-        status = "failed"
-    else:
-        status = "complete"
+    status = "failed" if plan.status == "failed" else "complete"
     ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
     inputs = {step.input_from_step for step in plan.steps}
-    steps: list[PlanStep] = []
-    for step in complete_steps(plan):
-        if step.step_index not in inputs:
-            steps.append(step)
+    answers: list[Answer] = []
     calls: list[AgentCall] = []
-    for step in steps:
-        calls.append(
-            AgentCall(call_id=step.task_id or "", agent=executor, query=step.task, fields={})
-        )
-    values = [await manager.value(step) for step in steps]
-    texts = [words_of(value) for value in values]
-    answers = [
-        Answer(call_id=ask.call_id, agent=executor, text=text)
-        for ask, text in zip(calls, texts, strict=True)
-    ]
+    asks: list[ToolCall] = []
+    results: list[ToolMessage] = []
+    texts: list[str] = []
+    for step in complete_steps(plan):
+        # The output of any other step stands in that of the step which used it.
+        if step.step_index in inputs:
+            continue
+        call_id = step.task_id or ""
+        text = words_of(await manager.value(step))
+        answers.append(Answer(call_id=call_id, agent=executor, text=text))
+        calls.append(AgentCall(call_id=call_id, agent=executor, query=step.task, fields={}))
+        name = f"ask_step_{step.step_index}"
+        asks.append(ToolCall(name=name, args={"query": step.task}, id=call_id))
+        results.append(tool_text(text, call_id))
+        texts.append(text)
     ctx.turn.in_own_words = False
     ctx.turn.record(answers, calls)
     thread = lead.open(call, ctx)
     thread[0] = system_text(f"{thread[0].text}\n\n{SYNTHESIS}")
-    asks: list[ToolCall] = []
-    for step, ask in zip(steps, calls, strict=True):
-        asks.append(
-            ToolCall(name=f"ask_step_{step.step_index}", args={"query": ask.query}, id=ask.call_id)
-        )
-    results = [tool_text(text, ask.call_id) for ask, text in zip(calls, texts, strict=True)]
     thread += [AIMessage("", tool_calls=asks), *results]
     text = (await lead.compose(thread, call, ctx, live=False, news=len(results))).text
 
@@ -130,11 +123,12 @@ def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
 def words_of(value: Any) -> str:
     """Returns the output of a step in lines that a model reads, an item a line, the beginning of a long one."""
     lines = list(_lines(value))
-    text = list[str]()
-    room = MOST
+    text: list[str] = []
+    room = MOST_CHARACTERS
     for line in lines:
         room -= len(line) + 1
         if room < 0:
+            # Said, so that nobody takes the beginning for all of it.
             text.append(f"… and {len(lines) - len(text):,} more lines")
             break
         text.append(line)
@@ -143,57 +137,57 @@ def words_of(value: Any) -> str:
 
 def _lines(value: Any, name: str = "") -> Iterator[str]:
     """Yields an object as one line, what is inside it on lines of its own; a list of single values as one line."""
+    label = ""
     if name:
         label = f"{_plain(name)}: "
+    if isinstance(value, dict):
+        yield from _object_lines(cast("dict[str, Any]", value), name, label)
+        return
+    if not isinstance(value, list):
+        yield f"{label}{_word(value)}."
+        return
+    items = cast("list[Any]", value)
+    key = _only_field(items)
+    if key is not None:
+        yield from _lines([item[key] for item in items], key)
+    elif any(isinstance(item, dict | list) for item in items):
+        for item in items:
+            yield from _lines(item)
     else:
-        label = ""
-    match value:
-        case dict():
-            fields = cast("dict[str, Any]", value)
-            flat = [
-                (key, part) for key, part in fields.items() if not isinstance(part, dict | list)
-            ]
-            title = next((str(part) for key, part in flat if key in TITLES and part), "")
-            plain = ", ".join(
-                _field(key, part)
-                for key, part in flat
-                if not (title and part == title and key in TITLES)
-            )
-            if flat:
-                if title:
-                    head = f"{_plain(name)} {title}".strip()
-                else:
-                    head = label.removesuffix(": ")
-                yield f"{': '.join(filter(None, [head, plain]))}."
-            for key, part in fields.items():
-                if isinstance(part, dict | list):
-                    yield from _lines(part, key)
-        case list():
-            items = cast("list[Any]", value)
-            if key := _only_field(items):
-                yield from _lines([item[key] for item in items], key)
-            elif any(isinstance(item, dict | list) for item in items):
-                for item in items:
-                    yield from _lines(item)
-            else:
-                yield f"{label}{', '.join(_word(item) for item in items) or 'none'}."
-        case _:
-            yield f"{label}{_word(value)}."
+        words = ", ".join(_word(item) for item in items)
+        yield f"{label}{words or 'none'}."
+
+
+def _object_lines(fields: dict[str, Any], name: str, label: str) -> Iterator[str]:
+    title = ""
+    words: list[str] = []
+    nested: list[str] = []
+    for key, value in fields.items():
+        if isinstance(value, dict | list):
+            nested.append(key)
+        elif key in TITLES and value and not title:
+            title = str(value)
+        elif not (title and key in TITLES and value == title):
+            words.append(_field(key, value))
+    if len(nested) < len(fields):
+        head = label.removesuffix(": ")
+        if title:
+            head = f"{_plain(name)} {title}".strip()
+        parts = [part for part in (head, ", ".join(words)) if part]
+        yield f"{': '.join(parts)}."
+    for key in nested:
+        yield from _lines(fields[key], key)
 
 
 def _only_field(items: list[Any]) -> str | None:
     """Returns the one field that each of these objects has; None where they are no such objects."""
-    rows: list[dict[str, Any]] = []
+    field: str | None = None
     for item in items:
-        if isinstance(item, dict):
-            rows.append(cast("dict[str, Any]", item))
-    fields: set[str] = set()
-    for row in rows:
-        for name in row:
-            fields.add(name)
-    if len(fields) == 1 and len(rows) == len(items) and all(rows):
-        return next(iter(fields))
-    return None
+        names = list(cast("dict[str, Any]", item)) if isinstance(item, dict) else []
+        if len(names) != 1 or field not in (None, names[0]):
+            return None
+        field = names[0]
+    return field
 
 
 def _field(key: str, value: Any) -> str:
@@ -228,10 +222,9 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
     agent = manager.settings.planner
     call_id = plan.plan_id
     task = plan.original_task
+    agent_reason: Reason = "insufficient"
     if manager.failure:
-        own = manager.failure.reason
-    else:
-        own = "insufficient"
+        agent_reason = manager.failure.reason
     if step is not None:
         agent = executor
         call_id = step.task_id or plan.plan_id
@@ -240,7 +233,7 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
         call_id=call_id,
         agent=agent,
         axis="invocation",
-        reason=reason if reason in (OVER_BUDGET, UNCERTAIN) else own,
+        reason=reason if reason in (OVER_BUDGET, UNCERTAIN) else agent_reason,
         detail=(step.failure_reason if step else None) or reason,
     )
     return [outcome], [AgentCall(call_id=call_id, agent=agent, query=task, fields={})]

@@ -69,10 +69,7 @@ def faults(
         source = step.input_from_step
         if source is not None and not 1 <= source < number:
             reasons.append(f"step {step.step}: input_from_step {source} is no step before it")
-        unknown: list[str] = []
-        for skill in step.skills:
-            if skill not in outputs:
-                unknown.append(skill)
+        unknown = [skill for skill in step.skills if skill not in outputs]
         if unknown:
             reasons.append(
                 f"step {step.step}: skill {unknown[0]!r} was not loaded; load it, or leave it out"
@@ -88,13 +85,13 @@ def unmet(shape: Shape, outputs: Collection[Mapping[str, Any]]) -> str | None:
     try:
         if not schema_of(shape):
             return "its return_spec holds for anything: name the fields that the step is to return, or a type"
-        for part in (
-            [{name: part} for name, part in shape.items()]
-            if isinstance(shape, Mapping)
-            else [shape]
-        ):
+        parts: list[Shape] = [shape]
+        if isinstance(shape, Mapping):
+            # Each field by itself: one skill may promise the first, and another the second.
+            parts = [{name: part} for name, part in shape.items()]
+        for part in parts:
             lacks = [lack(part, output) for output in outputs]
-            if all(place is not None for place in lacks):
+            if None not in lacks:
                 return f"no skill of this step promises {lacks[0]} of its return_spec, as its output schema says"
     except ShapeError as error:
         return str(error)

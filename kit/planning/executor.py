@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from kit.planning.scope import StepScope, step_scope
-from kit.planning.services import OUTSIDE, PlanServices, PlanTool, plan_tool, result
+from kit.planning.services import PlanServices, PlanTool, ToolAnswer, plan_tool, result
 from kit.planning.skill_call import call_skill
 from kit.planning.step_query import LONGEST
 from kit.tools import task_memory, temp_files
@@ -30,7 +30,6 @@ EXECUTOR_TOOLS = (
 LONGEST_WORDS = 1_000
 """Characters of a reason and of a suggestion that the planner reads."""
 FILE = {"type": "string", "description": "A file of this task, whose id a tool has named."}
-Answer = tuple[str, ToolResult]
 
 
 def executor_tools(services: PlanServices) -> Toolbox:
@@ -47,20 +46,12 @@ def executor_tools(services: PlanServices) -> Toolbox:
 
 
 def _call_tool(services: PlanServices) -> PlanTool:
-    def is_lookup(arguments: Mapping[str, Any]) -> bool:
-        scope = step_scope()
-        manifest = scope and scope.manifests.get(str(arguments.get("skill", "")))
-        # A skill that the step does not allow is refused, and nobody need be asked about it.
-        return manifest is None or manifest.idempotent
-
-    async def call(**values: Any) -> Answer:
-        scope = step_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
+    async def call(scope: StepScope, values: dict[str, Any]) -> ToolAnswer:
         skill = str(values.get("skill", ""))
-        arguments = await _arguments(scope, services, skill, values)
-        if isinstance(arguments, str):
-            return result(arguments, "bad_arguments")
+        try:
+            arguments = await _arguments(scope, services, skill, values)
+        except ValueError as error:
+            return result(str(error), "bad_arguments")
         outcome = await call_skill(scope, services, skill, arguments)
         return outcome.text, outcome
 
@@ -75,35 +66,35 @@ def _call_tool(services: PlanServices) -> PlanTool:
             "description": "A file with a JSON object whose fields are arguments too, where they are many.",
         },
     }
-    return plan_tool(
-        services,
-        CALL,
-        "Call a skill. A long result comes as a file.",
-        asks,
-        ("skill", "arguments"),
-        call,
-        is_lookup,
-    )
+    description = "Call a skill. A long result comes as a file."
+    required = ("skill", "arguments")
+    return plan_tool(services, CALL, description, asks, required, step_scope, call, _is_lookup)
+
+
+def _is_lookup(arguments: Mapping[str, Any]) -> bool:
+    """Whether a call of `call_skill` does nothing in the world, by the manifest of the skill."""
+    scope = step_scope()
+    if scope is None:
+        return True
+    manifest = scope.manifests.get(str(arguments.get("skill", "")))
+    # A skill that the step does not allow is refused, and nobody need be asked about it.
+    return manifest is None or manifest.idempotent
 
 
 def _insufficient_tool(services: PlanServices) -> PlanTool:
-    async def call(**words: Any) -> Answer:
-        scope = step_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
-        reason, suggestion = (str(words.get(name, ""))[:LONGEST_WORDS] for name in asks)
-        scope.insufficient = reason, suggestion
+    async def call(scope: StepScope, words: dict[str, Any]) -> ToolAnswer:
+        # The planner reads these words; an executor must not fill its prompt.
+        reason = str(words.get("reason", ""))[:LONGEST_WORDS]
+        suggestion = str(words.get("suggestion", ""))[:LONGEST_WORDS]
+        scope.insufficient = (reason, suggestion)
         await scope.journal.write("subagent.insufficient", reason=reason, suggestion=suggestion)
-        return result(
-            json.dumps(
-                {
-                    "status": INSUFFICIENT,
-                    "completed": None,
-                    "reason": reason,
-                    "suggestion": suggestion,
-                }
-            )
-        )
+        signal = {
+            "status": INSUFFICIENT,
+            "completed": None,
+            "reason": reason,
+            "suggestion": suggestion,
+        }
+        return result(json.dumps(signal))
 
     asks = {
         "reason": {"type": "string", "description": "Why this cannot be done in one step."},
@@ -113,54 +104,55 @@ def _insufficient_tool(services: PlanServices) -> PlanTool:
         },
     }
     description = "Say that the step cannot be done as it is, why, and what could be."
-    return plan_tool(services, INSUFFICIENT, description, asks, tuple(asks), call)
+    return plan_tool(services, INSUFFICIENT, description, asks, tuple(asks), step_scope, call)
 
 
 def _write_tool(services: PlanServices) -> PlanTool:
-    async def call(**values: Any) -> Answer:
-        scope = step_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
+    async def call(scope: StepScope, values: dict[str, Any]) -> ToolAnswer:
         data = values.get("data")
         if file_id := values.get("file_id"):
             try:
                 data = await asyncio.to_thread(_read_json, scope, services, str(file_id))
             except ValueError as error:
                 return result(str(error), "bad_arguments")
-        return await write_data(
-            services.memory, scope.task, values.get("key"), data, scope.step.return_spec["shape"]
-        )
+        # The shape is the step's own, whatever the model says that it is.
+        shape = scope.step.return_spec["shape"]
+        return await write_data(services.memory, scope.task, values.get("key"), data, shape)
 
-    data = {"description": "The result, as JSON of exactly the shape in return_spec."}
     asks = {
         "key": KEY,
-        "data": data,
+        "data": {"description": "The result, as JSON of exactly the shape in return_spec."},
         "file_id": {**FILE, "description": "The file that holds it, in the place of data."},
     }
     description = "Hand in the result of this step. It is held against return_spec; with that the step is done."
-    return plan_tool(services, task_memory.WRITE, description, asks, ("key",), call)
+    return plan_tool(services, task_memory.WRITE, description, asks, ("key",), step_scope, call)
 
 
 async def _arguments(
     scope: StepScope, services: PlanServices, skill: str, call: Mapping[str, Any]
-) -> dict[str, Any] | str:
-    """Returns the arguments of a skill, those in a file that it takes among them; or why they cannot be read."""
-    try:
-        own: Any = call.get("arguments") or {}
-        if isinstance(own, str):
-            own = json.loads(own)
-        more: Any = {}
-        if file_id := call.get("file_id"):
-            more = await asyncio.to_thread(_read_json, scope, services, str(file_id))
-    except ValueError as error:
-        return str(error)
-    if not isinstance(own, dict) or not isinstance(more, dict):
-        return "Arguments are a JSON object."
+) -> dict[str, Any]:
+    """Returns the arguments of a skill, those in a file that it takes among them.
+
+    Raises ValueError, which says what to do, where they cannot be read.
+    """
+    arguments: Any = call.get("arguments") or {}
+    if isinstance(arguments, str):
+        arguments = json.loads(arguments)
+    file_arguments: Any = {}
+    if file_id := call.get("file_id"):
+        file_arguments = await asyncio.to_thread(_read_json, scope, services, str(file_id))
+    if not isinstance(arguments, dict) or not isinstance(file_arguments, dict):
+        raise ValueError("Arguments are a JSON object.")
     manifest = scope.manifests.get(skill)
-    takes: Any = manifest.input_schema.get("properties", {}) if manifest else {}
-    return {
-        name: one for name, one in cast("dict[str, Any]", more).items() if name in takes
-    } | cast("dict[str, Any]", own)
+    properties: Mapping[str, Any] = {}
+    if manifest is not None:
+        properties = manifest.input_schema.get("properties", {})
+    known: dict[str, Any] = {}
+    for name, value in cast("dict[str, Any]", file_arguments).items():
+        # A file is the output of an earlier step as often as not, and holds more than the skill takes.
+        if name in properties:
+            known[name] = value
+    return known | cast("dict[str, Any]", arguments)
 
 
 def _read_json(scope: StepScope, services: PlanServices, file_id: str) -> Any:
@@ -206,7 +198,8 @@ def rows_of(text: str) -> int:
         value = json.loads(text)
     except ValueError:
         return len(text.splitlines())
-    lists: list[Any] = (
-        [value, *cast("dict[str, Any]", value).values()] if isinstance(value, dict) else [value]
-    )
-    return max((len(cast("list[Any]", one)) for one in lists if isinstance(one, list)), default=1)
+    values: list[Any] = [value]
+    if isinstance(value, dict):
+        values += cast("dict[str, Any]", value).values()
+    lengths = [len(cast("list[Any]", item)) for item in values if isinstance(item, list)]
+    return max(lengths, default=1)

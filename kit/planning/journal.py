@@ -19,7 +19,7 @@ class Journal:
     """Writes events of one plan, or of one of its tasks; each names its whole lineage."""
 
     events: EventStore
-    who: Principal
+    principal: Principal
     session_id: str
     plan_id: str
     task_id: str | None = None
@@ -28,7 +28,7 @@ class Journal:
     secrets: Collection[str] = field(default=(), repr=False)
     """What no event holds."""
 
-    def of(self, task_id: str, agent: str) -> "Journal":
+    def of_task(self, task_id: str, agent: str) -> "Journal":
         """The journal of one task of the plan."""
         return replace(self, task_id=task_id, agent=agent)
 
@@ -47,8 +47,8 @@ class Journal:
                 payload[name] = value
         event = AgentEvent(
             event_id=event_id or uuid.uuid4().hex,
-            tenant_id=self.who.tenant_id,
-            user_id=self.who.user_id,
+            tenant_id=self.principal.tenant_id,
+            user_id=self.principal.user_id,
             session_id=self.session_id,
             plan_id=self.plan_id,
             event_type=event_type,

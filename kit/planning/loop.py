@@ -59,7 +59,7 @@ class Manager:
     settings: PlanSettings
     record: PlanRecord
     journal: Journal
-    before: dict[str, float] = field(default_factory=dict[str, float])
+    earlier_usage: dict[str, float] = field(default_factory=dict[str, float])
     """What the plan had taken when this turn took it up."""
     began: float = 0.0
     failure: Failure | None = None
@@ -71,13 +71,12 @@ class Manager:
 
     async def drive(self) -> None:
         """Takes the plan to its end, from wherever it stands."""
-        self.before, self.began = dict(self.plan.usage or {}), self.services.clock()
+        self.earlier_usage = dict(self.plan.usage or {})
+        self.began = self.services.clock()
         self._limit()
-        most = self.settings.budget.time_budget_ms
-        if most is None:
-            seconds_left = None
-        else:
-            seconds_left = most / 1000 - self._seconds()
+        seconds_left = None
+        if self.settings.budget.time_budget_ms is not None:
+            seconds_left = self.settings.budget.time_budget_ms / 1000 - self._seconds()
         try:
             if seconds_left is not None and seconds_left <= 0:
                 raise TimeoutError
@@ -110,7 +109,7 @@ class Manager:
         number = self.plan.replan_count
         task_id = f"{self.plan.plan_id}.{number}.plan"
         scope = PlannerScope(
-            self.journal.of(task_id, self.settings.planner), first=len(complete) + 1
+            self.journal.of_task(task_id, self.settings.planner), first=len(complete) + 1
         )
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
@@ -211,7 +210,7 @@ class Manager:
         try:
             async with self.services.skills.step(step.skills) as skills:
                 scope = StepScope(
-                    self.journal.of(task.id, task.agent), task, step, manifests, skills
+                    self.journal.of_task(task.id, task.agent), task, step, manifests, skills
                 )
                 if self.ctx.turn.acts.results:
                     # The acts that its user said yes to are known by their arguments and not made again.
@@ -231,7 +230,7 @@ class Manager:
             "finished_at": self.services.clock(),
         }
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
-        await self.services.memory.confirm(self.record.who, memory)
+        await self.services.memory.confirm(self.record.principal, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
 
     async def _revise(
@@ -291,7 +290,7 @@ class Manager:
                 plan = with_step(
                     plan, step.step_index, status=status, failure_reason=detail, finished_at=now
                 )
-            complete = [one.step_index for one in complete_steps(plan)]
+            complete = [done_step.step_index for done_step in complete_steps(plan)]
             return plan.replace(
                 failure={"reason": reason, "completed_steps": complete, "last_failure": last}
             )
@@ -322,27 +321,22 @@ class Manager:
 
     async def _input(self, step: PlanStep) -> Any:
         """Returns the output of the step that this one works on; None where it works on none."""
-        sources: list[PlanStep] = []
-        for one in self.plan.steps:
-            if one.step_index == step.input_from_step:
-                sources.append(one)
-        if sources:
-            return await self.value(sources[0])
+        for source in self.plan.steps:
+            if source.step_index == step.input_from_step:
+                return await self.value(source)
         return None
 
     async def value(self, step: PlanStep) -> Any:
         """Returns the output of a complete step."""
-        memory = await self.services.memory.read(self.record.who, step.memory_key or "")
+        memory = await self.services.memory.read(self.record.principal, step.memory_key or "")
         if memory:
             return memory.value
         return None
 
     def _log(self, step: PlanStep) -> StepLog:
-        who = self.record.who
-        session = self.plan.session_id
         task = Task(
-            who,
-            session,
+            self.record.principal,
+            self.plan.session_id,
             step.task_id or "",
             self.settings.executor,
             self.plan.plan_id,
@@ -350,10 +344,10 @@ class Manager:
         )
         return StepLog(self.services, task)
 
-    async def _dispatch(self, agent: str, query: str, task_id: str, place: int) -> Outcome:
+    async def _dispatch(self, agent: str, query: str, task_id: str, position: int) -> Outcome:
         self.ctx.turn.rounds += 1
         call = AgentCall(call_id=task_id, agent=agent, query=query, fields={})
-        outcome = await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{place}")
+        outcome = await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{position}")
         if isinstance(outcome, Failure):
             self.failure = outcome
         else:
@@ -363,25 +357,24 @@ class Manager:
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""
         limits = self.ctx.ledger.limits
-        before = self.before
         for resource, name in (
             ("input_tokens", "tokens_in"),
             ("output_tokens", "tokens_out"),
             ("cost", "dollars"),
         ):
             if resource in limits:
-                limits[resource] -= before.get(name, 0)
+                limits[resource] -= self.earlier_usage.get(name, 0)
 
     def _seconds(self) -> float:
-        return self.before.get("seconds", 0.0) + max(0.0, self.services.clock() - self.began)
+        return self.earlier_usage.get("seconds", 0.0) + max(0.0, self.services.clock() - self.began)
 
     def _usage(self) -> dict[str, float]:
         ledger = self.ctx.ledger
-        of = self.before.get
+        earlier = self.earlier_usage
         return {
-            "tokens_in": of("tokens_in", 0) + ledger.input_tokens,
-            "tokens_out": of("tokens_out", 0) + ledger.output_tokens,
-            "dollars": of("dollars", 0) + (ledger.cost or 0),
+            "tokens_in": earlier.get("tokens_in", 0) + ledger.input_tokens,
+            "tokens_out": earlier.get("tokens_out", 0) + ledger.output_tokens,
+            "dollars": earlier.get("dollars", 0) + (ledger.cost or 0),
             "seconds": round(self._seconds(), 3),
         }
 
@@ -390,10 +383,10 @@ def _may_have_acted(skill: str) -> str:
     return f"a call of {skill} came to no known end; it may have acted"
 
 
-def _detail(outcome: Outcome, others: list[str]) -> str:
+def _detail(outcome: Outcome, reasons: list[str]) -> str:
     """Returns why an agent has nothing to show: its failure, else the last of the other reasons."""
     if isinstance(outcome, Failure):
         return f"{outcome.reason}: {outcome.detail}"
-    if others:
-        return others[-1]
+    if reasons:
+        return reasons[-1]
     return "nothing was handed in"

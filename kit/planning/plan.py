@@ -13,13 +13,13 @@ Trigger = Literal["insufficient", "failed", "contract_violation"]
 OVER = ("complete", "failed")
 
 
-def new_plan(plan_id: str, who: Principal, session_id: str, task: str, now: float) -> Plan:
+def new_plan(plan_id: str, principal: Principal, session_id: str, task: str, now: float) -> Plan:
     """A plan before its planner runs (decisions 22)."""
     return Plan(
         plan_id=plan_id,
         session_id=session_id,
-        tenant_id=who.tenant_id,
-        user_id=who.user_id,
+        tenant_id=principal.tenant_id,
+        user_id=principal.user_id,
         status="pending",
         original_task=task,
         created_at=now,
@@ -46,21 +46,24 @@ def next_step(plan: Plan) -> PlanStep | None:
 def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
     """The plan with the steps of a draft in the place of all that are not complete, and with what
     is known of their skills."""
-    revision = plan.replan_count
-    steps = (*complete_steps(plan), *(_step(plan.plan_id, one, revision) for one in draft.steps))
-    every: dict[str, Any] = {**(plan.manifests or {}), **manifests}
-    own: dict[str, Any] = {}
+    steps = list(complete_steps(plan))
+    for draft_step in draft.steps:
+        steps.append(_step(plan.plan_id, draft_step, plan.replan_count))
+    known: dict[str, Any] = {**(plan.manifests or {}), **manifests}
+    # A plan is run by the manifests that it was verified against, whatever the service says later.
+    needed: dict[str, Any] = {}
     for step in steps:
         for skill in step.skills:
-            own[skill] = every[skill]
-    return plan.replace(status="executing", steps=steps, manifests=own)
+            needed[skill] = known[skill]
+    return plan.replace(status="executing", steps=tuple(steps), manifests=needed)
 
 
 def with_step(plan: Plan, step_index: int, **changes: Any) -> Plan:
     """The plan with one of its steps changed."""
-    steps = (
-        step.replace(**changes) if step.step_index == step_index else step for step in plan.steps
-    )
+    steps = list(plan.steps)
+    for position, step in enumerate(steps):
+        if step.step_index == step_index:
+            steps[position] = step.replace(**changes)
     return plan.replace(steps=tuple(steps))
 
 

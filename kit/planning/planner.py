@@ -3,6 +3,7 @@ counts; and its brief."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from langchain_core.tools import BaseTool
@@ -11,10 +12,16 @@ from pydantic import TypeAdapter, ValidationError
 from kit.core.record import Message
 from kit.planning.draft import MOST_STEPS, Draft, DraftStep, Infeasible, faults
 from kit.planning.scope import PlannerScope, planner_scope
-from kit.planning.services import OUTSIDE, REASONS, PlanServices, no_data, plan_tool, result
+from kit.planning.services import (
+    REASONS,
+    PlanServices,
+    ToolAnswer,
+    no_data,
+    plan_tool,
+    result,
+)
 from kit.stores.documents.document import PlanStep
 from kit.tools.skill import FIND, LOAD, SkillFault
-from kit.tools.tool import ToolResult
 
 SUBMIT = "submit_plan"
 PLANNER_TOOLS = (FIND, LOAD, SUBMIT)
@@ -62,35 +69,26 @@ STEP = {
     "required": ["step", "task", "skills", "return_spec"],
 }
 _STEPS = TypeAdapter(tuple[DraftStep, ...])
-Answer = tuple[str, ToolResult]
 
 
 def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     """Makes the tools of a planner card, by their ids. Outside of a plan each answers that it is not allowed."""
 
-    async def find(**arguments: Any) -> Answer:
-        scope = planner_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
+    async def find(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
         skills = await services.skills.find(str(arguments.get("query", "")))
         _note_reach(scope, skills)
         if isinstance(skills, SkillFault):
             return no_data(skills)
         rows: list[dict[str, str]] = []
-        for one in skills[:MOST_FOUND]:
-            rows.append({"skill_name": one.skill_name, "description": one.description[:MOST_WORDS]})
+        for skill in skills[:MOST_FOUND]:
+            description = skill.description[:MOST_WORDS]
+            rows.append({"skill_name": skill.skill_name, "description": description})
         return result(json.dumps({"skills": rows}, ensure_ascii=False))
 
-    async def load(**arguments: Any) -> Answer:
-        scope = planner_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
+    async def load(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
         return await _load(services, scope, str(arguments.get("skill_name")))
 
-    async def submit(**arguments: Any) -> Answer:
-        scope = planner_scope()
-        if scope is None:
-            return result(OUTSIDE, "not_allowed")
+    async def submit(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
         return _submit(scope, arguments)
 
     query = {"query": {"type": "string", "description": "What is to be done, in words."}}
@@ -102,31 +100,14 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
             "description": "Why no plan does the task with these skills, in place of steps.",
         },
     }
+    make = partial(plan_tool, services)
+    finding = "Find the skills that a task may need, the best first."
+    reading = "Read one skill whole, with its input and output schema."
+    handing_in = "Hand in the plan. It is verified, and sent back where it fails."
     return {
-        FIND: plan_tool(
-            services,
-            FIND,
-            "Find the skills that a task may need, the best first.",
-            query,
-            ("query",),
-            find,
-        ),
-        LOAD: plan_tool(
-            services,
-            LOAD,
-            "Read one skill whole, with its input and output schema.",
-            name,
-            ("skill_name",),
-            load,
-        ),
-        SUBMIT: plan_tool(
-            services,
-            SUBMIT,
-            "Hand in the plan. It is verified, and sent back where it fails.",
-            plan,
-            (),
-            submit,
-        ),
+        FIND: make(FIND, finding, query, ("query",), planner_scope, find),
+        LOAD: make(LOAD, reading, name, ("skill_name",), planner_scope, load),
+        SUBMIT: make(SUBMIT, handing_in, plan, (), planner_scope, submit),
     }
 
 
@@ -138,7 +119,7 @@ def _note_reach(scope: PlannerScope, result: object) -> None:
         scope.unreachable = f"{result.reason}: {result.detail}"
 
 
-async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answer:
+async def _load(services: PlanServices, scope: PlannerScope, name: str) -> ToolAnswer:
     skill = await services.skills.load(name)
     _note_reach(scope, skill)
     if isinstance(skill, SkillFault):
@@ -163,49 +144,53 @@ async def _load(services: PlanServices, scope: PlannerScope, name: str) -> Answe
     return result(text)
 
 
-def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> Answer:
+def _submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> ToolAnswer:
     """Takes a plan that holds, or that there is none; sends back every other, with the reasons."""
     if len(scope.refusals) >= MOST_DRAFTS:
         return result("No further plan is taken.", "not_allowed")
-    draft = _read(scope, arguments)
-    if isinstance(draft, str):
-        scope.refusals.append(draft)
-        rest = MOST_DRAFTS - len(scope.refusals)
-        return result(
-            f"This plan was sent back. {draft}. You may hand in {rest} more.",
-            "bad_arguments",
-            draft,
-        )
-    scope.result = draft
-    return result("Noted." if isinstance(draft, Infeasible) else "The plan holds and is taken.")
+    try:
+        scope.result = _read(scope, arguments)
+    except ValueError as error:
+        reasons = str(error)
+        scope.refusals.append(reasons)
+        tries = MOST_DRAFTS - len(scope.refusals)
+        text = f"This plan was sent back. {reasons}. You may hand in {tries} more."
+        return result(text, "bad_arguments", reasons)
+    if isinstance(scope.result, Infeasible):
+        return result("Noted.")
+    return result("The plan holds and is taken.")
 
 
-def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasible | str:
-    """Returns what was handed in, or why it does not hold."""
+def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasible:
+    """Returns what was handed in. Raises ValueError, which says why it does not hold."""
     steps = arguments.get("steps")
     infeasible = str(arguments.get("infeasible") or "").strip()
     if bool(steps) == bool(infeasible):
-        return "Give either steps, or the reason why there can be none as infeasible"
+        raise ValueError("Give either steps, or the reason why there can be none as infeasible")
     if infeasible:
         return Infeasible(reason=infeasible)
     try:
         if isinstance(steps, str):
+            # Models word a nested list as a text of JSON now and then.
             draft = _STEPS.validate_json(steps)
         else:
             draft = _STEPS.validate_python(steps)
     except ValidationError as error:
-        return _sentence(
-            f"{'.'.join(map(str, one['loc'])) or 'steps'}: {one['msg']}"
-            for one in error.errors(include_input=False)
-        )
-    outputs = {name: manifest["output_schema"] for name, manifest in scope.manifests.items()}
-    if reasons := faults(draft, outputs, scope.first):
-        return _sentence(reasons)
+        reasons: list[str] = []
+        for fault in error.errors(include_input=False):
+            field = ".".join(map(str, fault["loc"])) or "steps"
+            reasons.append(f"{field}: {fault['msg']}")
+        raise ValueError(_sentence(reasons)) from None
+    outputs: dict[str, Mapping[str, Any]] = {}
+    for name, manifest in scope.manifests.items():
+        outputs[name] = manifest["output_schema"]
+    if reasons := list(faults(draft, outputs, scope.first)):
+        raise ValueError(_sentence(reasons))
     return Draft(steps=draft)
 
 
-def _sentence(reasons: Iterable[str]) -> str:
-    return "; ".join(list(reasons)[:MOST_REASONS])
+def _sentence(reasons: list[str]) -> str:
+    return "; ".join(reasons[:MOST_REASONS])
 
 
 def planner_query(
@@ -221,7 +206,7 @@ def planner_query(
     `suggestion` is that of the executor whose step failed; `conversation` is what was said before, oldest first,
     which the task may refer to. The last paragraph is one JSON object.
     """
-    steps = [*complete]
+    steps = list(complete)
     brief: dict[str, Any] = {
         "original_task": task,
         "first_step": len(steps) + 1,
@@ -232,45 +217,43 @@ def planner_query(
             {"role": message.role, "text": message.text[:MOST_WORDS]}
             for message in conversation[-MOST_MESSAGES:]
         ]
-    if failed is None:
-        words = "Make a plan for this task."
-        if conversation:
-            words += " It may refer to the conversation before it."
-        return f"{words}\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
-    brief["completed_steps"] = [
-        {
-            "step": one.step_index,
-            "task": one.task,
-            "memory_key": one.memory_key,
-            "shape": _shape(one),
+    words = "Make a plan for this task."
+    if failed is not None:
+        words = (
+            "A step of this plan failed. Write the remaining steps anew, and nothing that is "
+            "complete. Number them from first_step; a new step may take its input from a complete one."
+        )
+        brief["completed_steps"] = [_complete_fields(step) for step in steps]
+        brief["failed_step"] = {
+            "step": failed.step_index,
+            "reason": failed.failure_reason or failed.status,
+            "suggestion": suggestion,
+            **_draft_fields(failed),
         }
-        for one in steps
-    ]
-    reason = failed.failure_reason or failed.status
-    brief["failed_step"] = {
-        "step": failed.step_index,
-        "reason": reason,
-        "suggestion": suggestion,
-        **_of(failed),
-    }
-    brief["remaining_steps"] = [{"step": one.step_index, **_of(one)} for one in remaining]
-    words = (
-        "A step of this plan failed. Write the remaining steps anew, and nothing that is "
-        "complete. Number them from first_step; "
-        "a new step may take its input from a complete one."
-    )
+        brief["remaining_steps"] = [
+            {"step": step.step_index, **_draft_fields(step)} for step in remaining
+        ]
+    elif conversation:
+        words += " It may refer to the conversation before it."
     return f"{words}\n\n{json.dumps(brief, ensure_ascii=False, indent=1)}"
 
 
-def _of(step: PlanStep) -> dict[str, Any]:
+def _complete_fields(step: PlanStep) -> dict[str, Any]:
+    """What a planner is told of a complete step: its output stays where it is."""
+    spec: Mapping[str, Any] = step.return_spec
+    return {
+        "step": step.step_index,
+        "task": step.task,
+        "memory_key": step.memory_key,
+        "shape": spec.get("shape"),
+    }
+
+
+def _draft_fields(step: PlanStep) -> dict[str, Any]:
+    """A step as a planner wrote it."""
     return {
         "task": step.task,
         "skills": step.skills,
         "input_from_step": step.input_from_step,
         "return_spec": step.return_spec,
     }
-
-
-def _shape(step: PlanStep) -> Any:
-    spec: Mapping[str, Any] = step.return_spec
-    return spec.get("shape")

@@ -24,7 +24,7 @@ class PlanRecord:
     """The newest version of a plan, and the only way to a newer one."""
 
     plans: PlanStore
-    who: Principal
+    principal: Principal
     owner: str
     plan: Plan
     lease: float
@@ -69,7 +69,7 @@ class PlanRecord:
 async def create(
     plans: PlanStore,
     plan: Plan,
-    who: Principal,
+    principal: Principal,
     owner: str,
     lease: float = LEASE,
     clock: Callable[[], float] = time.time,
@@ -78,13 +78,13 @@ async def create(
     there is one of that id."""
     plan = plan.replace(lease_owner=owner, lease_expires=plan.created_at + lease)
     await plans.create(plan)
-    return PlanRecord(plans, who, owner, plan, lease, clock)
+    return PlanRecord(plans, principal, owner, plan, lease, clock)
 
 
 async def take(
     plans: PlanStore,
     plan_id: str,
-    who: Principal,
+    principal: Principal,
     owner: str,
     lease: float = LEASE,
     clock: Callable[[], float] = time.time,
@@ -96,13 +96,13 @@ async def take(
     loop = asyncio.get_running_loop()
     until = loop.time() + lease + 1
     while True:
-        plan = await plans.read(who, plan_id)
+        plan = await plans.read(principal, plan_id)
         if plan is None:
             return None
         if plan.status in OVER:
-            return PlanRecord(plans, who, owner, plan, lease, clock)
-        if leased := await plans.lease(who, plan_id, owner, lease):
-            return PlanRecord(plans, who, owner, leased, lease, clock)
+            return PlanRecord(plans, principal, owner, plan, lease, clock)
+        if leased := await plans.lease(principal, plan_id, owner, lease):
+            return PlanRecord(plans, principal, owner, leased, lease, clock)
         if loop.time() >= until:
             raise ResumeError(
                 f"plan {plan_id!r} is at work elsewhere: stop it there, or wait until it ends"

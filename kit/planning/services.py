@@ -1,9 +1,9 @@
 """What the tools of planners and executors work with, and the kind of tool in which the loop of a plan finds it."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.tools import StructuredTool
 from pydantic import Field
@@ -16,6 +16,9 @@ from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from kit.tools.tool import UNAVAILABLE, ToolResult
 
+S = TypeVar("S")
+ToolAnswer = tuple[str, ToolResult]
+"""A text for a model, and how the call went."""
 OUTSIDE = "This tool works inside a plan, and there is none here."
 REASONS: Mapping[SkillReason, Reason] = {
     "unknown_skill": "bad_arguments",
@@ -61,10 +64,22 @@ def plan_tool(
     description: str,
     properties: Mapping[str, Any],
     required: tuple[str, ...],
-    call: Any,
+    current_scope: Callable[[], S | None],
+    call: Callable[[S, dict[str, Any]], Awaitable[ToolAnswer]],
     is_lookup: Callable[[Mapping[str, Any]], bool] = lambda _: False,
 ) -> PlanTool:
-    """Makes a tool from a plain schema; `call` returns a text and a ToolResult."""
+    """Makes a tool from a plain schema.
+
+    `call` gets the scope of the run that the tool is called in, and the arguments; outside of a plan
+    there is no scope, and the tool is not allowed.
+    """
+
+    async def call_in_scope(**arguments: Any) -> ToolAnswer:
+        scope = current_scope()
+        if scope is None:
+            return result(OUTSIDE, "not_allowed")
+        return await call(scope, arguments)
+
     schema = {
         "type": "object",
         "title": name,
@@ -77,18 +92,19 @@ def plan_tool(
         name=name,
         description=description,
         args_schema=schema,
-        coroutine=call,
+        coroutine=call_in_scope,
         response_format="content_and_artifact",
     )
 
 
-def result(text: str, fault: Reason | None = None, detail: str = "") -> tuple[str, ToolResult]:
+def result(text: str, fault: Reason | None = None, detail: str = "") -> ToolAnswer:
     """What a tool of a plan returns: a text for its model, and how the call went."""
-    return text, ToolResult(text=text, fault=fault, detail=detail or (text if fault else ""))
+    if fault is not None:
+        detail = detail or text
+    return text, ToolResult(text=text, fault=fault, detail=detail)
 
 
-def no_data(fault: SkillFault) -> tuple[str, ToolResult]:
+def no_data(fault: SkillFault) -> ToolAnswer:
     """What it returns where a skill, or its service, gave nothing."""
-    return result(
-        UNAVAILABLE, REASONS[fault.reason], f"{fault.skill}: {fault.reason}: {fault.detail}"
-    )
+    detail = f"{fault.skill}: {fault.reason}: {fault.detail}"
+    return result(UNAVAILABLE, REASONS[fault.reason], detail)

@@ -79,9 +79,9 @@ async def _may_act(scope: StepScope, services: PlanServices, skill: str, key: st
     of_skill = EventFilter(
         tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type=START, skill_id=skill
     )
-    before = await services.documents.events.query(of_skill)
-    if any(event.event_id not in scope.act_keys for event in before):
-        return False
+    for event in await services.documents.events.query(of_skill):
+        if event.event_id not in scope.act_keys:
+            return False
     scope.act_keys.add(key)
     await scope.journal.write(START, event_id=key, skill_id=skill)
     return True
@@ -100,8 +100,9 @@ async def _check(
     else:
         if misfit is None:
             return outcome
-        place = misfit.partition(": ")[0]  # the rest quotes the skill, and the planner reads this
-        detail = f"its result is not what its output schema promises, at {place}"
+        # What follows quotes the skill, and the planner reads this.
+        field = misfit.partition(": ")[0]
+        detail = f"its result is not what its output schema promises, at {field}"
     return SkillFault(
         skill=manifest.id,
         reason="schema_mismatch",
@@ -128,9 +129,9 @@ async def _tell(scope: StepScope, services: PlanServices, outcome: SkillResult) 
     """Words a result for the model: whole, or where it is long, how the file begins that it stands in."""
     if outcome.size_bytes < LARGE:
         return ToolResult(text=outcome.text)
-    if outcome.content is None:
-        lines = outcome.text
-    else:
+    lines = outcome.text
+    if outcome.content is not None:
+        # In lines: the sample is the first of them, and a script reads the file line by line.
         lines = json.dumps(outcome.content, indent=1, ensure_ascii=False)
     try:
         file_id, sample = await asyncio.to_thread(write_sample, lines, scope.task, services.files)

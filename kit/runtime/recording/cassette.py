@@ -104,25 +104,25 @@ class Cassette(Player):
         """Whether the file holds a call of this track."""
         return any(key[0] == name for key in self.calls)
 
-    def find(self, place: str, request: Request) -> RecordedCall | None:
+    def find(self, call_site: str, request: Request) -> RecordedCall | None:
         """Returns the recorded call for a request; None when the call is to be made. A replay
         raises CassetteError with what changed."""
         request = self._clean(request)
         name = digest(request)
         self._run.tracks.add(self._track)
-        self._counts[place, name] += 1
-        call = self.serve(place, request, self._counts[place, name])
+        self._counts[call_site, name] += 1
+        call = self.serve(call_site, request, self._counts[call_site, name])
         if call is not None:
             self._run.current.add(key_of(call))
         return call
 
-    def recorded_at(self, place: str) -> Sequence[RecordedCall]:
-        """Returns the calls that were recorded from a place and not asked for yet; all, where all were."""
-        calls = super().recorded_at(place)
+    def recorded_at(self, call_site: str) -> Sequence[RecordedCall]:
+        """Returns the calls that were recorded from a site and not asked for yet; all, where all were."""
+        calls = super().recorded_at(call_site)
         unused = [call for call in calls if key_of(call) not in self._run.current]
         return unused or calls
 
-    def keep(self, place: str, request: Request, **outcome: Any) -> None:
+    def keep(self, call_site: str, request: Request, **outcome: Any) -> None:
         """Remembers how a call ended: fields of a RecordedCall."""
         request = self._clean(request)
         fields: dict[str, Any] = {}
@@ -137,15 +137,15 @@ class Cassette(Player):
             fields["pieces"] = [text]  # a secret may have come in two pieces
         fields = scrubbed(fields, self._secrets)
         fields["track"] = self._track
-        fields["place"] = place
+        fields["place"] = call_site
         fields["request"] = request
-        fields["again"] = max(1, self._counts[place, digest(request)])
+        fields["again"] = max(1, self._counts[call_site, digest(request)])
         call = RecordedCall.model_validate(fields)
         self.calls[key_of(call)] = call
         self._run.current.add(key_of(call))
 
     def keep_fault(
-        self, place: str, request: Request, error: BaseException, **outcome: Any
+        self, call_site: str, request: Request, error: BaseException, **outcome: Any
     ) -> None:
         """Remembers a call that failed or was given up, so that the turn can fail in the same way again.
 
@@ -159,7 +159,7 @@ class Cassette(Player):
         if failure.kind == "cancelled" and not is_stop:
             # The call itself raised CancelledError; nobody gave it up.
             failure = failure.replace(kind="exception")
-        self.keep(place, request, broken=failure.model_dump(), **outcome)
+        self.keep(call_site, request, broken=failure.model_dump(), **outcome)
 
     def save(self, tracks: Collection[str] | None = None) -> None:
         """Writes the file, whole or not at all. `tracks`: those there still are; None keeps every one."""

@@ -8,7 +8,7 @@ from textwrap import wrap
 from kit.runtime.recording.recorded_call import RecordedCall, Request
 
 WIDTH = 100
-MOST = 14
+MOST_LINES = 14
 """Lines of a diff that are shown."""
 
 
@@ -26,10 +26,10 @@ def mismatch(
     label, old, new = _first_change(nearest, request)
     diff = list(unified_diff(_lines(old), _lines(new), "recorded", "now", lineterm="", n=1))
     lines = [f"{source}: {call} does not ask what was recorded: {label}"]
-    for line in diff[:MOST]:
+    for line in diff[:MOST_LINES]:
         lines.append(f"  {line}")
-    if len(diff) > MOST:
-        lines.append(f"  ({len(diff) - MOST} more lines)")
+    if len(diff) > MOST_LINES:
+        lines.append(f"  ({len(diff) - MOST_LINES} more lines)")
     return "\n".join([*lines, advice])
 
 
@@ -48,8 +48,13 @@ def _first_change(old_request: Request, request: Request) -> tuple[str, str, str
 
 def _alike(old: Request, new: Request) -> float:
     """Returns how many parts are equal, and as a fraction how similar the last ones are."""
-    same = sum(old_part == part for old_part, part in zip(old, new, strict=False))
-    return same + SequenceMatcher(None, old[-1][1][-500:], new[-1][1][-500:]).ratio()
+    equal_parts = 0
+    for old_part, new_part in zip(old, new, strict=False):
+        equal_parts += old_part == new_part
+    # Of a long message the end is new; comparing all of it would take seconds.
+    old_end = old[-1][1][-500:]
+    new_end = new[-1][1][-500:]
+    return equal_parts + SequenceMatcher(None, old_end, new_end).ratio()
 
 
 def _lines(text: str) -> list[str]:

@@ -10,7 +10,11 @@ from kit.runtime.recording.recorded_call import Key, Mode, RecordedCall, Request
 
 
 class Player:
-    """Asked before each call of a model or a tool, and told how those that were made ended."""
+    """Asked before each call of a model or a tool, and told how those that were made ended.
+
+    A call site is where in the turn a call is made from, such as `orchestrator/1.2.rewards:1`: the path of
+    dispatches, and the number of the call from there. It is the same on every run, whatever ends first.
+    """
 
     def __init__(self, mode: Mode, source: str, advice: str, calls: dict[Key, RecordedCall]):
         """`source` names the record to a person, `advice` says what to do where it does not fit."""
@@ -24,48 +28,50 @@ class Player:
         self._advice = advice
         self._track = ""
 
-    def model(self, place: str, model: BoundModel) -> BoundModel:
-        """Returns the model that answers the call from a place."""
+    def model(self, call_site: str, model: BoundModel) -> BoundModel:
+        """Returns the model that answers the call from a site."""
         return model
 
-    def find(self, place: str, request: Request) -> RecordedCall | None:
+    def find(self, call_site: str, request: Request) -> RecordedCall | None:
         """Returns the recorded call for a request; None when the call is to be made.
 
         Raises CassetteError where the record does not fit, and calls are not made in its place.
         """
-        return self.serve(place, request)
+        return self.serve(call_site, request)
 
-    def serve(self, place: str, request: Request, number: int = 1) -> RecordedCall | None:
-        """As `find`, for the so-and-so-many-th equal request from a place."""
+    def serve(self, call_site: str, request: Request, number: int = 1) -> RecordedCall | None:
+        """As `find`, for the so-and-so-many-th equal request from a site."""
         if self.mode == "record":
             return None
         name = digest(request)
         # What was recorded once answers as often as it is asked.
         for earlier in range(number, 0, -1):
-            call = self.calls.get((self._track, place, name, earlier))
+            call = self.calls.get((self._track, call_site, name, earlier))
             if call is not None and not (self.mode == "refresh" and call.was_refused):
                 return call
-        recorded = self.recorded_at(place)
+        recorded = self.recorded_at(call_site)
         if self.mode == "refresh" or (self.mode == "live" and not recorded):
             return None
-        call_name = f"{place}, {self._track}" if self._track else place
+        call_name = call_site
+        if self._track:
+            call_name = f"{call_site}, {self._track}"
         error = CassetteError(mismatch(self.source, call_name, request, recorded, self._advice))
         self.errors.append(error)
         raise error
 
-    def recorded_at(self, place: str) -> Sequence[RecordedCall]:
-        """Returns the calls that were recorded from a place."""
-        at_place = (self._track, place)
-        return [call for key, call in self.calls.items() if key[:2] == at_place]
+    def recorded_at(self, call_site: str) -> Sequence[RecordedCall]:
+        """Returns the calls that were recorded from a site."""
+        prefix = (self._track, call_site)
+        return [call for key, call in self.calls.items() if key[:2] == prefix]
 
     async def sleep(self, seconds: float) -> None:
         """Waits as long as a recorded call took."""
         raise NotImplementedError
 
-    def keep(self, place: str, request: Request, **outcome: Any) -> None:
+    def keep(self, call_site: str, request: Request, **outcome: Any) -> None:
         """Remembers how a call that was made ended: fields of a RecordedCall."""
 
     def keep_fault(
-        self, place: str, request: Request, error: BaseException, **outcome: Any
+        self, call_site: str, request: Request, error: BaseException, **outcome: Any
     ) -> None:
         """Remembers a call that failed or was given up."""

@@ -31,6 +31,8 @@ _LONG = 60
 """Characters from which a text that stands in several requests is written once."""
 _METADATA = ("id", "model_name", "finish_reason", "stop_reason", "done_reason", "status")
 """What of a reply's metadata a turn reads; headers, fingerprints and the like stay out of the file."""
+_EXTRAS = ("refusal", "reasoning_content")
+"""What of a provider's own fields a turn reads."""
 
 Mode = Literal["replay", "record", "refresh", "live"]
 """How a turn goes on: `replay` makes no call, `record` makes every call, `refresh` makes those that are not
@@ -138,44 +140,33 @@ def model_request(
     spec: ModelSpec, tools: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]
 ) -> Request:
     """What a model is asked: which model and how, each tool it may call, each message; ids of tool calls aside."""
-    name = "\n".join(
-        [
-            spec.key,
-            *(f"{k}: {v}" for k, v in (("name", spec.name), ("effort", spec.effort)) if v),
-            spec.api,
-            spec.routing,
-        ]
-    )
-    offered = (tool.get("function", tool) for tool in tools)
-    parts = [
-        ("model", name),
-        *((f"tool {tool['name']}", json.dumps(tool, sort_keys=True, indent=1)) for tool in offered),
-    ]
-    return (
-        *parts,
-        *((f"message {place} ({m.type})", _message_text(m)) for place, m in enumerate(messages, 1)),
-    )
+    model = [spec.key]
+    if spec.name:
+        model.append(f"name: {spec.name}")
+    if spec.effort:
+        model.append(f"effort: {spec.effort}")
+    model += [spec.api, spec.routing]
+    parts = [("model", "\n".join(model))]
+    for tool in tools:
+        function = tool.get("function", tool)
+        schema = json.dumps(function, sort_keys=True, indent=1)
+        parts.append((f"tool {function['name']}", schema))
+    for number, message in enumerate(messages, 1):
+        parts.append((f"message {number} ({message.type})", _message_text(message)))
+    return tuple(parts)
 
 
 def _message_text(message: BaseMessage) -> str:
     content: Any = message.content
-    if isinstance(content, str):
-        text = content
-    else:
-        text = json.dumps(map_leaves(content, _small), sort_keys=True)
+    if not isinstance(content, str):
+        content = json.dumps(map_leaves(content, _small), sort_keys=True)
+    lines = [content]
     if isinstance(message, AIMessage):
-        calls = message.tool_calls
-    else:
-        calls = []
-    return "\n".join(
-        [
-            text,
-            *(
-                f"calls {call['name']}({json.dumps(call['args'], sort_keys=True, default=str)})"
-                for call in calls
-            ),
-        ]
-    )
+        for call in message.tool_calls:
+            # The id of a call is the provider's, and another one each time.
+            args = json.dumps(call["args"], sort_keys=True, default=str)
+            lines.append(f"calls {call['name']}({args})")
+    return "\n".join(lines)
 
 
 def _small(leaf: Any) -> Any:
@@ -190,36 +181,36 @@ def plain_message(message: AIMessage) -> dict[str, Any]:
     """A reply as it is kept: without what identifies the account or the machine it came from."""
     record = message_to_dict(message)
     data = record["data"]
-    data["response_metadata"] = {
-        name: data["response_metadata"][name]
-        for name in _METADATA
-        if name in data["response_metadata"]
-    }
-    data["additional_kwargs"] = {
-        k: v for k, v in data["additional_kwargs"].items() if k in ("refusal", "reasoning_content")
-    }
+    for name, kept_keys in (("response_metadata", _METADATA), ("additional_kwargs", _EXTRAS)):
+        fields = data[name]
+        data[name] = {key: fields[key] for key in kept_keys if key in fields}
     return record
 
 
 def lines_of(header: Header, calls: Mapping[Key, RecordedCall]) -> Iterator[str]:
     """The lines of a file: header, shared texts, calls by track, place and request."""
     yield header.model_dump_json() + "\n"
-    uses = Counter(text for call in calls.values() for _, text in call.request if len(text) > _LONG)
+    uses: Counter[str] = Counter()
+    for call in calls.values():
+        for _, text in call.request:
+            uses[text] += len(text) > _LONG
     names: dict[str, str] = {}
-    for text, n in uses.items():
-        if n > 1:
+    for text, count in uses.items():
+        if count > 1:
             names[text] = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:12]
     for text, name in sorted(names.items(), key=lambda item: item[1]):
         yield json.dumps({"text": name, "is": text}) + "\n"
+    # Sorted, so that a file that is recorded again differs by what has changed.
     for _, call in sorted(calls.items()):
         line: dict[str, Any] = {}
         for name, value in call.model_dump(mode="json").items():
             if value != _PLAIN[name]:
                 line[name] = value
-        line["request"] = [
-            [label, {"text": names[text]} if text in names else text]
-            for label, text in call.request
-        ]
+        request: list[list[Any]] = []
+        for label, text in call.request:
+            shared = {"text": names[text]} if text in names else text
+            request.append([label, shared])
+        line["request"] = request
         yield json.dumps(line) + "\n"
 
 
@@ -232,33 +223,41 @@ def read(path: Path) -> tuple[Header, dict[Key, RecordedCall]]:
         raise CassetteError(
             f"cannot read the recording {path}: {reason}; record it first"
         ) from error
+    if not lines:
+        raise CassetteError(f"{path}:1: the recording is empty; record it again")
     header = Header()
-    texts = dict[str, str]()
-    calls = dict[Key, RecordedCall]()
+    texts: dict[str, str] = {}
+    calls: dict[Key, RecordedCall] = {}
     for number, line in enumerate(lines, 1):
         try:
             row = read_json(line)
             if number == 1:
-                header = Header.model_validate(row)
-                if header.cassette not in _READABLE:
-                    raise ValueError
-                header = header.replace(cassette=FORMAT)
+                header = _header_of(row)
             elif "is" in row:
                 texts[row["text"]] = row["is"]
             else:
-                parts: list[tuple[Any, str]] = []
-                for label, part in row["request"]:
-                    parts.append((label, part if isinstance(part, str) else texts[part["text"]]))
-                call = RecordedCall.model_validate({**row, "request": parts})
+                call = _call_of(row, texts)
                 calls[key_of(call)] = call
         except (ValueError, KeyError, TypeError) as error:
-            if number == 1:
-                what = "the head of a recording of this version"
-            else:
-                what = "a recorded call"
+            noun = "the head of a recording of this version" if number == 1 else "a recorded call"
             raise CassetteError(
-                f"{path}:{number}: this line is not {what}; record the file again"
+                f"{path}:{number}: this line is not {noun}; record the file again"
             ) from error
-    if not lines:
-        raise CassetteError(f"{path}:1: the recording is empty; record it again")
     return header, calls
+
+
+def _header_of(row: Any) -> Header:
+    header = Header.model_validate(row)
+    if header.cassette not in _READABLE:
+        raise ValueError
+    # It is written back as a file of today.
+    return header.replace(cassette=FORMAT)
+
+
+def _call_of(row: Any, texts: Mapping[str, str]) -> RecordedCall:
+    request: list[tuple[str, str]] = []
+    for label, text in row["request"]:
+        if not isinstance(text, str):
+            text = texts[text["text"]]
+        request.append((label, text))
+    return RecordedCall.model_validate({**row, "request": request})

@@ -16,7 +16,8 @@ class ReplayClock:
         self._loop = asyncio.get_running_loop()
         self._now = 0.0
         self._offset = 0.0
-        self._runs = self._jumps = False
+        self._runs = False
+        self._jumps = False
         self._waiting: list[tuple[float, int, asyncio.Future[None]]] = []
         self._order = count()
 
@@ -39,7 +40,8 @@ class ReplayClock:
     def run(self) -> None:
         """From now on time passes by itself."""
         if not self._runs:
-            self._runs, self._offset = True, self._loop.time() - self._now
+            self._runs = True
+            self._offset = self._loop.time() - self._now
             self._ring_later()
 
     def _jump(self, hops: int) -> None:

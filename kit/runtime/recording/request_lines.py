@@ -37,32 +37,35 @@ def opening(
     head = messages[0]
     last = turn.threads[ctx.path]
     private = turn.private
-    first = same = 1 if head.type == "system" else 0
+    first = 0
+    if head.type == "system":
+        first = 1
+    repeated = first
     if not last:
-        same = len(messages) - news
+        repeated = len(messages) - news
     else:
+        # By identity: a thread keeps its messages, and comparing long texts costs more than the call.
         for old, new in zip(last[first:], messages[first:], strict=False):
             if old is not new:
                 break
-            same += 1
+            repeated += 1
     system = ""
     if first and (not last or last[0] is not head):
-        if type(head.content) is str:
-            system = head.content
-        else:
-            system = text_of(head)
+        system = text_of(head)
         if model.prefix and system.startswith(model.prefix):
             system = PREFIX + system[len(model.prefix) :]
-            turn.suffix, system = turn.suffix or system, PREFIX if system == turn.suffix else system
+            turn.suffix = turn.suffix or system
+            if system == turn.suffix:
+                system = PREFIX
     if private:
         system = hide_words(system, private)
-    input = tuple([_traced(message, model.private, private) for message in messages[same:]])
+    input = tuple([_traced(message, model.private, private) for message in messages[repeated:]])
     return _model_started(
         agent=agent,
         model=model.spec.key,
         purpose=purpose,
         input=input,
-        before=same - first,
+        before=repeated - first,
         system=system,
         instead_of=instead_of,
     )

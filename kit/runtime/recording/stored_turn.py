@@ -201,10 +201,11 @@ class _Log:
                 if not (start.instead_of and turn.model_counts[path]):
                     # The fallback is asked in the place of a call that failed, and takes its number.
                     turn.model_counts[path] += 1
-                place = f"{path}:{turn.model_counts[path]}"
-                for call in [call for call in turn.calls.values() if call.place == place]:
-                    del turn.calls[key_of(call)]
-                turn.add(self.model_call(event, end, place))
+                call_site = f"{path}:{turn.model_counts[path]}"
+                for call in list(turn.calls.values()):
+                    if call.place == call_site:
+                        del turn.calls[key_of(call)]
+                turn.add(self.model_call(event, end, call_site))
             case ToolStarted(), ToolEnded(was_called=True, failure=failure):
                 # One that was given up, or that waits for the user, is made again.
                 if failure is None or failure.kind not in ("cancelled", "paused"):
@@ -212,44 +213,46 @@ class _Log:
             case _:
                 pass
 
-    def agent_call(self, event: Event, end: Event, place: str) -> RecordedCall:
+    def agent_call(self, event: Event, end: Event, call_site: str) -> RecordedCall:
         """Returns the call of a sub-agent, with all that happened in it between its start and its end."""
         assert isinstance(event.body, AgentStarted) and isinstance(end.body, AgentEnded)
         events = [part for part in self.inside(event.span_id) if part not in (event, end)]
         return RecordedCall(
-            place=place,
+            place=call_site,
             request=agent_request(event.body),
             outcome=end.body.outcome,
             events=tuple(events),
             seconds=end.at,
         )
 
-    def model_call(self, event: Event, end: Event, place: str) -> RecordedCall:
+    def model_call(self, event: Event, end: Event, call_site: str) -> RecordedCall:
         """Returns a call of a model, with its reply or its failure."""
         assert isinstance(event.body, ModelStarted) and isinstance(end.body, ModelEnded)
         call = RecordedCall(
-            place=place,
+            place=call_site,
             request=traced_request(self.events, event.span_id),
             model=event.body.model,
             seconds=end.at - event.at,
         )
         failure = end.body.failure
         if failure is None:
-            pieces = (end.body.text,) if end.body.text else ()
-            message = plain_message(self._message(place, event.span_id, end.body))
-            return call.replace(message=message, pieces=pieces, first=end.body.ttft)
+            if end.body.text:
+                call = call.replace(pieces=(end.body.text,))
+            message = plain_message(self._message(call_site, event.span_id, end.body))
+            return call.replace(message=message, first=end.body.ttft)
         if failure.kind == "cancelled":
             # Whoever made this call gave it up, and went on as after a call that took too long.
             failure = failure.replace(kind="timeout", type="TimeoutError")
         return call.replace(broken=failure, begun=False)
 
-    def _message(self, place: str, span_id: str, end: ModelEnded) -> AIMessage:
+    def _message(self, call_site: str, span_id: str, end: ModelEnded) -> AIMessage:
         content = [end.text]
         for part in self._components(span_id):
             content.append(f'<component type="{part.type}">{json.dumps(part.payload)}</component>')
         calls: list[ToolCall] = []
         for number, call in enumerate(end.calls, 1):
-            calls.append(ToolCall(name=call.name, args=call.args, id=f"{place}-{number}"))
+            # Ids of their own: a conversation in which two calls share one is sent to no provider.
+            calls.append(ToolCall(name=call.name, args=call.args, id=f"{call_site}-{number}"))
         usage = None
         if not end.usage.estimated:
             usage = UsageMetadata(
