@@ -54,9 +54,10 @@ def opening(
         system = text_of(head)
         if model.prefix and system.startswith(model.prefix):
             system = PREFIX + system[len(model.prefix) :]
-            turn.suffix = turn.suffix or system
+            # What follows the prompt is the same in most calls of a turn, and stands in the first.
             if system == turn.suffix:
                 system = PREFIX
+            turn.suffix = turn.suffix or system
     if private:
         system = hide_words(system, private)
     input = tuple([_traced(message, model.private, private) for message in messages[repeated:]])
