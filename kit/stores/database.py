@@ -10,12 +10,18 @@ from typing import Any, TypeVar
 
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
+from kit.core.record import UNANSWERED
 from kit.stores.advice import advice
 from kit.stores.live_logs import LiveLogs, Rows
 from kit.stores.migration import lay_out
 from kit.stores.owner import Owner
 from kit.stores.rollup import READY, sum_up
-from kit.stores.rows import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, RUNNING
+from kit.stores.statements import (
+    INTERRUPT_TURNS,
+    KEEP_RUNNING_LOG,
+    LEAVE_QUESTIONS,
+    OWNERS_OF_RUNNING,
+)
 from kit.stores.tables import APPLICATION, SCHEMA
 from kit.stores.transaction import is_busy, wait_for
 
@@ -130,16 +136,15 @@ class Database:
         if self.path == ":memory:":
             return 0
         with self.commit() as db:
-            running: set[Any] = set()
-            for row in db.execute(f"SELECT DISTINCT owner FROM turns WHERE {RUNNING}"):
-                running.add(row[0])
-            dead = [owner for owner in running | self._owner.others() if self._owner.dead(owner)]
-            sql = f"UPDATE turns SET status = 'interrupted' WHERE {RUNNING} AND owner = ?"
-            db.executemany(LEAVE_QUESTIONS, [(owner,) for owner in dead])
-            total = 0
-            for owner in dead:
-                total += db.execute(sql, (owner,)).rowcount
-            return total
+            owners = self._owner.others()
+            for (owner,) in db.execute(OWNERS_OF_RUNNING):
+                owners.add(owner)
+            interrupted = 0
+            for owner in owners:
+                if self._owner.dead(owner):
+                    db.execute(LEAVE_QUESTIONS, {"owner": owner, "unanswered": UNANSWERED})
+                    interrupted += db.execute(INTERRUPT_TURNS, {"owner": owner}).rowcount
+            return interrupted
 
     @contextmanager
     def commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:

@@ -8,20 +8,47 @@ from typing import Any
 
 import orjson
 
-from kit.stores.rows import RUNNING, readable
+from kit.stores.rows import readable
 from kit.stores.tally import Tally, TurnRow
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""
-_ROWS = f"SELECT number, {', '.join(TurnRow._fields)} FROM turns WHERE "
-_NEXT = f"""{_ROWS} number > (SELECT coalesce(max(through), 0) FROM rollups) AND number <
-(SELECT coalesce(min(number), 1 << 60) FROM turns WHERE {RUNNING}) ORDER BY number LIMIT {CHUNK}"""
-READY = f"SELECT (SELECT max(number) FROM turns) - (SELECT coalesce(max(through), 0) FROM rollups) >= {CHUNK}"
+_SELECT = f"SELECT number, {', '.join(TurnRow._fields)} FROM turns"
+# A turn that runs, and what came after it, is added up once it has ended.
+_NEXT = f"""
+{_SELECT}
+WHERE number > (SELECT coalesce(max(through), 0) FROM rollups)
+  AND number < (
+    SELECT coalesce(min(number), 1 << 60) FROM turns
+    WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups))
+ORDER BY number LIMIT {CHUNK}
+"""
+# A sum whose first turn began before the window lies over its edge, or outside: it is not used, and
+# neither are those before it.
+_LAST_CUT = "SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?"
+_SUMS = """
+SELECT tally FROM rollups
+WHERE through > :cut AND (:tenant IS NULL OR tenant_id = :tenant)
+"""
+_AFTER_SUMS = f"""
+{_SELECT}
+WHERE number > :mark
+  AND (:tenant IS NULL OR tenant_id = :tenant)
+  AND (:since IS NULL OR started_at >= :since)
+"""
+# The turns of the window that are part of such sums, by the index of times.
+_IN_CUT_SUMS = f"""
+{_SELECT}
+WHERE +number <= :cut AND (:tenant IS NULL OR tenant_id = :tenant) AND started_at >= :since
+"""
+READY = f"""
+SELECT (SELECT max(number) FROM turns) - (SELECT coalesce(max(through), 0) FROM rollups) >= {CHUNK}
+"""
 """Whether there may be turns for another row."""
 
 
 def sum_up(db: sqlite3.Connection) -> bool:
-    """Writes the next row of `rollups`; False while fewer turns than that have ended since the last."""
+    """Writes the next row of `rollups`; returns False while fewer turns than that have ended since the last."""
     rows = db.execute(_NEXT).fetchall()
     if len(rows) < CHUNK:
         return False
@@ -40,28 +67,17 @@ def tally(db: sqlite3.Connection, tenant_id: str | None, since: float | None) ->
     """Adds up the turns of one tenant or all, begun at `since` or later, from the sums there are
     and the turns beside them."""
     (mark,) = db.execute("SELECT coalesce(max(through), 0) FROM rollups").fetchone()
-    (cut,) = db.execute(
-        "SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?", (since,)
-    ).fetchone()
-    window = {"tenant": tenant_id, "since": since, "mark": mark, "cut": cut}
-    if tenant_id is None:
-        tenant = ""
-    else:
-        tenant = " AND tenant_id = :tenant"
-    whole = Tally()
-    for (text,) in db.execute(f"SELECT tally FROM rollups WHERE through > :cut{tenant}", window):
-        whole.merge(Tally.load(text))
-    if since is None:
-        begun = ""
-    else:
-        begun = " AND started_at >= :since"
-    parts = [f"number > :mark{tenant}{begun}"]
-    if cut:  # sums over the edge of the window: their turns one by one
-        parts.append(f"+number <= :cut{tenant}{begun}")
-    for part in parts:
-        for row in db.execute(_ROWS + part, window):
-            readable(partial(_add, whole), row, row[1])
-    return whole
+    (cut,) = db.execute(_LAST_CUT, (since,)).fetchone()
+    values = {"tenant": tenant_id, "since": since, "mark": mark, "cut": cut}
+    tally = Tally()
+    for (text,) in db.execute(_SUMS, values):
+        tally.merge(Tally.load(text))
+    for row in db.execute(_AFTER_SUMS, values):
+        readable(partial(_add, tally), row, row[1])
+    if cut:
+        for row in db.execute(_IN_CUT_SUMS, values):
+            readable(partial(_add, tally), row, row[1])
+    return tally
 
 
 def _add(tally: Tally, row: tuple[Any, ...]) -> None:

@@ -5,12 +5,13 @@ import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from kit.core.context import Operator, Principal, Reader, Session
+from kit.core.context import Principal, Reader, Session
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import (
+    UNANSWERED,
     CohortPrompt,
     Feedback,
     Message,
@@ -24,30 +25,42 @@ from kit.stores.database import MANY, Database
 from kit.stores.forget import forget
 from kit.stores.rollup import tally
 from kit.stores.rows import (
-    COLUMNS,
-    HISTORY,
+    Row,
+    events_of,
+    log_of,
+    names_of,
+    note_of,
+    notes_of,
+    readable,
+    reader_values,
+    record_of,
+    records_of,
+    row_of,
+    session_of,
+    without_surrogates,
+)
+from kit.stores.search import choices, conversations, search
+from kit.stores.shown import shown_in
+from kit.stores.statements import (
+    CLAIM_TURN,
+    FEEDBACK,
+    FEEDBACKS,
+    INSERT_FEEDBACK,
     INSERT_MESSAGE,
     INSERT_NOTE,
     KEEP_PROMPT,
     KEEP_RESUMED,
-    OLDEST_FIRST,
+    NEWEST_MESSAGES,
+    NOTE,
+    OLDEST_MESSAGES,
     PROMPT,
     RECALL_SESSION,
+    SELECT_TURNS,
+    SESSION,
     SHOWN,
     TURN,
     TURN_LOG,
-    events_of,
-    log_of,
-    names_in,
-    note_of,
-    notes_in,
-    plain,
-    readable,
-    record_of,
-    row_of,
-    shown_in,
 )
-from kit.stores.search import choices, conversations, search
 from kit.stores.tally import Tally
 from kit.stores.transaction import begin_turn, end_turn, open_session
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
@@ -56,7 +69,8 @@ if TYPE_CHECKING:
     from kit.stores.documents.protocol import Documents
 
 _new_message = builder(Message)
-_Row = Sequence[Any]
+SHOWN_BYTES = 2_000_000
+"""Bytes of logs that are read for what a session was shown, the newest first: the loop waits for that."""
 
 
 class SqliteStore(Database):
@@ -94,37 +108,24 @@ class SqliteStore(Database):
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
-        for key, tenant, user, locale, location in self.read(
-            "SELECT * FROM sessions WHERE id = ?", session_id
-        ):
-            return Session(
-                id=key,
-                principal=Principal(tenant_id=tenant, user_id=user),
-                locale=locale,
-                location=location,
-            )
+        for row in self.read(SESSION, session_id):
+            return session_of(row)
         return None
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        for key, tenant, user, locale, location, last, routed, unanswered, notes in self.read(
-            RECALL_SESSION, session_id
-        ):
-            session = Session(
-                id=key,
-                principal=Principal(tenant_id=tenant, user_id=user),
-                locale=locale,
-                location=location,
-            )
-            # What cannot be read is left out: the session goes on without it.
-            return SessionRecall(
-                session=session,
-                in_play=readable(names_in, last or "[]", key, "session") or (),
-                routed=readable(names_in, routed, key, "session") if routed else None,
-                unanswered=readable(names_in, unanswered, key, "session") or (),
-                notes=readable(notes_in, notes, key, "session") or {},
-            )
-        return None
+        rows = self.read(RECALL_SESSION, session=session_id, unanswered=UNANSWERED)
+        if not rows:
+            return None
+        *session, in_play, routed, unanswered, notes = rows[0]
+        # What cannot be read is left out: the session goes on without it.
+        return SessionRecall(
+            session=session_of(session),
+            in_play=readable(names_of, in_play or "[]", session_id, "session") or (),
+            routed=readable(names_of, routed, session_id, "session") if routed else None,
+            unanswered=readable(names_of, unanswered, session_id, "session") or (),
+            notes=readable(notes_of, notes, session_id, "session") or {},
+        )
 
     def begin_turn(
         self,
@@ -163,29 +164,23 @@ class SqliteStore(Database):
         self._ended += 1
         if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
-        row = (*row_of(turn), self._owner.id)
+        row: Row = (*row_of(turn), self._owner.id)
         log = log_of(events)
-        lines: list[tuple[str, int, str, str, str, str]] = []
-        for place, m in enumerate(messages):
-            lines.append((turn.id, place, turn.session_id, m.agent, m.role, m.text))
-        if notes:
-            note_rows: list[tuple[str, str, str, float]] = []
-            for name, note in notes.items():
-                note_rows.append((turn.session_id, name, note.value, note.at))
-        else:
-            note_rows = []
+        lines: list[Row] = []
+        for position, message in enumerate(messages):
+            reader = message.agent
+            lines.append((turn.id, position, turn.session_id, reader, message.role, message.text))
+        note_rows: list[Row] = []
+        for name, note in (notes or {}).items():
+            note_rows.append((turn.session_id, name, note.value, note.at))
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            (log,) = plain([log])
-            self._end(
-                plain(row),
-                log,
-                [plain(line) for line in lines],
-                [plain(note) for note in note_rows],
-                session,
-                wait,
-            )
+            row = without_surrogates(row)
+            (log,) = without_surrogates([log])
+            lines = list(map(without_surrogates, lines))
+            note_rows = list(map(without_surrogates, note_rows))
+            self._end(row, log, lines, note_rows, session, wait)
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
         """Writes the log of a running turn as it stands."""
@@ -194,18 +189,18 @@ class SqliteStore(Database):
     def claim_turn(self, turn_id: str) -> bool:
         """Makes a turn that is paused or interrupted run again; False where it is neither, or
         somebody else was quicker."""
-        sql = "UPDATE turns SET status = 'running', owner = ? WHERE id = ? AND status IN ('paused', 'interrupted')"
         with self.commit() as db:
-            if is_ours := bool(db.execute(sql, (self._owner.id, turn_id)).rowcount):
+            is_ours = db.execute(CLAIM_TURN, (self._owner.id, turn_id)).rowcount > 0
+            if is_ours:
                 db.execute(KEEP_RESUMED, (time.time(), turn_id))
         return is_ours
 
     def _end(
         self,
-        row: _Row,
+        row: Row,
         log: str,
-        lines: Sequence[_Row],
-        notes: Sequence[_Row],
+        lines: Sequence[Row],
+        notes: Sequence[Row],
         session: Session | None,
         wait: bool,
     ) -> None:
@@ -228,25 +223,21 @@ class SqliteStore(Database):
 
         Of the turns of `who`; None is for an operator's tools alone.
         """
+        values = {"session": session_id, "agent": agent, "since": since, "limit": abs(limit)}
         if limit > 0:
-            sql = HISTORY
+            rows = self.read(NEWEST_MESSAGES, **values, **reader_values(who))
+            rows.reverse()
         else:
-            sql = OLDEST_FIRST
-        rows = self.read(sql, **_of(session_id, who), agent=agent, since=since, limit=abs(limit))[
-            :: -1 if limit > 0 else 1
-        ]
-        results: list[Message] = []
-        for turn, role, text, reader in rows:
-            results.append(_new_message(turn_id=turn, role=role, text=text, agent=reader))
-        return results
+            rows = self.read(OLDEST_MESSAGES, **values, **reader_values(who))
+        messages: list[Message] = []
+        for turn_id, role, text, reader in rows:
+            messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=reader))
+        return messages
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
-        rows = self.read(
-            "SELECT value, at FROM notes WHERE session_id = ? AND name = ?", session_id, name
-        )
-        if rows:
-            return readable(note_of, rows[0], session_id, "session")
+        for row in self.read(NOTE, session_id, name):
+            return readable(note_of, row, session_id, "session")
         return None
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
@@ -261,20 +252,18 @@ class SqliteStore(Database):
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        rows = self.read(SHOWN, **_of(session_id, who), turns=turns)
-        shown_components: list[ShownComponent] = []
-        for turn_id, log in rows:
-            for component in readable(partial(shown_in, turn_id), log, turn_id) or ():
-                shown_components.append(component)
-        return shown_components
+        values = {"session": session_id, "turns": turns, "most": SHOWN_BYTES}
+        shown: list[ShownComponent] = []
+        for turn_id, log in self.read(SHOWN, **values, **reader_values(who)):
+            shown += readable(partial(shown_in, turn_id), log, turn_id) or ()
+        return shown
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
-        rows: list[dict[str, Any | str | float]] = []
-        for prompt in prompts:
-            rows.append({**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()})
         with self.commit() as db:
-            db.executemany(KEEP_PROMPT, rows)
+            for prompt in prompts:
+                tools = json.dumps(prompt.tools)
+                db.execute(KEEP_PROMPT, {**vars(prompt), "tools": tools, "since": time.time()})
 
     def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
         """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
@@ -284,9 +273,8 @@ class SqliteStore(Database):
 
     def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
         """The rollup of one turn; None when it was never accepted, or is not the reader's."""
-        rows = self.read(TURN, **_read_by(reader), turn=turn_id)
-        if rows:
-            return readable(record_of, rows[0], turn_id)
+        for row in self.read(TURN, turn=turn_id, **reader_values(reader)):
+            return readable(record_of, row, turn_id)
         return None
 
     def turns(
@@ -297,43 +285,36 @@ class SqliteStore(Database):
         limit: int = 50,
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
-        filters = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        conditions: dict[str, str] = {}
-        for name, value in filters.items():
-            if value is not None:
-                conditions[name] = value
-        # a session has few turns, and its user may have all of them
-        if session_id is None:
-            plus = ""
-        else:
-            plus = "+"
-        where = (
-            " AND ".join(f"{'' if name == 'session_id' else plus}{name} = ?" for name in conditions)
-            or "true"
-        )
-        sql = f"SELECT {', '.join(COLUMNS)} FROM turns WHERE {where} ORDER BY started_at DESC, number DESC LIMIT ?"
-        records = (
-            readable(record_of, row, row[0]) for row in self.read(sql, *conditions.values(), limit)
-        )
-        turn_records: list[TurnRecord] = []
-        for record in records:
-            if record is not None:
-                turn_records.append(record)
-        return turn_records
+        wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
+        conditions = ["true"]
+        values: list[str | int] = []
+        for column, value in wanted.items():
+            if value is None:
+                continue
+            # A session has few turns and its user may have all of them: the `+` keeps SQLite from
+            # walking the user's index instead of the session's.
+            plus = "+" if session_id is not None and column != "session_id" else ""
+            conditions.append(f"{plus}{column} = ?")
+            values.append(value)
+        sql = f"""
+            {SELECT_TURNS}
+            WHERE {" AND ".join(conditions)}
+            ORDER BY started_at DESC, number DESC LIMIT ?"""
+        return records_of(self.read(sql, *values, limit))
 
     def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
         """Some of the turns of a principal that pass a filter, newest first, and how many do."""
-        return self._read_apart(partial(search, who=who, by=by, limit=limit, offset=offset))
+        return self._read_apart(partial(search, principal=who, by=by, limit=limit, offset=offset))
 
     def choices(self, who: Principal) -> TurnChoices:
         """What the turns of a principal can be chosen by."""
-        return self._read_apart(partial(choices, who=who))
+        return self._read_apart(partial(choices, principal=who))
 
     def conversations(
         self, who: Principal, limit: int = 50, offset: int = 0
     ) -> tuple[list[Conversation], int]:
         """Some of the conversations of a principal, the newest first, and how many there are."""
-        return self._read_apart(partial(conversations, who=who, limit=limit, offset=offset))
+        return self._read_apart(partial(conversations, principal=who, limit=limit, offset=offset))
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
@@ -343,16 +324,14 @@ class SqliteStore(Database):
     def events(self, turn_id: str, reader: Reader) -> list[Event]:
         """Every event of a turn in order; of one that runs, those kept so far; none of a turn that
         is not the reader's."""
-        rows = self.read(TURN_LOG, **_read_by(reader), turn=turn_id)
-        if not rows:
-            return []
-        return readable(events_of, rows[0][0], turn_id) or []
+        for (log,) in self.read(TURN_LOG, turn=turn_id, **reader_values(reader)):
+            return readable(events_of, log, turn_id) or []
+        return []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
-        sql = "INSERT OR REPLACE INTO feedback SELECT id, ?, ? FROM turns WHERE id = ?"
         with self.commit() as db:
-            count = db.execute(sql, (feedback.score, feedback.note, feedback.turn_id)).rowcount
+            count = db.execute(INSERT_FEEDBACK, vars(feedback)).rowcount
         if not count:
             raise StoreError(
                 f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn."
@@ -360,8 +339,8 @@ class SqliteStore(Database):
 
     def feedback(self, turn_id: str) -> Feedback | None:
         """The thumb given on a turn, or None."""
-        for score, note in self.read("SELECT score, note FROM feedback WHERE turn_id = ?", turn_id):
-            return Feedback(turn_id=turn_id, score=score, note=note)
+        for row in self.read(FEEDBACK, turn_id):
+            return _feedback_of(row)
         return None
 
     def forget(self, who: Principal) -> dict[str, int]:
@@ -380,25 +359,12 @@ class SqliteStore(Database):
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""
-        sql = (
-            "SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id WHERE score "
-            "= ? ORDER BY started_at, turn_id"
-        )
-        return [
-            Feedback(turn_id=turn_id, score=score, note=note)
-            for turn_id, score, note in self.read(sql, score)
-        ]
+        return [_feedback_of(row) for row in self.read(FEEDBACKS, score)]
 
 
-def _read_by(reader: Reader) -> dict[str, str | None]:
-    """Returns the values by which a query is held to what its reader may see."""
-    if isinstance(reader, Operator):
-        return {"tenant": None, "user": None}
-    return {"tenant": reader.tenant_id, "user": reader.user_id}
-
-
-def _of(session_id: str, who: Principal | None) -> dict[str, Any]:
-    return {"session": session_id, "tenant": who and who.tenant_id, "user": who and who.user_id}
+def _feedback_of(row: Row) -> Feedback:
+    turn_id, score, note = row
+    return Feedback(turn_id=turn_id, score=score, note=note)
 
 
 def open_store(path: str, retention_days: float | None = None) -> SqliteStore:

@@ -7,21 +7,35 @@ from typing import Any
 
 from kit.core.context import Session
 from kit.core.errors import SessionError
-from kit.stores.rows import BEGIN_AGAIN, BEGIN_TURN, DROP_LOG, END_TURN, KEEP_LOG
+from kit.stores.rows import session_of
+from kit.stores.statements import (
+    BEGIN_TURN,
+    BEGIN_TURN_AGAIN,
+    DROP_LOG,
+    END_TURN,
+    INSERT_SESSION,
+    KEEP_LOG,
+    SESSION,
+)
 
 
 def open_session(db: sqlite3.Connection, session: Session) -> None:
     """Writes the session if it is new. Raises SessionError when it is another principal's."""
-    who = session.principal
-    row = (session.id, who.tenant_id, who.user_id, session.locale, session.location)
-    if not db.execute("INSERT OR IGNORE INTO sessions VALUES (?, ?, ?, ?, ?)", row).rowcount:
-        owner = db.execute(
-            "SELECT tenant_id, user_id FROM sessions WHERE id = ?", row[:1]
-        ).fetchone()
-        if owner != row[1:3]:
-            raise SessionError(
-                f"session {session.id!r} belongs to someone else; start a new one under another id"
-            )
+    principal = session.principal
+    row = (
+        session.id,
+        principal.tenant_id,
+        principal.user_id,
+        session.locale,
+        session.location,
+    )
+    if db.execute(INSERT_SESSION, row).rowcount:
+        return
+    stored = session_of(db.execute(SESSION, (session.id,)).fetchone())
+    if stored.principal != principal:
+        raise SessionError(
+            f"session {session.id!r} belongs to someone else; start a new one under another id"
+        )
 
 
 def begin_turn(db: sqlite3.Connection, row: Sequence[Any], session: Session | None) -> None:
@@ -33,7 +47,7 @@ def begin_turn(db: sqlite3.Connection, row: Sequence[Any], session: Session | No
         db.execute(BEGIN_TURN, row)
     except sqlite3.IntegrityError:
         db.execute(DROP_LOG, (row[0], row[-1]))
-        _number(db, BEGIN_AGAIN, row)
+        _number(db, BEGIN_TURN_AGAIN, row)
 
 
 def end_turn(db: sqlite3.Connection, row: Sequence[Any], log: str, session: Session | None) -> None:

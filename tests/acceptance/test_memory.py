@@ -29,7 +29,7 @@ from kit.runtime.context import RunContext
 from kit.runtime.speech.narration import NarrationFilter, narration
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.stores.tool_messages import tool_messages
+from kit.stores.shown import tool_messages
 from kit.tools.render import render_tool
 from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit

@@ -30,8 +30,9 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.stores.rows import COLUMNS, row_of
+from kit.stores.rows import row_of
 from kit.stores.sqlite import SqliteStore
+from kit.stores.statements import COLUMNS
 from kit.stores.tables import APPLICATION
 from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context

@@ -29,8 +29,9 @@ from kit.core.trace import trace_of
 from kit.stores.database import MANY
 from kit.stores.live_logs import EVERY, LiveLogs
 from kit.stores.protocol import Store
-from kit.stores.rows import BEGIN_TURN, log_of, row_of
+from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
+from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
 from kit.stores.turn_filter import TurnFilter
 from tests.effort import effort

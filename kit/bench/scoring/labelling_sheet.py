@@ -14,7 +14,8 @@ from kit.core.record import ShownComponent, TurnRecord
 from kit.core.value import Value
 from kit.metrics.summary import ALL, Label, turns_since
 from kit.stores.protocol import Store
-from kit.stores.rows import log_of, shown_in
+from kit.stores.rows import log_of
+from kit.stores.shown import shown_in
 
 NOBODY = "(nobody)"
 """The stratum of turns in which no sub-agent was called."""

@@ -9,7 +9,9 @@ from kit.core.context import Principal
 from kit.core.record import LINES
 from kit.stores.documents.document import AgentSession, SessionMessage
 from kit.stores.documents.tables import Tables
-from kit.stores.rows import WINDOW, readable, shown_in
+from kit.stores.rows import readable
+from kit.stores.shown import shown_in
+from kit.stores.statements import WINDOW
 
 _SESSION = """SELECT state, started_at, last_active,
   (SELECT value FROM notes n WHERE n.session_id = s.session_id AND name = 'summary'),
