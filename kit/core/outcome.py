@@ -235,15 +235,20 @@ class LeftOut(Value):
     @property
     def names(self) -> tuple[str, ...]:
         """Each in words that a sentence can hold; those known by number alone come last."""
-        cut = (
-            part if len(part) <= LONGEST_PART else part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
-            for part in self.parts
-        )
-        if self.unnamed > 1:
-            unnamed = f"{self.unnamed} more parts of your message"
-        else:
-            unnamed = "one more part of your message"
-        return (*(f"“{part}”" for part in cut), *([unnamed] if self.unnamed else []))
+        if not self.count:
+            return ()
+        names: list[str] = []
+        for part in self.parts:
+            words = part
+            if len(part) > LONGEST_PART:
+                words = part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
+            names.append(f"“{words}”")
+        unnamed = self.unnamed
+        if unnamed > 1:
+            names.append(f"{unnamed} more parts of your message")
+        elif unnamed:
+            names.append("one more part of your message")
+        return tuple(names)
 
 
 LONGEST_PART = 80
