@@ -30,7 +30,7 @@ from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
-from kit.ui.benchmarks.draft import CASE_SETS, MOST, Draft, grid_files, order
+from kit.ui.benchmarks.draft import CASE_SETS, MOST_CELLS, Draft, grid_files, order
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
@@ -139,7 +139,7 @@ def test_every_way_has_a_line_with_its_interval_and_the_baseline_says_so() -> No
         "",
         "baseline",
     )
-    assert (good.way, good.interval, good.verdict, good.more) == (
+    assert (good.way, good.interval, good.verdict, good.cases_needed) == (
         "good",
         "94.0 to 100.0 %",
         "better",
@@ -251,7 +251,7 @@ def test_a_grid_too_large_or_of_unknown_price_is_not_for_the_page() -> None:
     many = Draft(
         models=("simulated-gpt-5.4-nano",), patterns=("mediated",) * 10, cases="single", take=450
     )
-    assert order(many.text()).asks.cells > MOST and order(many.text()).too_large
+    assert order(many.text()).asks.cells > MOST_CELLS and order(many.text()).too_large
     paid = Draft(
         models=("gpt-4.1-mini",), patterns=("mediated",), cases="single", take=250, dollars=1.0
     )

@@ -21,7 +21,7 @@ from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared import address
 from kit.ui.shared.turn_facts import headline_badge
 from kit.ui.shared.turn_fold import stored_view
-from kit.ui.shared.wording import label, literal, prose
+from kit.ui.shared.wording import agent_labels, label, literal, prose
 
 Row = Mapping[str, Any]
 
@@ -31,35 +31,41 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
 
     `axes` are those on which ways differ; turns are in the order of the `measure`, the worst first.
     """
-    ways = {way_name({axis: row[axis] for axis in AXES}, axes or AXES[:1]): row for row in rows}
+    rows_by_way: dict[str, list[Row]] = {}
+    for row in rows:
+        rows_by_way.setdefault(way_name(row, axes or AXES[:1]), []).append(row)
     with st.expander(
         "Cases of a way, and their traces",
         icon=":material/list_alt:",
         expanded="cell" in st.query_params,
     ):
-        name = st.selectbox("Way", list(ways), key=f"bench-way-{folder.name}", width=340)
-        own = [row for row in rows if all(row[axis] == ways[name][axis] for axis in AXES)]
-        own.sort(
-            key=lambda row: (
-                _value(row, measure) is None,
-                (_value(row, measure) or 0.0) * (-1 if measure in LOWER else 1),
-            )
-        )
+        name = st.selectbox("Way", list(rows_by_way), key=f"bench-way-{folder.name}", width=340)
+        way_rows = sorted(rows_by_way[name], key=partial(_rank, measure=measure))
         key = f"bench-cases-{folder.name}-{name}-{measure}"
         st.dataframe(
-            _table(own, measure),
+            _table(way_rows, measure),
             hide_index=True,
             key=key,
-            on_select=partial(_open, key, own),
+            on_select=partial(_open, key, way_rows),
             selection_mode="single-cell",
             alt=f"Scored turns of {name}, the worst first; choose one to see its trace",
         )
         st.caption(
-            f"{many(len(own), 'scored turn')}, the worst first. Choose one to see its trace."
+            f"{many(len(way_rows), 'scored turn')}, the worst first. Choose one to see its trace."
         )
         turn = address.read("cell")
         if turn in {turn_of(row) for row in rows}:  # not one of another run
             _trace(folder, turn)
+
+
+def _rank(row: Row, measure: str) -> tuple[bool, float]:
+    """Returns the place of a turn among others: the worst first, those without a value last."""
+    value = _value(row, measure)
+    if value is None:
+        return True, 0.0
+    if measure in LOWER:
+        return False, -value
+    return False, value
 
 
 def _value(row: Row, measure: str) -> Any:
@@ -69,28 +75,24 @@ def _value(row: Row, measure: str) -> Any:
 
 
 def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = []
+    table: list[dict[str, Any]] = []
     for row in rows:
-        found.append(
-            {
-                "Case": row["case"],
-                "Turn": row["turn"] + 1,
-                words(measure).capitalize(): _value(row, measure),
-                "For": label(row["domain"]),
-                "Asked": [
-                    label(agent) + (" ✗" if agent in row.get("failed", ()) else "")
-                    for agent in row["called"]
-                ],
-                "Tokens": row["input_tokens"] + row["output_tokens"],
-            }
-        )
-    return found
+        cells = {
+            "Case": row["case"],
+            "Turn": row["turn"] + 1,
+            words(measure).capitalize(): _value(row, measure),
+            "For": label(row["domain"]),
+            "Asked": agent_labels(row["called"], row.get("failed", ())),
+            "Tokens": row["input_tokens"] + row["output_tokens"],
+        }
+        table.append(cells)
+    return table
 
 
 def _open(key: str, rows: Sequence[Row]) -> None:
-    if cells := st.session_state[key].selection.cells:
-        row = rows[cells[0][0]]
-        st.query_params["cell"] = turn_of(row)
+    cells = st.session_state[key].selection.cells
+    if cells:
+        st.query_params["cell"] = turn_of(rows[cells[0][0]])
 
 
 def _trace(folder: Path, turn_id: str) -> None:

@@ -127,7 +127,7 @@ def draw_costs(
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
     points = _merge(dots)
     colours = palette()
-    best = [point for point in points if not any(_beats(other, point) for other in points)]
+    best = [point for point in points if not any(_beats(rival, point) for rival in points)]
     numbered = [
         {**point._asdict(), "number": number, "label": f"{number}  {point.way}"}
         for number, point in enumerate(points, 1)
@@ -227,17 +227,17 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     widest = max((dot.cost for dot in dots), default=0.0) or 1.0
     distinct_dots: list[_Dot] = []
     for dot in sorted(dots, key=lambda dot: (dot.cost, dot.share)):
-        for number, other in enumerate(distinct_dots):
-            near = abs(other.cost - dot.cost) < NEAR * widest
-            if near and abs(other.share - dot.share) < NEAR / 2:
-                distinct_dots[number] = other._replace(way=f"{other.way}, {dot.way}")
+        for number, rival in enumerate(distinct_dots):
+            near = abs(rival.cost - dot.cost) < NEAR * widest
+            if near and abs(rival.share - dot.share) < NEAR / 2:
+                distinct_dots[number] = rival._replace(way=f"{rival.way}, {dot.way}")
                 break
         else:
             distinct_dots.append(dot)
     return distinct_dots
 
 
-def _beats(other: _Dot, dot: _Dot) -> bool:
+def _beats(rival: _Dot, dot: _Dot) -> bool:
     """Whether a dot costs no more than another and is right no less often, and is better in one of both."""
-    no_worse = other.cost <= dot.cost and other.share >= dot.share
-    return no_worse and (other.cost, other.share) != (dot.cost, dot.share)
+    no_worse = rival.cost <= dot.cost and rival.share >= dot.share
+    return no_worse and (rival.cost, rival.share) != (dot.cost, dot.share)

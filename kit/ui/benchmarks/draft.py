@@ -14,7 +14,7 @@ from kit.core.value import Value
 from kit.settings import HOME, own_project
 
 GRIDS = HOME / "data" / "grids"
-MOST = 3_000
+MOST_CELLS = 3_000
 """Most cells of a grid that the page starts; larger ones are for the command line."""
 UNPRICED = 200
 """The same for a model that costs money and has no price in models.yaml."""
@@ -30,20 +30,20 @@ CASE_SETS = {
     "routing_parity": "short scenarios of routing: pictures, short replies, greetings, switches",
 }
 """Stem in data/cases -> what is in it."""
-OWN = "cases"
+OWN_CHOICE = "cases"
 """Stem of the case file of a project, the only one that speaks of its agents."""
 
 
 def case_sets(deck: Path) -> dict[str, str]:
     """Returns the case files for a deck: that of the project worked in for its own, else the shipped ones."""
     project = own_project()
-    if project and deck == project / "deck" and _case_file(OWN).is_file():
-        return {OWN: "of this project"}
+    if project and deck == project / "deck" and _case_file(OWN_CHOICE).is_file():
+        return {OWN_CHOICE: "of this project"}
     return CASE_SETS
 
 
 def _case_file(cases: str) -> Path:
-    if cases == OWN:
+    if cases == OWN_CHOICE:
         folder = own_project()
     else:
         folder = None
@@ -71,8 +71,8 @@ class Draft(Value):
 
     def text(self) -> str:
         """Returns the text of the grid's YAML file."""
-        if self.cases == OWN:
-            file = str(_case_file(OWN))
+        if self.cases == OWN_CHOICE:
+            file = str(_case_file(OWN_CHOICE))
         else:
             file = f"data/cases/{self.cases}.jsonl"
         every = max(1, count_cases(self.cases) // self.take)
@@ -122,7 +122,9 @@ class Order(Value):
 
     @property
     def too_large(self) -> bool:
-        return self.asks.cells > (UNPRICED if self.paid and self.asks.dollars is None else MOST)
+        return self.asks.cells > (
+            UNPRICED if self.paid and self.asks.dollars is None else MOST_CELLS
+        )
 
     def file(self, folder: Path) -> Path:
         """Writes the grid's file into its folder. Raises OSError where that cannot be."""
@@ -166,10 +168,10 @@ def grid_files() -> dict[str, Path]:
     """Returns grid.yaml of the project worked in, and the files of data/grids by their stems."""
     project = own_project()
     if project and (project / "grid.yaml").is_file():
-        own = {f"{project.name}/grid.yaml": project / "grid.yaml"}
+        project_grids = {f"{project.name}/grid.yaml": project / "grid.yaml"}
     else:
-        own = {}
-    return own | {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
+        project_grids = {}
+    return project_grids | {path.stem: path for path in sorted(GRIDS.glob("*.yaml"))}
 
 
 def text_of(path: Path) -> str:

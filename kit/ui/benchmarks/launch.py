@@ -12,7 +12,7 @@ from kit.core.errors import DataError
 from kit.patterns import PATTERNS
 from kit.settings import HOME
 from kit.ui.benchmarks.draft import (
-    MOST,
+    MOST_CELLS,
     Draft,
     Order,
     about,
@@ -107,7 +107,7 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
                 icon=":material/check_circle:",
             )
         elif job.state == "stopped":
-            sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from there.'}"
+            sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from earlier_run.'}"
             st.warning(sentence.replace("$", r"\$"), icon=":material/stop_circle:")
         else:
             st.error(literal(job.message), icon=":material/error:")
@@ -142,12 +142,12 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
         "It goes on when you leave this page, and a stopped one is resumed by starting it again."
     )
     st.session_state.setdefault("bench-way", WAYS[0])
-    way = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
+    choice = st.segmented_control("What to play", WAYS, key="bench-way", required=True)
     with report_errors(st.empty()):
-        if way == WAYS[0]:
+        if choice == WAYS[0]:
             text = _file()
         else:
-            text = _own(host)
+            text = _draw_own_choice(host)
         if text is None:
             st.info("Choose at least one model and one pattern.", icon=":material/tune:")
             return
@@ -179,8 +179,8 @@ def _file() -> str:
     names = list(files)
     first = next(
         (
-            place
-            for place, name in enumerate(names)
+            number
+            for number, name in enumerate(names)
             if name.endswith("/grid.yaml") or name == "patterns_example"
         ),
         0,
@@ -190,7 +190,7 @@ def _file() -> str:
     return text_of(files[name])
 
 
-def _own(host: Host) -> str | None:
+def _draw_own_choice(host: Host) -> str | None:
     settings = host.kit.settings
     specs = host.kit.deck.models
     missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
@@ -254,9 +254,9 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
             if order.limit is not None
             else ", without a limit"
         )
-    there = runs.get(order.name)
-    if there:
-        note = f" {there.played:,} cells of an earlier start are there: those that fit are not played again."
+    earlier_run = runs.get(order.name)
+    if earlier_run:
+        note = f" {earlier_run.played:,} cells of an earlier start are there: those that fit are not played again."
     else:
         note = ""
     st.markdown(
@@ -266,7 +266,7 @@ def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     )
     if order.too_large:
         st.warning(
-            f"That is more than the page starts ({MOST:,} cells, fewer where the price is not "
+            f"That is more than the page starts ({MOST_CELLS:,} cells, fewer where the price is not "
             f"known). Take fewer cases, or play "
             f"it in a terminal: `{command('grid', 'FILE.yaml')}`.",
             icon=":material/straighten:",

@@ -66,10 +66,16 @@ def _results(runs: "dict[str, StoredRun]") -> None:
         current = next(iter(runs))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # A choice is known by its words: no two may be alike.
-        draw_list("Run", "run", list(runs), current, lambda one: f"{one} ({runs[one]})")
+        draw_list(
+            "Run",
+            "run",
+            list(runs),
+            current,
+            lambda comparison: f"{comparison} ({runs[comparison]})",
+        )
         choices = st.container(horizontal=True, vertical_alignment="bottom")
     with report_errors(st.empty()):
-        _one(runs[current], choices)
+        _draw_run(runs[current], choices)
 
 
 class _Comparisons(NamedTuple):
@@ -85,7 +91,7 @@ class _Comparisons(NamedTuple):
     """Ways that nothing was scored of -> how many of their cells failed."""
 
 
-def _one(run: "StoredRun", choices: Any) -> None:
+def _draw_run(run: "StoredRun", choices: Any) -> None:
     if run.failed:
         classes = ", ".join(f"{name} {count:,}" for name, count in run.failed.items())
         st.error(
@@ -139,10 +145,10 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
 
     kinds = " and ".join(run.kinds)
     beside: list[Comparison] = []
-    for one in result.verdicts:
-        if one.scorer == measure:
-            beside.append(one)
-    ways = [way for way in result.ways if way.scorer == measure]
+    for comparison in result.verdicts:
+        if comparison.scorer == measure:
+            beside.append(comparison)
+    ways = [summary for summary in result.ways if summary.scorer == measure]
     with st.container(border=True, key="verdict"):
         st.markdown(
             headline(beside, base, kinds, result.axes, ways, result.lost).replace("$", r"\$")
@@ -162,7 +168,7 @@ def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) ->
         st.caption(f"{run.plan} {run.plan.warning}".strip())
     if result.verdicts:
         with st.expander("Every verdict as a sentence", icon=":material/list:"):
-            sentences = "\n".join(f"- {kinds}: {one}" for one in result.verdicts)
+            sentences = "\n".join(f"- {kinds}: {comparison}" for comparison in result.verdicts)
             st.markdown(sentences.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
 
 
@@ -208,7 +214,7 @@ def _rows(folder: str, stamp: int) -> list[dict[str, Any]]:
 
 
 @st.cache_data(show_spinner=False, max_entries=16)
-def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]:
+def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str, str]]:
     """Returns the possible baselines: the grid's own first, then every name of an axis with several."""
     from kit.bench.grid.report import axes
 
@@ -224,7 +230,7 @@ def _bases(folder: str, stamp: int, own: dict[str, str]) -> list[dict[str, str]]
         for name in sorted({row[axis] for row in rows}):
             every.append({axis: name})
     own_base: dict[str, str] = {}
-    for axis, name in own.items():
+    for axis, name in grid_base.items():
         if axis in differing and any(row[axis] == name for row in rows):
             own_base[axis] = name
     return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [
@@ -259,7 +265,7 @@ def _compare(
             clusters=plan.clusters,
         )
     ways = summarise(scored_rows, every, clusters=plan.clusters)
-    lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
+    lost = {summary: str(count) for summary, count in unscored(ways, rows, failures).items()}
     return _Comparisons(
         len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost
     )

@@ -8,8 +8,9 @@ from typing import Any
 
 from kit.ui.benchmarks.verdict import Line
 from kit.ui.shared.table import row_html, table_html
+from kit.ui.shared.wording import Tone, tag_html
 
-_TONES = {
+_TONES: Mapping[str, Tone] = {
     "better": "good",
     "worse": "bad",
     "equivalent": "good",
@@ -40,69 +41,64 @@ def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) ->
 
 
 def _row(line: Line) -> str:
-    tone = f'<i class="tag {_TONES[line.verdict]}">{escape(line.verdict)}</i>'
-    cells = [
+    attributes = f' data-way="{escape(line.way)}"'
+    if line.verdict == "baseline":
+        attributes = f' class="base"{attributes}'
+    return row_html(
+        line.way,
         escape(line.value),
         escape(line.interval),
         escape(line.difference) or "–",
-        tone,
-        escape(line.more) or "–",
-    ]
-    if line.verdict == "baseline":
-        kind = ' class="base"'
-    else:
-        kind = ""
-    return row_html(line.way, *cells, attributes=f'{kind} data-way="{escape(line.way)}"')
+        tag_html(line.verdict, _TONES[line.verdict]),
+        escape(line.cases_needed) or "–",
+        attributes=attributes,
+    )
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
     """Returns what a run was made of as HTML: revision, versions, seeds, inputs, models."""
     revision = str(provenance.get("revision", "unknown"))
     if revision.endswith("+"):
-        difference = " (files differed from it)"
-    else:
-        difference = ""
-    laws: dict[Any, Any] = {}
+        revision = f"{revision.rstrip('+')} (files differed from it)"
+    run = ""
+    if count > 1:
+        run = f"{number} of {count}"
+    laws: list[str] = []
     for key, spec in provenance.get("models", {}).items():
         if spec.get("law"):
-            laws[key] = spec.get("law")
+            laws.append(f"{key} {_law(spec['law'])}")
+    versions = {"python": provenance.get("python", "?"), **provenance.get("versions", {})}
     facts = {
-        "Run": f"{number} of {count}" if count > 1 else "",
-        "Revision": revision.rstrip("+") + difference,
+        "Run": run,
+        "Revision": revision,
         "Clock": f"{provenance.get('clock', '?')} time",
         "Seed": str(provenance.get("seed", "?")),
-        "Models": ", ".join(f"{key}: {kind}" for key, kind in provenance.get("kinds", {}).items()),
-        "Laws": "; ".join(f"{key} {_law(law)}" for key, law in laws.items()),
-        "Inputs": ", ".join(
-            f"{key} {digest}" for key, digest in provenance.get("inputs", {}).items()
-        ),
-        "Versions": ", ".join(
-            [
-                f"python {provenance.get('python', '?')}",
-                *(f"{k} {v}" for k, v in provenance.get("versions", {}).items()),
-            ]
-        ),
+        "Models": _pairs(provenance.get("kinds", {}), ": "),
+        "Laws": "; ".join(laws),
+        "Inputs": _pairs(provenance.get("inputs", {}), " "),
+        "Versions": _pairs(versions, " "),
     }
-    lines = "".join(
-        f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>"
-        for key, value in facts.items()
-        if value
-    )
-    return f'<dl class="made">{lines}</dl>'
+    items: list[str] = []
+    for name, text in facts.items():
+        if text:
+            items.append(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>")
+    return f'<dl class="made">{"".join(items)}</dl>'
+
+
+def _pairs(values: Mapping[str, str], between: str) -> str:
+    return ", ".join(f"{name}{between}{value}" for name, value in values.items())
 
 
 def _law(law: Mapping[str, Any]) -> str:
     """Returns the law as models.yaml has it, its figures in four digits."""
-    return json.dumps(
-        json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))
-    ).replace('"', "")
+    short = json.loads(json.dumps(law), parse_float=lambda text: float(f"{float(text):.4g}"))
+    return json.dumps(short).replace('"', "")
 
 
 def csv_of(folder: Path) -> bytes:
     """Returns a CSV row for each scored turn, as `load_frame` gives them. Raises DataError for a
     folder without results."""
-    from kit.bench.charts import (
-        load_frame,
-    )  # brings pandas and matplotlib: the table does not wait for them
+    # It brings pandas and matplotlib: the table does not wait for them.
+    from kit.bench.charts import load_frame
 
     return load_frame(folder).to_csv(index=False).encode()

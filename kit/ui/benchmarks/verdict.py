@@ -1,6 +1,7 @@
 """Results of a grid in words: which way is better, by how much, how sure that is, and what would settle it."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from types import MappingProxyType
 from typing import NamedTuple
 
@@ -40,7 +41,7 @@ class Line(NamedTuple):
     difference: str
     """Beside the baseline; empty for the baseline itself."""
     verdict: str
-    more: str
+    cases_needed: str
     """How many cases a difference worth knowing takes, or that none are needed."""
 
 
@@ -66,59 +67,56 @@ def headline(
     against the baseline by that measure; `ways`: each by itself; `lost`: ways that nothing was
     scored of, and why."""
     if lost:
+        without = ", ".join(f"**{name}** ({reason})" for name, reason in lost.items())
+        sentence = f"There is no verdict on {without}."
         if comparisons:
-            rest = headline(comparisons, baseline, kinds, axes)
-        else:
-            rest = ""
-        without = ", ".join(f"**{way}** ({reason})" for way, reason in lost.items())
-        return f"There is no verdict on {without}. {rest}".strip()
+            sentence += f" {headline(comparisons, baseline, kinds, axes)}"
+        return sentence
     if not comparisons and len(ways) == 1:
         line = lines(ways, (), axes)[0]
         sentence = f"By {words(ways[0].scorer)}, **{line.way}** is the only way here ({kinds})"
         return f"{sentence}: {line.value}, 95 % interval {line.interval}; there is nothing to compare it with."
-    if refused := [comparison for comparison in comparisons if comparison.verdict == "no verdict"]:
-        ways_refused = ", ".join(
-            f"**{way_name(one.way, axes)}** ({one.words.removeprefix('no verdict, ')})"
-            for one in refused
-        )
-        return f"By {words(refused[0].scorer)} there is no verdict beside **{baseline}** ({kinds}): {ways_refused}."
     if not comparisons:
         return (
             f"There is nothing to compare with **{baseline}** here: choose another baseline, "
             f"or a run with several ways."
         )
     by = f"By {words(comparisons[0].scorer)}"
-    of = many(len(comparisons), "way")
-    better = [comparison for comparison in comparisons if comparison.verdict == "better"]
-    worse = [comparison for comparison in comparisons if comparison.verdict == "worse"]
-    equivalent = [comparison for comparison in comparisons if comparison.verdict == "equivalent"]
-    unsettled: list[Comparison] = []
+    by_verdict: dict[str, list[Comparison]] = {}
     for comparison in comparisons:
-        if comparison.verdict == "cannot tell":
-            unsettled.append(comparison)
+        by_verdict.setdefault(comparison.verdict, []).append(comparison)
+    refused = by_verdict.get("no verdict", [])
+    if refused:
+        reasons = ", ".join(map(partial(_refusal, axes=axes), refused))
+        return f"{by} there is no verdict beside **{baseline}** ({kinds}): {reasons}."
+    total = many(len(comparisons), "way")
+    better = by_verdict.get("better", [])
+    worse = by_verdict.get("worse", [])
+    unsettled = by_verdict.get("cannot tell", [])
     if better:
-        lead = max(better, key=_gain)
-        sentence = f"{by}, **{way_name(lead.way, axes)}** is better than **{baseline}** ({kinds}): {_sides(lead)}"
-        return f"{sentence}{_others(len(better), of, 'better')}."
-    if worse:
-        near = max(worse, key=_gain)
-        sentence = f"{by}, no way is shown to be better than **{baseline}** ({kinds}): **{way_name(near.way, axes)}**"
-        return f"{sentence} is worse, with {_sides(near)}{_others(len(worse), of, 'worse')}{_rest(unsettled, axes)}."
-    if not unsettled:
-        near = max(equivalent, key=_gain)
-        if len(equivalent) == 1:
-            every = f"**{way_name(near.way, axes)}** is"
-        else:
-            every = f"all {of} are"
-        return (
-            f"{by}, {every} equivalent to **{baseline}** within {amount(near.margin, near.scorer)} "
-            f"({kinds}): {_sides(near)}."
+        best = max(better, key=_gain)
+        sentence = (
+            f"{by}, {_name(best, axes)} is better than **{baseline}** ({kinds}): {_sides(best)}"
         )
-    widest = max(unsettled, key=lambda one: one.difference.high - one.difference.low)
-    sentence = f"{by}, it cannot be told which way is better than **{baseline}** ({kinds}):"
-    return (
-        f"{sentence} for **{way_name(widest.way, axes)}**, with {_sides(widest)}, {_open(widest)}."
-    )
+        return f"{sentence}{_how_many(better, total)}."
+    if worse:
+        nearest = max(worse, key=_gain)
+        sentence = f"{by}, no way is shown to be better than **{baseline}** ({kinds}): {_name(nearest, axes)}"
+        sentence += f" is worse, with {_sides(nearest)}{_how_many(worse, total)}"
+        if unsettled:
+            widest = max(unsettled, key=_width)
+            sentence += f"; of {_name(widest, axes)} it cannot be told: {_open(widest)}"
+        return f"{sentence}."
+    if unsettled:
+        widest = max(unsettled, key=_width)
+        sentence = f"{by}, it cannot be told which way is better than **{baseline}** ({kinds}):"
+        return f"{sentence} for {_name(widest, axes)}, with {_sides(widest)}, {_open(widest)}."
+    nearest = max(comparisons, key=_gain)
+    subject = f"all {total} are"
+    if len(comparisons) == 1:
+        subject = f"{_name(nearest, axes)} is"
+    margin = amount(nearest.margin, nearest.scorer)
+    return f"{by}, {subject} equivalent to **{baseline}** within {margin} ({kinds}): {_sides(nearest)}."
 
 
 def lines(
@@ -130,96 +128,116 @@ def lines(
     """Returns every way by one measure with its interval, and its difference from the baseline where it is compared.
 
     Of the `lost` ways there is nothing but their names."""
-    beside: dict[tuple[tuple[str, str], ...], Comparison] = {}
+    by_way: dict[tuple[tuple[str, str], ...], Comparison] = {}
     for comparison in comparisons:
-        beside[tuple(sorted(comparison.way.items()))] = comparison
-    scored: list[Line] = []
-    for way in ways:
-        scored.append(_line(way, beside.get(tuple(sorted(way.way.items()))), axes))
-    return scored + [Line(way, "–", "–", "", "no verdict", "") for way in lost]
+        by_way[_key(comparison.way)] = comparison
+    scored_lines = [_line(summary, by_way.get(_key(summary.way)), axes) for summary in ways]
+    return scored_lines + [Line(name, "–", "–", "", "no verdict", "") for name in lost]
+
+
+def _key(way: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(way.items()))
 
 
 def value(figure: float, measure: str, *, share: bool) -> str:
     """Returns a figure with its unit, as a person reads it."""
-    return f"{bare(figure, measure, share=share)}{unit(measure, share=share)}"
+    return bare(figure, measure, share=share) + unit(measure, share=share)
 
 
 def interval(estimate: Estimate, measure: str, *, share: bool) -> str:
     """Returns the ends of an estimate in words, with their unit."""
     if not estimate.has_interval:
         return "too few cases"
-    return f"{bare(estimate.low, measure, share=share)} to {value(estimate.high, measure, share=share)}"
+    low = bare(estimate.low, measure, share=share)
+    high = value(estimate.high, measure, share=share)
+    return f"{low} to {high}"
 
 
-def _line(way: Summary, one: Comparison | None, axes: Sequence[str]) -> Line:
-    share = way.estimate.is_share
-    measure = way.scorer
-    figure = value(way.estimate.value, measure, share=share)
-    ends = interval(way.estimate, measure, share=share)
-    if way.failed:
-        figure += f" of the completed, {many(way.failed, 'turn')} failed"
-    if way.bounds is not None:
-        low, high = (value(end, measure, share=share) for end in way.bounds)
+def _line(summary: Summary, comparison: Comparison | None, axes: Sequence[str]) -> Line:
+    share = summary.estimate.is_share
+    measure = summary.scorer
+    figure = value(summary.estimate.value, measure, share=share)
+    ends = interval(summary.estimate, measure, share=share)
+    if summary.failed:
+        figure += f" of the completed, {many(summary.failed, 'turn')} failed"
+    if summary.bounds is not None:
+        # A turn that failed is no sample: had all of them been wrong, or right, this is how far the figure could go.
+        low = value(summary.bounds[0], measure, share=share)
+        high = value(summary.bounds[1], measure, share=share)
         figure += f": {low} of all, {low} to {high} had they been wrong or right"
-    name = way_name(way.way, axes)
-    if one is None:
+    name = way_name(summary.way, axes)
+    if comparison is None:
         return Line(name, figure, ends, "", "baseline", "")
-    if one.verdict == "no verdict":
-        return Line(name, figure, ends, _difference(one), one.verdict, "")
-    return Line(name, figure, ends, _difference(one), one.verdict, _cases(one))
+    cases = ""
+    if comparison.verdict != "no verdict":
+        cases = _cases(comparison)
+    return Line(name, figure, ends, _difference(comparison), comparison.verdict, cases)
 
 
-def _cases(one: Comparison) -> str:
-    if one.settled:
+def _cases(comparison: Comparison) -> str:
+    if comparison.settled:
         return "settled"
-    if one.cases is None:
+    if comparison.cases is None:
         return ""
-    return f"about {one.cases:,} for {amount(one.margin, one.scorer)}"
+    return f"about {comparison.cases:,} for {amount(comparison.margin, comparison.scorer)}"
 
 
-def _sides(one: Comparison) -> str:
-    share = one.before.is_share
-    after, before = (value(side.value, one.scorer, share=share) for side in (one.after, one.before))
-    if one.missing:
-        missing = f" ({one.missing})"
-    else:
-        missing = ""
-    return f"{after} against {before}, a difference of {_difference(one)} over {one.difference.n:,} cases{missing}"
+def _name(comparison: Comparison, axes: Sequence[str]) -> str:
+    return f"**{way_name(comparison.way, axes)}**"
 
 
-def _difference(one: Comparison) -> str:
-    share = one.before.is_share
-    of = one.difference
-    if not of.has_interval:
-        return _signed(of.value, one.scorer, share=share) + " (too few cases for an interval)"
-    middle, low, high = (
-        _signed(end, one.scorer, share=share) for end in (of.value, of.low, of.high)
-    )
-    return f"{middle}{' points' if share else unit(one.scorer, share=False)} [{low}, {high}]"
+def _refusal(comparison: Comparison, axes: Sequence[str]) -> str:
+    return f"{_name(comparison, axes)} ({comparison.words.removeprefix('no verdict, ')})"
+
+
+def _sides(comparison: Comparison) -> str:
+    share = comparison.before.is_share
+    figure = value(comparison.after.value, comparison.scorer, share=share)
+    baseline = value(comparison.before.value, comparison.scorer, share=share)
+    cases = f"{comparison.difference.n:,} cases"
+    if comparison.missing:
+        cases += f" ({comparison.missing})"
+    return f"{figure} against {baseline}, a difference of {_difference(comparison)} over {cases}"
+
+
+def _difference(comparison: Comparison) -> str:
+    share = comparison.before.is_share
+    difference = comparison.difference
+    figure = _signed(difference.value, comparison.scorer, share=share)
+    if not difference.has_interval:
+        return f"{figure} (too few cases for an interval)"
+    low = _signed(difference.low, comparison.scorer, share=share)
+    high = _signed(difference.high, comparison.scorer, share=share)
+    # The difference of two shares is in points: 5 % more of 80 % would be 84 %.
+    suffix = " points"
+    if not share:
+        suffix = unit(comparison.scorer, share=False)
+    return f"{figure}{suffix} [{low}, {high}]"
 
 
 def _signed(figure: float, measure: str, *, share: bool) -> str:
-    return ("\N{MINUS SIGN}" if figure < 0 else "+") + bare(abs(figure), measure, share=share)
+    sign = "+"
+    if figure < 0:
+        sign = "\N{MINUS SIGN}"
+    return sign + bare(abs(figure), measure, share=share)
 
 
-def _gain(one: Comparison) -> float:
-    return one.difference.value * (-1 if one.scorer in LOWER else 1)
+def _gain(comparison: Comparison) -> float:
+    if comparison.scorer in LOWER:
+        return -comparison.difference.value
+    return comparison.difference.value
 
 
-def _open(one: Comparison) -> str:
-    """What the interval leaves possible, and how many cases would tell."""
-    return "; ".join(part for part in (one.leaves_possible, one.takes) if part)
+def _width(comparison: Comparison) -> float:
+    return comparison.difference.high - comparison.difference.low
 
 
-def _rest(unsettled: Sequence[Comparison], axes: Sequence[str]) -> str:
-    """What is said of the ways that nothing was shown of."""
-    if not unsettled:
+def _open(comparison: Comparison) -> str:
+    """Says what the interval leaves possible, and how many cases would tell."""
+    return "; ".join(filter(None, (comparison.leaves_possible, comparison.takes)))
+
+
+def _how_many(comparisons: Sequence[Comparison], total: str) -> str:
+    if len(comparisons) < 2:
         return ""
-    widest = max(unsettled, key=lambda one: one.difference.high - one.difference.low)
-    return f"; of **{way_name(widest.way, axes)}** it cannot be told: {_open(widest)}"
-
-
-def _others(count: int, of: str, word: str) -> str:
-    if count < 2:
-        return ""
-    return f" ({count} of {of} are {word})"
+    return f" ({len(comparisons)} of {total} are {comparisons[0].verdict})"

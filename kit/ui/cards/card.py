@@ -52,7 +52,7 @@ def _state(card: AgentCard, deck: Deck) -> str:
 
 def _size(card: AgentCard, deck: Deck) -> str:
     size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
-    if not any(card.id in other.sub_agents for other in deck.cards.values()):
+    if not any(card.id in caller.sub_agents for caller in deck.cards.values()):
         return f"{tag_html(f'about {size} tokens')} Nobody routes by this description."
     if low <= size <= high:
         tone = "good"
@@ -116,17 +116,19 @@ def _blocks(card: AgentCard, deck: Deck) -> str:
     )
 
 
-def _limits(policy: Policy, own: Policy) -> str:
+def _limits(policy: Policy, card_policy: Policy) -> str:
     limits: list[tuple[str, str, bool]] = []
     for name, value in policy:
         if value is not None:
-            limits.append((name, _amount(name, value), getattr(own, name) is None))
+            limits.append((name, _amount(name, value), getattr(card_policy, name) is None))
     own_limits = ", ".join(
         f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited
     )
-    rest = ", ".join(f"{amount} {_LIMITS[name]}" for name, amount, inherited in limits if inherited)
+    inherited_limits = ", ".join(
+        f"{amount} {_LIMITS[name]}" for name, amount, inherited in limits if inherited
+    )
     return (f"<span>{own_limits}</span>" if own_limits else "") + (
-        f"<p>From the deck: {rest}</p>" if rest else ""
+        f"<p>From the deck: {inherited_limits}</p>" if inherited_limits else ""
     )
 
 
@@ -141,10 +143,10 @@ def _amount(name: str, value: float) -> str:
 def _handoff(card: AgentCard) -> Iterator[str]:
     handoff = card.handoff
     if handoff.max_query_tokens:
-        most = f", at most {handoff.max_query_tokens} tokens"
+        limit = f", at most {handoff.max_query_tokens} tokens"
     else:
-        most = ""
-    yield f"In: the query{most}" + (
+        limit = ""
+    yield f"In: the query{limit}" + (
         "; nothing of the conversation, and no question comes out"
         if handoff.closed
         else ", prior context"

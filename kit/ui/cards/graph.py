@@ -72,9 +72,9 @@ def graph_of(deck: Deck) -> Graph:
                 new.append(tool)
         tools |= set(new)
         on = deck.tools_on(card)
-        for at, tool in enumerate(new, row):
+        for tool_row, tool in enumerate(new, row):
             nodes.append(
-                Node(id=tool, kind="tool", name=tool, card=card.id, row=at, bound=tool in on)
+                Node(id=tool, kind="tool", name=tool, card=card.id, row=tool_row, bound=tool in on)
             )
         if card is not root:
             if new:
@@ -92,7 +92,7 @@ def graph_of(deck: Deck) -> Graph:
                 )
             )
         row += max(len(new), 0 if card is root else 1)
-        edges += [Edge(source=card.id, target=other) for other in (*card.sub_agents, *card.tools)]
+        edges += [Edge(source=card.id, target=target) for target in (*card.sub_agents, *card.tools)]
     nodes.append(
         Node(id=root.id, kind="orchestrator", name=label(root.id), card=root.id, row=(row - 1) / 2)
     )

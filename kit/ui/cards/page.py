@@ -41,7 +41,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
             )
         card_id = deck.settings.orchestrator
     _heading(deck)
-    _one(host, deck, card_id)
+    _draw_card(host, deck, card_id)
     st.markdown("#### What it is told")
     _prompt(host, visitor(host), card_id)
     st.markdown("#### Which description loses which questions")
@@ -74,7 +74,7 @@ def _plain(warning: str) -> str:
     )
 
 
-def _one(host: Host, deck: Deck, card_id: str) -> None:
+def _draw_card(host: Host, deck: Deck, card_id: str) -> None:
     from kit.ui.cards.graph import draw_graph, graph_of
 
     graph_column, card_column = st.columns([6, 5], gap="medium")
@@ -92,19 +92,19 @@ def _one(host: Host, deck: Deck, card_id: str) -> None:
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
-def _prompt(host: Host, who: Principal, card_id: str) -> None:
+def _prompt(host: Host, principal: Principal, card_id: str) -> None:
     deck = host.kit.deck
-    session = host.kit.session("", who.tenant_id, who.user_id)
-    if who in host.people:
-        location = host.people[who].location
+    session = host.kit.session("", principal.tenant_id, principal.user_id)
+    if principal in host.people:
+        location = host.people[principal].location
     else:
         location = session.location
     dynamic = DynamicContext(
-        date=host.kit.today, user_id=who.user_id, locale=session.locale, location=location
+        date=host.kit.today, user_id=principal.user_id, locale=session.locale, location=location
     )
     prompt, pieces = assembled(deck.cards[card_id], deck, dynamic)
     st.caption(
-        f"As it would go out for {who} today, before a word of the conversation. Above the "
+        f"As it would go out for {principal} today, before a word of the conversation. Above the "
         f"border it is the same for everyone."
     )
     st.html(prompt_html(prompt, pieces))
@@ -144,8 +144,8 @@ def _routing(deck: Deck) -> None:
 
 def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
     seconds = max(1, round(routes.questions / A_SECOND))
-    place = st.empty()
-    with place.container():
+    offer = st.empty()
+    with offer.container():
         if routes.left_out:
             remainder = f" {routes.left_out} dialogues about other cards are left out."
         else:
@@ -160,9 +160,9 @@ def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
             icon=":material/play_arrow:",
         )
     if clicked:
-        bar = place.progress(0.0, "Routing")
+        bar = offer.progress(0.0, "Routing")
         for step in routes.run():
             bar.progress(step.done / step.of, f"Dialogue {step.done} of {step.of}")
             if step.report is not None:
                 reports.append(step.report)
-        place.empty()
+        offer.empty()

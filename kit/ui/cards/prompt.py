@@ -39,13 +39,15 @@ def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
     pieces: list[Piece] = []
     for b in plan.blocks:
         pieces.append(Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()))
-    rest = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
+    remainder = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
     name, source = (
         ("routing lines", "the deck's settings")
         if card.sub_agents
         else ("answer schema", "the card")
     )
-    return pieces + ([Piece(name=name, note=f"made from {source}", text=rest)] if rest else [])
+    return pieces + (
+        [Piece(name=name, note=f"made from {source}", text=remainder)] if remainder else []
+    )
 
 
 def prefix_share(prompt: Prompt) -> float:
@@ -64,10 +66,11 @@ def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     )
     border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
     prefix = "".join(_text(piece) for piece in pieces if not piece.personal)
-    own = "".join(_text(piece) for piece in pieces if piece.personal)
+    personal = "".join(_text(piece) for piece in pieces if piece.personal)
     return (
         f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
-        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix}</div>{border}{own}</section>'
+        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix}</div>'
+        f"{border}{personal}</section>"
     )
 
 

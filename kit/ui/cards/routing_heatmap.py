@@ -80,10 +80,10 @@ def lost_html(report: RoutingReport) -> str:
 def _loss(loss: Confusion) -> str:
     texts = list(dict.fromkeys(loss.queries))
     if len(texts) > _EXAMPLES:
-        more = [f"and {len(texts) - _EXAMPLES} more"]
+        left_out = [f"and {len(texts) - _EXAMPLES} more"]
     else:
-        more = []
-    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES] + more)
+        left_out = []
+    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES] + left_out)
     head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
     return f"<li>{head}<ul>{examples}</ul></li>"
 

@@ -26,22 +26,22 @@ def draw_approval(host: Host, view: TurnView) -> None:
         return
     questions = view.bodies(ApprovalAsked)
     answers: dict[str, bool] = st.session_state.setdefault(f"answers-{view.turn_id}", {})
-    for place, one in enumerate(questions):
+    for number, approval in enumerate(questions):
         with st.container(
-            horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{place}"
+            horizontal=True, vertical_alignment="center", key=f"approval-{view.turn_id}-{number}"
         ):
             if len(questions) > 1:
-                st.markdown(literal(one.question, len(one.question)), width="content")
+                st.markdown(literal(approval.question, len(approval.question)), width="content")
             for word, answer, icon in (("Yes", True, "check"), ("No", False, "close")):
-                give = partial(_answer, host, view, one.key, answer)
-                if answers.get(one.key) is answer:
+                give = partial(_answer, host, view, approval.key, answer)
+                if answers.get(approval.key) is answer:
                     kind = "primary"
                 else:
                     kind = "secondary"
                 st.button(
                     word,
                     icon=f":material/{icon}:",
-                    key=f"{word}-{view.turn_id}-{place}",
+                    key=f"{word}-{view.turn_id}-{number}",
                     on_click=give,
                     type=kind,
                 )
@@ -51,7 +51,7 @@ def _answer(host: Host, view: TurnView, key: str, answer: bool) -> None:
     """Notes an answer; with the last one the turn goes on."""
     answers: dict[str, bool] = st.session_state[f"answers-{view.turn_id}"]
     answers[key] = answer
-    if answers.keys() >= {one.key for one in view.bodies(ApprovalAsked)}:
+    if answers.keys() >= {approval.key for approval in view.bodies(ApprovalAsked)}:
         _resume(host, view.turn_id, st.session_state.pop(f"answers-{view.turn_id}"))
 
 

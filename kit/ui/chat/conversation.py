@@ -29,11 +29,11 @@ LOOK = 4.0
 """Seconds between two looks of an idle tab for a question asked in another one."""
 
 
-def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
+def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     """Starts a turn for the question, and draws the session of the address; `fresh` when it has no turn yet."""
     host = open_host(Settings.read())
     choices = scenario.panel(host)
-    _draw_badges(place, host, choices)
+    _draw_badges(layout, host, choices)
     session = _session(host)
     earlier = waiting().copy()
     slot_of_question = next_slot() + len(earlier)
@@ -41,15 +41,15 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
     if question and waits:
         wait(question)
     elif question:
-        with report_errors(place.stop):
+        with report_errors(layout.stop):
             _start(host, session, question, choices)
     window = st.session_state.get("window", WINDOW)
     newest = host.newest(session)
     views = host.views(session, limit=window)
     if not views and not fresh:
-        place.first_screen()
-    _draw_buttons(place, turns=len(views), window=window)
-    panel = _draw_panel(place, host, views, choices)
+        layout.first_screen()
+    _draw_buttons(layout, turns=len(views), window=window)
+    panel = _draw_panel(layout, host, views, choices)
     slots = _slots(views)
     if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
         st.rerun()  # another tab has asked as well: the question stands in that turn's place
@@ -58,30 +58,30 @@ def converse(place: Places, question: Question | None, *, fresh: bool) -> None:
         canvases[view.turn_id] = Canvas(
             view,
             host,
-            place.slot(number),
-            place.page,
+            layout.slot(number),
+            layout.page,
             drawn=bool(question) and not waits and number == slot_of_question,
             full=choices.detail == "full",
         )
     for age, view in zip(range(len(views), 0, -1), views, strict=True):
         canvases[view.turn_id].draw(view, steps=age <= DEEP, again=age == 1)
-    place.draw_waiting(earlier)
+    layout.draw_waiting(earlier)
     if waits:
-        place.say_it_waits(slot_of_question)
+        layout.say_it_waits(slot_of_question)
     for view in views:
         if view.running:
-            _follow(host, canvases[view.turn_id], panel, view, place.stop)
+            _follow(host, canvases[view.turn_id], panel, view, layout.stop)
     ask_next()
     _look(host, session, newest)
 
 
-def _draw_badges(place: Places, host: Host, choices: Scenario) -> None:
+def _draw_badges(layout: Places, host: Host, choices: Scenario) -> None:
     """Says in the header which model answers, and what day it is for models and services."""
     model = host.on(choices.model).model
     if is_simulated(model):
         model += ", simulated"
-    place.header.badge(model, icon=":material/memory:", color="gray")
-    place.header.badge(
+    layout.header.badge(model, icon=":material/memory:", color="gray")
+    layout.header.badge(
         host.kit.today,
         icon=":material/today:",
         color="gray",
@@ -89,22 +89,22 @@ def _draw_badges(place: Places, host: Host, choices: Scenario) -> None:
     )
 
 
-def _draw_buttons(place: Places, turns: int, window: int) -> None:
+def _draw_buttons(layout: Places, turns: int, window: int) -> None:
     """Offers a new chat where this one has begun, and earlier turns where there may be some."""
     if turns:
-        place.header.space("stretch")
-        place.header.button(
+        layout.header.space("stretch")
+        layout.header.button(
             "New chat", icon=":material/add:", type="tertiary", on_click=address.new_session
         )
     if turns == window:
-        place.top.button(
+        layout.top.button(
             "Show earlier", icon=":material/history:", on_click=_widen, type="tertiary"
         )
 
 
-def _draw_panel(place: Places, host: Host, views: Sequence[TurnView], choices: Scenario) -> Panel:
+def _draw_panel(layout: Places, host: Host, views: Sequence[TurnView], choices: Scenario) -> Panel:
     """Draws beside the chat what its newest turn did; before the first one, who can be asked."""
-    panel = Panel(place.desk, place.phone, full=choices.detail == "full")
+    panel = Panel(layout.desk, layout.phone, full=choices.detail == "full")
     if views:
         panel.draw(views[-1])
     else:

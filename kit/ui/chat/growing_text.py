@@ -28,8 +28,8 @@ def blocks(text: str) -> list[str]:
 class GrowingText:
     """A place for a model's text."""
 
-    def __init__(self, place: DeltaGenerator):
-        self._place = place
+    def __init__(self, container: DeltaGenerator):
+        self._place = container
         self._slots: list[DeltaGenerator] = []
         self._parts: list[str] = []
         self._text = ""

@@ -14,7 +14,7 @@ from kit.ui.chat.chat_input import Question, ask, read_question, waiting
 from kit.ui.chat.tour import draw_scene, draw_start
 from kit.ui.chat.user_message import draw_user_message
 
-HERE = Path(__file__).parent
+FOLDER = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -110,7 +110,7 @@ class Places:
 
 def _script(html: str, name: str) -> None:
     """Draws HTML with a script that acts on it; it acts again when another page or other HTML was drawn in between."""
-    st.html(f"{html}<script>{(HERE / name).read_text()}</script>", unsafe_allow_javascript=True)
+    st.html(f"{html}<script>{(FOLDER / name).read_text()}</script>", unsafe_allow_javascript=True)
 
 
 def next_slot() -> int:

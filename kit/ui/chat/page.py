@@ -12,17 +12,17 @@ from kit.ui.shared.frame import report_errors
 
 def page() -> None:
     """Draws the page; turns go on in the host whatever becomes of this run."""
-    place = Places.lay_out(_page_settings())
-    with report_errors(place.top):
-        question = place.draw_question()
+    layout = Places.lay_out(_page_settings())
+    with report_errors(layout.top):
+        question = layout.draw_question()
         fresh = st.session_state.get("fresh") == address.read("session")
         if fresh and not question:
-            place.first_screen()
+            layout.first_screen()
         from kit.ui.chat.conversation import (
             converse,
         )  # brings the whole kit: the first screen does not wait for it
 
-        converse(place, question, fresh=fresh)
+        converse(layout, question, fresh=fresh)
 
 
 def _page_settings() -> PageSettings:

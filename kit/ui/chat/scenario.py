@@ -104,10 +104,10 @@ def _failures(host: Host) -> None:
     common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
     if part in team.agents:
-        more = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
+        further = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
     else:
-        more = []
-    near = [*common, *(fault for fault in on if fault not in common and fault not in more)]
+        further = []
+    near = [*common, *(fault for fault in on if fault not in common and fault not in further)]
     for where in dict.fromkeys(fault.where for fault in near):
         st.markdown(f"**{_part_label(where, team.root)}**")
         _toggles([fault for fault in near if fault.where == where], on)
@@ -120,7 +120,7 @@ def _failures(host: Host) -> None:
         format_func=partial(_part_label, root=team.root),
         persist_state="session",
     )
-    _toggles([fault for fault in more if fault not in near], on)
+    _toggles([fault for fault in further if fault not in near], on)
 
 
 def _part_label(agent: str, root: str) -> str:
@@ -138,11 +138,11 @@ def _toggles(choices: Sequence[Fault], on: Sequence[Fault]) -> None:
 
 
 def _flip(fault: str, key: str) -> None:
-    others: list[str] = []
+    kept_faults: list[str] = []
     for text in address.read_all("fault"):
         if text != fault:
-            others.append(text)
-    address.put("fault", *others, *([fault] if st.session_state[key] else []))
+            kept_faults.append(text)
+    address.put("fault", *kept_faults, *([fault] if st.session_state[key] else []))
 
 
 def _choices(host: Host) -> None:
@@ -150,8 +150,8 @@ def _choices(host: Host) -> None:
     cap_column, detail_column = st.columns(2)
     with cap_column:
         caps = [str(cap) for cap in range(1, WIDEST + 1)]
-        own = str(deck.settings.cap)
-        _choice("At once, at most", "cap", caps, own if own in caps else caps[-1])
+        default = str(deck.settings.cap)
+        _choice("At once, at most", "cap", caps, default if default in caps else caps[-1])
     with detail_column:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
@@ -176,53 +176,56 @@ def _modes(host: Host) -> list[str]:
 
 
 def _models(host: Host) -> None:
-    own = host.kit.team.orchestrator.model.spec.key
+    default = host.kit.team.orchestrator.model.spec.key
     missing: dict[str, str] = {}
     for key, spec in host.kit.deck.models.items():
-        if key != own:
+        if key != default:
             missing[key] = missing_variable(spec, host.kit.settings)
     _choice(
         "Model",
         "model",
-        [own, *(key for key, variable in missing.items() if not variable)],
-        own,
+        [default, *(key for key, variable in missing.items() if not variable)],
+        default,
         model_words,
     )
     draw_missing(missing)
 
 
 def _person(host: Host) -> None:
-    who = visitor(host)
-    own = host.kit.session("").principal
-    if own not in host.people:
+    principal = visitor(host)
+    default = host.kit.session("").principal
+    if default not in host.people:
         return
     tenant_column, user_column = st.columns(2)
     with tenant_column:
         _choice(
-            "Tenant", "tenant", sorted({person.tenant_id for person in host.people}), own.tenant_id
+            "Tenant",
+            "tenant",
+            sorted({person.tenant_id for person in host.people}),
+            default.tenant_id,
         )
     with user_column:
         names: dict[str, str] = {}
         for p, person in host.people.items():
-            if p.tenant_id == who.tenant_id:
+            if p.tenant_id == principal.tenant_id:
                 names[p.user_id] = person.name or p.user_id
-        _choice("User", "user", list(names), own.user_id, names.__getitem__)
+        _choice("User", "user", list(names), default.user_id, names.__getitem__)
 
 
 def _choice(
-    title: str, name: str, options: list[str], own: str, words: Callable[[str], str] = str
+    title: str, name: str, options: list[str], default: str, words: Callable[[str], str] = str
 ) -> None:
     """Draws one part of the address as a list to choose from; `own` holds when the address says nothing."""
     key = f"scenario-{name}"
-    st.session_state[key] = address.read(name) if address.read(name) in options else own
+    st.session_state[key] = address.read(name) if address.read(name) in options else default
     st.selectbox(
-        title, options, key=key, format_func=words, on_change=_choose, args=(name, key, own)
+        title, options, key=key, format_func=words, on_change=_choose, args=(name, key, default)
     )
 
 
-def _choose(name: str, key: str, own: str) -> None:
+def _choose(name: str, key: str, default: str) -> None:
     choice = st.session_state[key]
-    address.put(name, *([] if choice == own else [choice]))
+    address.put(name, *([] if choice == default else [choice]))
 
 
 def _reset() -> None:

@@ -18,14 +18,14 @@ def draw_start(scenes: Sequence[Scene]) -> None:
         st.button("Take the tour", icon=":material/tour:", on_click=partial(_go, scenes, 1))
 
 
-def draw_scene(scenes: Sequence[Scene], place: DeltaGenerator) -> None:
+def draw_scene(scenes: Sequence[Scene], slot: DeltaGenerator) -> None:
     """Draws what to look at in the scene of the page's address, and the way to the next; nothing
     where it names none."""
     number = next((n for n in range(1, len(scenes) + 1) if address.read("tour") == str(n)), None)
     if number is None:
         return
     scene = scenes[number - 1]
-    with place.container(key="tour", horizontal=True, vertical_alignment="center"):
+    with slot.container(key="tour", horizontal=True, vertical_alignment="center"):
         st.markdown(
             f"{number} of {len(scenes)} · **{literal(scene.label)}** {literal(scene.look)}",
             width="stretch",

@@ -34,7 +34,7 @@ class Canvas:
         self,
         view: TurnView,
         host: Host,
-        place: DeltaGenerator,
+        slot: DeltaGenerator,
         page: PageSettings,
         *,
         drawn: bool,
@@ -46,9 +46,9 @@ class Canvas:
         self._full = full
         self._pictures = host.pictures.of(view.turn_id)
         if not drawn:
-            with place:
+            with slot:
                 draw_user_message(view.question, self._pictures)
-        with place.chat_message("assistant", avatar=":material/hub:"):
+        with slot.chat_message("assistant", avatar=":material/hub:"):
             self._chips = st.empty()
             self._lead = st.empty()
             self._steps = st.container(gap=None)
@@ -140,9 +140,9 @@ class Canvas:
         if details and self._full and view.trace.spans:
             key = f"trace-of-{view.turn_id}"
             icon = ":material/account_tree:"
-            place = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
-            if place.open:  # a chart that is drawn while nobody sees it has no width
+            slot = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
+            if slot.open:  # a chart that is drawn while nobody sees it has no width
                 from kit.ui.shared.waterfall import draw_waterfall
 
-                with place:
+                with slot:
                     draw_waterfall(view.trace, f"trace-{view.turn_id}")

@@ -24,7 +24,7 @@ class Panel:
 
     def __init__(self, desk: DeltaGenerator, phone: DeltaGenerator, *, full: bool):
         self._full = full
-        self._places = [(place.empty(), place.empty()) for place in (desk, phone)]
+        self._places = [(slot.empty(), slot.empty()) for slot in (desk, phone)]
         self._html = ""
 
     def explain(self, agents: Iterable[str]) -> None:
@@ -49,16 +49,16 @@ class Panel:
     def _show(self, html: str) -> None:
         if html != self._html:
             self._html = html
-            for place, _ in self._places:
-                place.html(f'<section class="turn" aria-label="This turn">{html}</section>')
+            for slot, _ in self._places:
+                slot.html(f'<section class="turn" aria-label="This turn">{html}</section>')
 
 
-def open_plan(place: DeltaGenerator, view: TurnView) -> None:
+def open_plan(slot: DeltaGenerator, view: TurnView) -> None:
     """Draws a link to the plan that a turn works on; nothing for a turn that is none."""
     for plan in view.bodies(PlanTaken):
-        draw_link(place, "plans", "Open plan", ":material/checklist:", plan=plan.plan_id)
+        draw_link(slot, "plans", "Open plan", ":material/checklist:", plan=plan.plan_id)
 
 
-def open_trace(place: DeltaGenerator, turn_id: str) -> None:
+def open_trace(slot: DeltaGenerator, turn_id: str) -> None:
     """Draws a link to the turn's trace."""
-    draw_link(place, "traces", "Open trace", ":material/account_tree:", turn=turn_id)
+    draw_link(slot, "traces", "Open trace", ":material/account_tree:", turn=turn_id)

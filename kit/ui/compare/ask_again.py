@@ -22,7 +22,7 @@ WIDEST = 8
 ALL = f"On all {len(PATTERNS)} patterns"
 
 
-def draw_question(host: Host, who: Principal) -> list[str]:
+def draw_question(host: Host, principal: Principal) -> list[str]:
     """Draws a question for all patterns; returns the ids of the turns that were just started, none
     when nothing was asked."""
     with st.form("compare-question"):
@@ -37,7 +37,7 @@ def draw_question(host: Host, who: Principal) -> list[str]:
         ):
             return []
     host.prepare(PATTERNS)
-    sessions = {pattern: host.session(uuid.uuid4().hex, who) for pattern in PATTERNS}
+    sessions = {pattern: host.session(uuid.uuid4().hex, principal) for pattern in PATTERNS}
     texts: list[str] = []
     for pattern, session in sessions.items():
         if session is not None:
@@ -97,9 +97,9 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     return texts
 
 
-def _select(title: str, options: list[str], own: str, words: Callable[[str], str] = str) -> str:
-    if own in options:
-        index = options.index(own)
+def _select(title: str, options: list[str], default: str, words: Callable[[str], str] = str) -> str:
+    if default in options:
+        index = options.index(default)
     else:
         index = 0
     return st.selectbox(title, options, index=index, format_func=words, width=190)

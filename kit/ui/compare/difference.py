@@ -49,10 +49,10 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
     for head in first:
         if len({figures[head] for figures in rows.values()}) > 1:
             differing.append(head)
-    same: list[str] = []
+    alike: list[str] = []
     for head, text in first.items():
         if head not in differing and text not in (UNKNOWN, *NONE):
-            same.append(f"{head.lower()} {text}")
+            alike.append(f"{head.lower()} {text}")
     lines: list[str] = []
     for name, figures in rows.items():
         lines.append(row_html(name, *(escape(figures[head]) for head in differing)))
@@ -61,7 +61,7 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
         differ = f"They differ in {_list(map(str.lower, differing))}. "
     else:
         differ = ""
-    return f'{table}<p class="same">{differ}{f"The same in all: {escape(_list(same))}." if same else ""}</p>'
+    return f'{table}<p class="same">{differ}{f"The alike in all: {escape(_list(alike))}." if alike else ""}</p>'
 
 
 def _figures(view: TurnView) -> dict[str, str]:
@@ -93,11 +93,11 @@ def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
     }
     results: dict[str, tuple[LostPart, ...]] = {}
     for name, (view, routing) in ended.items():
-        same: list[tuple[TurnView, RoutingDecision]] = []
-        for other in ended.values():
-            if other[0].question == view.question:
-                same.append(other)
-        results[name] = tuple(_lost_parts(view, routing, _parts_of_message(same)))
+        alike: list[tuple[TurnView, RoutingDecision]] = []
+        for candidate in ended.values():
+            if candidate[0].question == view.question:
+                alike.append(candidate)
+        results[name] = tuple(_lost_parts(view, routing, _parts_of_message(alike)))
     return results
 
 
@@ -134,10 +134,10 @@ def _lost_parts(
         else:
             known.add(agent)
             yield LostPart(name=label(agent), words=words, silent=silent)
-    others = [agent for agent in message if agent not in known]
-    for agent in others:
+    unknown_agents = [agent for agent in message if agent not in known]
+    for agent in unknown_agents:
         yield LostPart(name=label(agent), words=message[agent], reason=SHOWN_BY_OTHERS, silent=True)
-    if left_out.unnamed and not others:
+    if left_out.unnamed and not unknown_agents:
         name = left_out.names[-1]
         yield LostPart(name=name, silent=name not in owed)
 
@@ -203,7 +203,7 @@ def _part(part: LostPart) -> str:
 
 
 def _list(items: Iterable[str]) -> str:
-    *others, last = items
-    if others:
-        return f"{', '.join(others)} and {last}"
+    *unknown_agents, last = items
+    if unknown_agents:
+        return f"{', '.join(unknown_agents)} and {last}"
     return last

@@ -24,7 +24,7 @@ from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, literal
 
 LOOK = Path(__file__).with_name("page.css")
-MOST = 8
+CAPACITY = 8
 """Turns on the page: one, and one for each pattern."""
 NEWEST = 100
 """Turns that are offered; any other can be named in the address."""
@@ -39,11 +39,11 @@ FIRST = 2.0
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the turns that the address names; those of somebody else are not there."""
     st.html(LOOK)
-    who = visitor(host)
-    ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:MOST]
+    principal = visitor(host)
+    ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:CAPACITY]
     views: list[TurnView] = []
     for turn_id in ids:
-        view = host.view(turn_id, who)
+        view = host.view(turn_id, principal)
         if view is not None:
             views.append(_begun(host, view))
     if len(views) < len(ids):
@@ -54,12 +54,12 @@ def page(host: Host, top: DeltaGenerator) -> None:
         st.markdown("## Compare")
         stop = st.empty()
     if views:
-        _compare(host, who, views, stop)
+        _compare(host, principal, views, stop)
     else:
         st.markdown("Turns beside each other on one axis: what differs, and which lost what.")
-        if ids := draw_question(host, who):
+        if ids := draw_question(host, principal):
             _open(ids)
-        _choose(host, who, {})
+        _choose(host, principal, {})
 
 
 def _open(turn_ids: Sequence[str]) -> None:
@@ -67,10 +67,12 @@ def _open(turn_ids: Sequence[str]) -> None:
     st.rerun()
 
 
-def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
+def _choose(host: Host, principal: Principal, labels: dict[str, str]) -> None:
     """Draws the list of turns to compare; a choice goes into the address. `labels`: ids of those on
     the page -> label."""
-    newest = host.kit.store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=NEWEST)
+    newest = host.kit.store.turns(
+        tenant_id=principal.tenant_id, user_id=principal.user_id, limit=NEWEST
+    )
     words = {turn.id: _choice(turn) for turn in newest} | labels
     key = f"compare-{','.join(labels)}"  # a new key for each choice: the list always shows what the address says
 
@@ -84,7 +86,7 @@ def _choose(host: Host, who: Principal, labels: dict[str, str]) -> None:
         key=key,
         format_func=words.__getitem__,
         on_change=choose,
-        max_selections=MOST,
+        max_selections=CAPACITY,
         placeholder="Choose two or more of your turns",
     )
 
@@ -99,9 +101,9 @@ def _choice(turn: TurnRecord) -> str:
     )
 
 
-def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:
-    same = len({view.question for view in views}) == 1
-    if same:
+def _compare(host: Host, principal: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:
+    same_question = len({view.question for view in views}) == 1
+    if same_question:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
     labels: list[str] = []
@@ -109,12 +111,14 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
         labels.append(f"{letter} {label(view.pattern)}")
     names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
     above = st.container()
-    columns = _columns(views, labels, [_note(view, names, same=same) for view in views])
+    columns = _columns(
+        views, labels, [_note(view, names, same_question=same_question) for view in views]
+    )
     _draw(summary, columns, views)
     with (
         above if len(views) == 1 else st.container()
     ):  # who opens one turn is here to put another beside it
-        _change(host, who, views[0], names)
+        _change(host, principal, views[0], names)
     if any(view.running for view in views):
         stop.button(
             "Stop",
@@ -123,35 +127,35 @@ def _compare(host: Host, who: Principal, views: list[TurnView], stop: DeltaGener
             args=(host, list(names)),
             shortcut="Esc",
         )
-    while running := [place for place, view in enumerate(views) if view.running]:
-        for place in running:
-            views[place] = _advance(host, views[place], TICK / len(running))
+    while running := [slot for slot, view in enumerate(views) if view.running]:
+        for slot in running:
+            views[slot] = _advance(host, views[slot], TICK / len(running))
         _draw(summary, columns, views)
     stop.empty()
 
 
-def _change(host: Host, who: Principal, first: TurnView, names: dict[str, str]) -> None:
+def _change(host: Host, principal: Principal, first: TurnView, names: dict[str, str]) -> None:
     """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the
     page -> its label."""
-    if (turn := host.kit.store.turn(first.turn_id, who)) is not None and (
+    if (turn := host.kit.store.turn(first.turn_id, principal)) is not None and (
         ids := draw_again(host, turn, names[turn.id], first.faults)
     ):
-        _open([*names, *ids] if len(names) + len(ids) <= MOST else [turn.id, *ids])
-    _choose(host, who, names)
+        _open([*names, *ids] if len(names) + len(ids) <= CAPACITY else [turn.id, *ids])
+    _choose(host, principal, names)
 
 
-def _note(view: TurnView, names: Mapping[str, str], *, same: bool) -> str:
+def _note(view: TurnView, names: Mapping[str, str], *, same_question: bool) -> str:
     """Returns where a turn comes from: the one that is asked again in it, and its question where these differ."""
     first = repeated_turn(view.session_id)
     if view.bodies(Fork):
-        way = "forked"
+        verb = "forked"
     else:
-        way = "asked again"
+        verb = "asked again"
     if first:
-        again = f"{names.get(first, 'An earlier turn')} {way}"
+        again = f"{names.get(first, 'An earlier turn')} {verb}"
     else:
         again = ""
-    return " · ".join(filter(None, [again, "" if same else view.question]))
+    return " · ".join(filter(None, [again, "" if same_question else view.question]))
 
 
 def _stop(host: Host, turn_ids: Sequence[str]) -> None:
@@ -170,8 +174,8 @@ def _columns(
         places = [st.container(gap=None, key="compare-rows")] * len(views)
         bodies = st.tabs(list(labels))
     columns: list[TurnColumn] = []
-    for place, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
-        with place:
+    for slot, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
+        with slot:
             columns.append(
                 TurnColumn(view, name, note=note, body=body, axis=body is None or not columns)
             )

@@ -57,16 +57,16 @@ def _axis(end: float) -> str:
 
 
 def _item(depth: int, span: Span, end: float, ended: float, state: str) -> str:
-    left, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
+    start, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
     if right < 70:
-        place = f' style="left:{right:.2f}%"'
+        style = f' style="left:{right:.2f}%"'
     else:
-        place = f' style="right:{100 - left:.2f}%"'
-    if right >= 70 and left <= 30:
-        place = f' class="inside" style="left:{left:.2f}%"'
+        style = f' style="right:{100 - start:.2f}%"'
+    if right >= 70 and start <= 30:
+        style = f' class="inside" style="left:{start:.2f}%"'
     kinds = f"{span.kind} {span.status}" + (" replay" if span.is_replay else "")
     return (
         f'<li class="{kinds}"><span style="--depth:{depth}">{escape(span_name(span))}</span>'
-        f'<span><i style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
-        f"<small{place}>{took(ended - span.started)}{state}</small></span></li>"
+        f'<span><i style="left:{start:.2f}%;width:{right - start:.2f}%"></i>'
+        f"<small{style}>{took(ended - span.started)}{state}</small></span></li>"
     )

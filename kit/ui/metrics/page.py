@@ -41,7 +41,7 @@ _AXES = {
 def page(host: Host, _: DeltaGenerator) -> None:
     """Draws the page."""
     store = host.kit.store
-    who = visitor(host)
+    principal = visitor(host)
     st.markdown("## Metrics")
     window = st.segmented_control(
         "Time window", list(WINDOWS), default="All time", key="m-window", required=True
@@ -52,15 +52,17 @@ def page(host: Host, _: DeltaGenerator) -> None:
         since = now - back
     else:
         since = None
-    tally = store.tally(who.tenant_id, since)
+    tally = store.tally(principal.tenant_id, since)
     if not tally.counts["turns",]:
-        _nothing(who, ever=back is None)
+        _nothing(principal, ever=back is None)
         return
-    _alert(tally.mismatches, now, who)
+    _alert(tally.mismatches, now, principal)
     _silences(host.silences(since or 0.0))
-    summary = metrics(store, since, who.tenant_id, _labels(), tally)
+    summary = metrics(store, since, principal.tenant_id, _labels(), tally)
     turns = many(tally.counts["turns",], "ended turn")
-    st.caption(f"{turns} of {who.tenant_id}, all of its people. Percentiles are by nearest rank.")
+    st.caption(
+        f"{turns} of {principal.tenant_id}, all of its people. Percentiles are by nearest rank."
+    )
     models = tally.of("model")
     simulated = simulated_words(models)
     if simulated:
@@ -74,17 +76,17 @@ def page(host: Host, _: DeltaGenerator) -> None:
     _groups(summary, tally)
 
 
-def _nothing(who: Principal, *, ever: bool) -> None:
+def _nothing(principal: Principal, *, ever: bool) -> None:
     if not ever:
         st.info("No turn ended in this window. Choose a longer one.", icon=":material/schedule:")
         return
     st.markdown(
-        f"Every turn that ends is measured here. {who.tenant_id} has none yet: ask something in the chat first."
+        f"Every turn that ends is measured here. {principal.tenant_id} has none yet: ask something in the chat first."
     )
     draw_link(st.empty(), "chat", "Go to the chat", ":material/chat:")
 
 
-def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
+def _alert(mismatches: Sequence[Mismatch], now: float, principal: Principal) -> None:
     firing = alerts(mismatches, now=now)
     every = alerts(mismatches)
     if not every:
@@ -103,10 +105,10 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
     else:
         st.warning(f"**No alert now.** Before: {sentence}", icon=":material/gpp_maybe:")
     with st.expander(many(len(every), "alert"), icon=":material/list:"):
-        own: set[str] = set()
+        visitor_turns: set[str] = set()
         for mismatch in mismatches:
-            if mismatch.user_id == who.user_id:
-                own.add(mismatch.turn_id)
+            if mismatch.user_id == principal.user_id:
+                visitor_turns.add(mismatch.turn_id)
         if len(every) > ALERTS:
             st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
         for alert in every[: -ALERTS - 1 : -1]:
@@ -115,7 +117,7 @@ def _alert(mismatches: Sequence[Mismatch], now: float, who: Principal) -> None:
                 f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}"
             )
             for turn_id in alert.turn_ids:
-                if turn_id in own:
+                if turn_id in visitor_turns:
                     draw_link(
                         st.empty(),
                         "traces",
@@ -200,12 +202,12 @@ def _bars(summary: Metrics, metric: str, title: str, name: Callable[[str], str])
 
     values: dict[str, float] = {}
     is_share = False
-    for of, figure in summary.figures[metric].items():
+    for subject, figure in summary.figures[metric].items():
         if isinstance(figure, Estimate):
             is_share = True
-            values[name(of)] = figure.value
+            values[name(subject)] = figure.value
         else:
-            values[name(of)] = figure or 0
+            values[name(subject)] = figure or 0
     draw_bars(values, title, share=is_share)
 
 
@@ -281,32 +283,32 @@ def group_html(group: Group, summary: Metrics, empty: str = "none yet") -> str:
 def _once(values: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
     """Leaves out turns that asked sub-agents where every turn did: their value stands there already."""
     answered_alone: set[str] = set()
-    for of, _ in values:
-        if of.endswith(", nobody asked"):
-            answered_alone.add(of.removesuffix(", nobody asked"))
+    for subject, _ in values:
+        if subject.endswith(", nobody asked"):
+            answered_alone.add(subject.removesuffix(", nobody asked"))
     distinct: list[tuple[str, Any]] = []
-    for of, value in values:
-        pattern = of.removesuffix(", sub-agents asked")
-        if pattern == of or pattern in answered_alone:
-            distinct.append((of, value))
+    for subject, value in values:
+        pattern = subject.removesuffix(", sub-agents asked")
+        if pattern == subject or pattern in answered_alone:
+            distinct.append((subject, value))
     return distinct
 
 
 def _metric_html(metric: Metric, values: Sequence[tuple[str, Any]], empty: str) -> str:
     figures: list[str] = []
-    for of, value in values:
+    for subject, value in values:
         if value is not None:
-            figures.append(_value_html(of, read(value, metric.unit), metric.unit))
+            figures.append(_value_html(subject, read(value, metric.unit), metric.unit))
     value_html = "".join(figures) or f"<i>{empty}</i>"
     name = escape(metric.name)
     words = f'<dt>{escape(metric.label)}</dt><dd class="value">{value_html}</dd><dd>{escape(metric.means)}</dd>'
     return f'<div title="{name}" data-metric="{name}">{words}</div>'
 
 
-def _value_html(of: str, text: str, unit: Unit) -> str:
-    if unit == "share" and of[:1].isdigit():
-        return f"<span><b>{escape(text)}</b> of {escape(of)}</span>"
-    return f"<span>{escape(of)} <b>{escape(text)}</b></span>"
+def _value_html(subject: str, text: str, unit: Unit) -> str:
+    if unit == "share" and subject[:1].isdigit():
+        return f"<span><b>{escape(text)}</b> of {escape(subject)}</span>"
+    return f"<span>{escape(subject)} <b>{escape(text)}</b></span>"
 
 
 def read(value: Any, unit: Unit) -> str:

@@ -47,26 +47,26 @@ COLOURS = {"busy": "blue", "good": "green", "bad": "red", "warn": "orange", "": 
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the plan that the address names."""
     st.html(LOOK)
-    who = visitor(host)
+    principal = visitor(host)
     plan_id = address.read("plan")
     if plan_id:
-        plan = host.documents(lambda stores: stores.plans.read(who, plan_id))
+        plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
     else:
         plan = None
     if plan is not None:
-        _one(host, who, plan)
+        _draw_plan(host, principal, plan)
         return
     if plan_id:
         top.warning(
             "There is no such plan of yours. Choose one below, or ask for one in the chat.",
             icon=":material/search_off:",
         )
-    _list(host, who)
+    _list(host, principal)
 
 
-def _list(host: Host, who: Principal) -> None:
+def _list(host: Host, principal: Principal) -> None:
     st.markdown("## Plans")
-    plans = host.documents(lambda stores: stores.plans.of(who, NEWEST))
+    plans = host.documents(lambda stores: stores.plans.of(principal, NEWEST))
     if not plans:
         _nothing(host)
         return
@@ -82,14 +82,14 @@ def _list(host: Host, who: Principal) -> None:
         alt="Plans, newest first; choose one to open it",
     )
     st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
-    turns = [host.kit.store.turn(_turn_id(plan), who) for plan in plans]
+    turns = [host.kit.store.turn(_turn_id(plan), principal) for plan in plans]
     simulated = simulated_words(turn.model for turn in turns if turn is not None)
     if simulated:
         st.caption(simulated)
     with st.expander("How plans do", icon=":material/monitor_heart:"):
-        st.html(health_html(plan_health(plans, _events(host, who))))
+        st.html(health_html(plan_health(plans, _events(host, principal))))
         st.caption(
-            f"Over these plans and the newest events of {literal(who.tenant_id)}; shares with intervals at 95 %."
+            f"Over these plans and the newest events of {literal(principal.tenant_id)}; shares with intervals at 95 %."
         )
 
 
@@ -121,28 +121,28 @@ def _open_row(key: str, plans: Sequence[Plan]) -> None:
         st.query_params["plan"] = plans[cells[0][0]].plan_id
 
 
-def _events(host: Host, who: Principal, plan_id: str | None = None) -> list[AgentEvent]:
-    by = EventFilter(tenant_id=who.tenant_id, plan_id=plan_id)
+def _events(host: Host, principal: Principal, plan_id: str | None = None) -> list[AgentEvent]:
+    by = EventFilter(tenant_id=principal.tenant_id, plan_id=plan_id)
     return host.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
 
 
-def _one(host: Host, who: Principal, plan: Plan) -> None:
+def _draw_plan(host: Host, principal: Principal, plan: Plan) -> None:
     if plan.status in OVER:
-        _draw(host, who, plan.plan_id)
+        _draw(host, principal, plan.plan_id)
     else:
-        st.fragment(_draw, run_every=TICK)(host, who, plan.plan_id)
+        st.fragment(_draw, run_every=TICK)(host, principal, plan.plan_id)
 
 
-def _draw(host: Host, who: Principal, plan_id: str) -> None:
+def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     """Draws a plan as far as it has come."""
-    plan = host.documents(lambda stores: stores.plans.read(who, plan_id))
+    plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
     if plan is None:  # its user was forgotten while the page was open
         st.rerun()
     now = time.time()
-    _heading(host, who, plan, now)
-    events = _events(host, who, plan_id)
+    _heading(host, principal, plan, now)
+    events = _events(host, principal, plan_id)
     if plan.steps:
-        st.html(steps_html(plan, _values(host, who, plan), events, now))
+        st.html(steps_html(plan, _values(host, principal, plan), events, now))
     if history := history_html(plan):
         st.markdown("#### Planned anew")
         st.html(history)
@@ -150,16 +150,16 @@ def _draw(host: Host, who: Principal, plan_id: str) -> None:
         st.html(timeline_html(events))
 
 
-def _heading(host: Host, who: Principal, plan: Plan, now: float) -> None:
+def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
     turn_id = _turn_id(plan)
-    turn = host.kit.store.turn(turn_id, who)
+    turn = host.kit.store.turn(turn_id, principal)
     with st.container(horizontal=True, vertical_alignment="center", key="plan-head"):
         if st.button("All plans", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()
         st.space("stretch")
         draw_link(st.empty(), "chat", "Conversation", ":material/chat:", session=plan.session_id)
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
-        _buttons(host, who, plan, now)
+        _buttons(host, principal, plan, now)
     st.markdown(f"### {literal(plan.original_task)}")
     words, tone = state_of(plan, now)
     st.markdown(f":{COLOURS[tone]}-badge[{words}] :gray[{literal(progress_of(plan))}]")
@@ -175,11 +175,11 @@ def _turn_id(plan: Plan) -> str:
     return plan.plan_id.removeprefix(PLAN)
 
 
-def _buttons(host: Host, who: Principal, plan: Plan, now: float) -> None:
+def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
     if plan.status in OVER:
         return
     if state_of(plan, now) == IDLE:
-        go_on = partial(_resume, host, who, plan.plan_id)
+        go_on = partial(_resume, host, principal, plan.plan_id)
         st.button(
             "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
         )
@@ -195,21 +195,21 @@ def _buttons(host: Host, who: Principal, plan: Plan, now: float) -> None:
         st.caption("At work in another process")
 
 
-def _resume(host: Host, who: Principal, plan_id: str) -> None:
+def _resume(host: Host, principal: Principal, plan_id: str) -> None:
     try:
-        host.resume_plan(plan_id, who)
+        host.resume_plan(plan_id, principal)
     except KitError as error:
         st.session_state[f"plan-error-{plan_id}"] = str(error)
 
 
-def _values(host: Host, who: Principal, plan: Plan) -> dict[int, Any]:
+def _values(host: Host, principal: Principal, plan: Plan) -> dict[int, Any]:
     """Returns step -> its output, of the steps that are done."""
     keys: dict[int, str] = {}
     for step in plan.steps:
         if step.status == "complete" and step.memory_key:
             keys[step.step_index] = step.memory_key
     memories = {
-        index: host.documents(lambda stores, key=key: stores.memory.read(who, key))
+        index: host.documents(lambda stores, key=key: stores.memory.read(principal, key))
         for index, key in keys.items()
     }
     values: dict[int, Any] = {}

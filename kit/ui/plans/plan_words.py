@@ -133,13 +133,13 @@ def _acts_of(events: Sequence[AgentEvent]) -> list[tuple[str, str]]:
 def history_html(plan: Plan) -> str:
     """Returns what was planned anew, and why; empty where nothing was."""
     rows: list[str] = []
-    for one in plan.replan_history:
+    for replan in plan.replan_history:
         rows.append(
             row_html(
-                f"{one.attempt}",
-                f"step {one.failed_step}",
-                escape(one.trigger.replace("_", " ")),
-                escape(one.reason[:LONGEST]),
+                f"{replan.attempt}",
+                f"step {replan.failed_step}",
+                escape(replan.trigger.replace("_", " ")),
+                escape(replan.reason[:LONGEST]),
             )
         )
     if rows:

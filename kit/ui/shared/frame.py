@@ -93,21 +93,21 @@ def visitor(host: "Host") -> Principal:
 
     The address may name one of the deck's people; else it is the settings' own.
     """
-    own = host.kit.session("").principal
+    default = host.kit.session("").principal
     person = Principal(
-        tenant_id=address.read("tenant") or own.tenant_id,
-        user_id=address.read("user") or own.user_id,
+        tenant_id=address.read("tenant") or default.tenant_id,
+        user_id=address.read("user") or default.user_id,
     )
     if person in host.people:
         return person
-    return own
+    return default
 
 
-def draw_link(place: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
+def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
     """Draws a link to another page of the app, for the same visitor; nothing where a page is served by itself."""
     target = st.session_state.get("pages", {}).get(page)
     if target is not None:
-        place.page_link(
+        container.page_link(
             target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()}
         )
 
@@ -120,15 +120,15 @@ def open_page(page: str, **query: str) -> None:
 
 
 @contextmanager
-def report_errors(place: DeltaGenerator) -> Generator[None]:
+def report_errors(container: DeltaGenerator) -> Generator[None]:
     """Draws an error of the block in `place`, as a sentence that says what to do."""
     try:
         yield
     except KitError as error:
-        place.error(literal(str(error), DETAIL), icon=":material/error:")
+        container.error(literal(str(error), DETAIL), icon=":material/error:")
     except OSError as error:
         sentence = f"{error.strerror or error}: {error.filename or 'the kit could not be opened'}"
-        place.error(literal(sentence), icon=":material/error:")
+        container.error(literal(sentence), icon=":material/error:")
 
 
 def with_host(draw: "Callable[[Host, DeltaGenerator], None]") -> Callable[[], None]:

@@ -79,15 +79,19 @@ class Host:
                 self._kits[model] = self.kit.on(model)
             return self._kits[model]
 
-    def session(self, session_id: str, who: Principal | None = None) -> Session | None:
+    def session(self, session_id: str, principal: Principal | None = None) -> Session | None:
         """Returns the session of that id, new or stored, for `who` or the settings' own; None when
         it is somebody else's."""
-        own = self.kit.session(session_id, who and who.tenant_id, who and who.user_id)
-        if own.principal in self.people and own.principal != self.kit.session("").principal:
-            own = own.model_copy(update={"location": self.people[own.principal].location})
+        session = self.kit.session(
+            session_id, principal and principal.tenant_id, principal and principal.user_id
+        )
+        if session.principal in self.people and session.principal != self.kit.session("").principal:
+            session = session.model_copy(
+                update={"location": self.people[session.principal].location}
+            )
         stored_session = self.kit.store.session(session_id)
-        if stored_session is None or stored_session.principal == own.principal:
-            return own
+        if stored_session is None or stored_session.principal == session.principal:
+            return session
         return None
 
     def prepare(self, patterns: Iterable[str], model: str | None = None) -> None:
@@ -121,23 +125,23 @@ class Host:
         starting = self._start(ask, session, mark_pictures(message, images), images)
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
-    def fork(self, turn: TurnRecord, at: str, **changes: str | None) -> str:
+    def fork(self, turn: TurnRecord, span_id: str, **changes: str | None) -> str:
         """Forks a turn and returns the id of the new one; the changes, and what it raises, are those of `fork_turn`."""
         past = self.kit.recall_before(turn)
         fork = partial(
-            fork_turn, self.kit, past.session.principal, turn.id, at, past=past, **changes
+            fork_turn, self.kit, past.session.principal, turn.id, span_id, past=past, **changes
         )
         starting = self._start(fork, past.session, turn.message, ())
         return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
     def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
-        who = turn.principal
+        principal = turn.principal
         session = self.kit.store.session(turn.session_id) or Session(
-            id=turn.session_id, principal=who
+            id=turn.session_id, principal=principal
         )
         starting = self._start(
-            partial(self.kit.resume, turn.id, answers, who=who),
+            partial(self.kit.resume, turn.id, answers, who=principal),
             session,
             turn.message,
             (),
@@ -145,16 +149,16 @@ class Host:
         )
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
-    def resume_plan(self, plan_id: str, who: Principal) -> None:
+    def resume_plan(self, plan_id: str, principal: Principal) -> None:
         """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
-        turn = self.kit.store.turn(plan_id.removeprefix(PLAN), who)
+        turn = self.kit.store.turn(plan_id.removeprefix(PLAN), principal)
         if turn is None:
             raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
         session = self.kit.store.session(turn.session_id) or Session(
-            id=turn.session_id, principal=who
+            id=turn.session_id, principal=principal
         )
         starting = self._start(
-            partial(self.kit.resume, plan_id, who=who), session, turn.message, ()
+            partial(self.kit.resume, plan_id, who=principal), session, turn.message, ()
         )
         asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
 
@@ -199,38 +203,41 @@ class Host:
 
         A turn that another living process runs is shown as that: nobody here can stop it, or go on with it.
         """
-        own, turns = self._turns(session, limit)
-        views = [live.view() for live in own.values()] + [
-            self._restored(turn, limit) for turn in turns if turn.id not in own
+        live_turns, turns = self._turns(session, limit)
+        views = [live.view() for live in live_turns.values()] + [
+            self._restored(turn, limit) for turn in turns if turn.id not in live_turns
         ]
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
-    def view(self, turn_id: str, who: Principal) -> TurnView | None:
+    def view(self, turn_id: str, principal: Principal) -> TurnView | None:
         """Returns a turn as it stands now, of this process or stored; None when there is none of
         that id, or it is another's."""
         if (live := self._live.get(turn_id)) is not None:
-            if live.session.principal == who:
+            if live.session.principal == principal:
                 return live.view()
             return None
-        turn = self.kit.store.turn(turn_id, who)
+        turn = self.kit.store.turn(turn_id, principal)
         if turn is None:
             return None
         return self._restored(turn)
 
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
-        own, turns = self._turns(session, limit=1)
+        live_turns, turns = self._turns(session, limit=1)
         times = [(turn.started_at, turn.id) for turn in turns] + [
-            (live.asked_at, turn_id) for turn_id, live in own.items()
+            (live.asked_at, turn_id) for turn_id, live in live_turns.items()
         ]
         return max(times, default=(0.0, ""))[1]
 
     def _turns(
         self, session: Session, limit: int
     ) -> tuple[dict[str, LiveTurn], Sequence[TurnRecord]]:
-        who = session.principal
+        principal = session.principal
         turns = self.kit.store.turns(
-            session_id=session.id, tenant_id=who.tenant_id, user_id=who.user_id, limit=limit
+            session_id=session.id,
+            tenant_id=principal.tenant_id,
+            user_id=principal.user_id,
+            limit=limit,
         )
         return self._own_turns(session), turns
 
@@ -243,7 +250,7 @@ class Host:
                     live_turns[key] = turn
             return live_turns
 
-    def _restored(self, turn: TurnRecord, most: int = MOST_FINISHED) -> TurnView:
+    def _restored(self, turn: TurnRecord, capacity: int = MOST_FINISHED) -> TurnView:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
             view = self._restored_views.pop(turn.id, None)
@@ -258,7 +265,7 @@ class Host:
             return view.model_copy(update={"elsewhere": True})
         with self._lock:
             self._restored_views[turn.id] = view
-            for oldest in list(self._restored_views)[: -max(MOST_FINISHED, most)]:
+            for oldest in list(self._restored_views)[: -max(MOST_FINISHED, capacity)]:
                 del self._restored_views[oldest]
         return view
 
@@ -332,8 +339,8 @@ class Host:
         with self._lock:
             self._live[turn.id] = live
             finished: list[str] = []
-            for turn_id, other in self._live.items():
-                if other.done.is_set():
+            for turn_id, live in self._live.items():
+                if live.done.is_set():
                     finished.append(turn_id)
             for oldest in finished[:-MOST_FINISHED]:
                 del self._live[oldest]

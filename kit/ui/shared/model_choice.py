@@ -32,11 +32,11 @@ def missing_variable(spec: ModelSpec, settings: Settings) -> str:
 
 def usable_models(kit: Kit) -> list[str]:
     """Returns the keys of the models that can be used here, the kit's own first."""
-    own = kit.team.orchestrator.model.spec.key
-    others = (
+    default = kit.team.orchestrator.model.spec.key
+    usable = (
         key for key, spec in kit.deck.models.items() if not missing_variable(spec, kit.settings)
     )
-    return list(dict.fromkeys([own, *others]))
+    return list(dict.fromkeys([default, *usable]))
 
 
 def draw_missing(models: Mapping[str, str]) -> None:

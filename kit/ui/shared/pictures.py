@@ -29,7 +29,8 @@ class PictureCache:
         with self._lock:
             self._pages[turn_id] = tuple(pictures)
             while (
-                sum(len(one.data) for page in self._pages.values() for one in page) > self._room
+                sum(len(picture.data) for page in self._pages.values() for picture in page)
+                > self._room
                 and len(self._pages) > 1
             ):
                 del self._pages[next(iter(self._pages))]

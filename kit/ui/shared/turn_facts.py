@@ -199,17 +199,17 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
 def _data_facts(view: TurnView) -> Iterator[Fact]:
     replies = view.bodies(Envelope)
     if view.principal:
-        who = str(view.principal)
+        principal = str(view.principal)
     else:
-        who = ""
+        principal = ""
     if not replies:
-        if not view.running and who:
+        if not view.running and principal:
             unchecked = Tag(text="not checked", why="no reply of a tool says whose data it is")
             if view.bodies(ToolEnded):
                 tag = unchecked
             else:
                 tag = Tag(text="none was fetched")
-            yield Fact(name="principal", label="Data of", text=who, tags=(tag,))
+            yield Fact(name="principal", label="Data of", text=principal, tags=(tag,))
         return
     foreign = sum(not reply.principal_verified for reply in replies)
     if foreign < len(replies):
@@ -227,7 +227,7 @@ def _data_facts(view: TurnView) -> Iterator[Fact]:
         if foreign
         else []
     )
-    yield Fact(name="principal", label="Data of", text=who, tags=tuple(tags))
+    yield Fact(name="principal", label="Data of", text=principal, tags=tuple(tags))
 
 
 def _guard_facts(view: TurnView) -> Iterator[Fact]:

@@ -90,10 +90,10 @@ def _apply(view: TurnView, event: Event) -> TurnView:
             )
             fields = {"steps": (*view.steps, step)}
         case StatusLine() | ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
-            said = isinstance(act, StatusLine)
+            words = isinstance(act, StatusLine)
             fields = {
                 "steps": _with_line(view.steps, event, act.agent, act.text)
-                if said
+                if words
                 else _with_act(view.steps, event, act)
             }
         case AgentEnded(outcome=outcome):
@@ -126,10 +126,10 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
         for name in sorted({step.agent for step in steps if step.state == "running"}):
             steps = _with_line(steps, event, name, text)
         return steps
-    own = (step for step in steps if step.span_id == event.span_id)
+    in_span = (step for step in steps if step.span_id == event.span_id)
     above = (step for step in steps if step.span_id == event.parent_span_id)
     newest = (step for step in reversed(steps) if step.agent == agent)
-    target = next(chain(own, above, newest), None)
+    target = next(chain(in_span, above, newest), None)
     if target is None or target.lines[-1:] == (text,):
         return steps
     return _with_entry(steps, target, Entry(at=event.at, text=text, is_status=True))
@@ -167,20 +167,24 @@ def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[St
     return tuple(results)
 
 
-def _end_step(step: Step, outcome: Outcome, at: float) -> Step:
+def _end_step(step: Step, outcome: Outcome, seconds: float) -> Step:
     if isinstance(outcome, Answer):
         if outcome.reservation:
             note = PARTLY
         else:
             note = ""
         return step.model_copy(
-            update={"state": "partial" if outcome.is_partial else "ok", "end": at, "note": note}
+            update={
+                "state": "partial" if outcome.is_partial else "ok",
+                "end": seconds,
+                "note": note,
+            }
         )
     state: StepState = "stopped" if outcome.reason in ("cancelled", "paused") else "failed"
-    return step.model_copy(update={"state": state, "end": at, "note": REASONS[outcome.reason]})
+    return step.model_copy(update={"state": state, "end": seconds, "note": REASONS[outcome.reason]})
 
 
-def _stop_step(step: Step, at: float) -> Step:
+def _stop_step(step: Step, seconds: float) -> Step:
     if step.state == "running":
-        return step.model_copy(update={"state": "stopped", "end": at})
+        return step.model_copy(update={"state": "stopped", "end": seconds})
     return step

@@ -1,7 +1,7 @@
 """How names and texts read on a page, with nothing in them that acts."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from html import escape
 from typing import Literal
 
@@ -63,6 +63,17 @@ def took(seconds: float) -> str:
 def label(agent: str) -> str:
     """Returns an agent's id in plain words, as a heading."""
     return agent.replace("_", " ").replace("-", " ").strip().capitalize()
+
+
+def agent_labels(agents: Iterable[str], failed: Container[str]) -> list[str]:
+    """Returns agents in plain words, those that failed with a cross."""
+    labels: list[str] = []
+    for agent in agents:
+        if agent in failed:
+            labels.append(f"{label(agent)} ✗")
+        else:
+            labels.append(label(agent))
+    return labels
 
 
 _HEADING = re.compile(r"^ {0,3}#{1,6}[ \t]+([^\s#].*)$", re.MULTILINE)

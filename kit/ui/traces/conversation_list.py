@@ -16,11 +16,11 @@ from kit.ui.shared.wording import literal
 PAGE = 15
 
 
-def draw_conversations(store: Store, who: Principal) -> None:
+def draw_conversations(store: Store, principal: Principal) -> None:
     """Draws the conversations of a principal, the newest first; a click shows the turns of one."""
-    place = int(st.session_state.get("conversations-page", 1)) - 1
-    rows, count = store.conversations(who, PAGE, place * PAGE)
-    key = f"conversations-{place}-{count}"
+    page_index = int(st.session_state.get("conversations-page", 1)) - 1
+    rows, count = store.conversations(principal, PAGE, page_index * PAGE)
+    key = f"conversations-{page_index}-{count}"
     st.dataframe(
         [
             {
@@ -50,9 +50,9 @@ def draw_conversations(store: Store, who: Principal) -> None:
             st.pagination(-(-count // PAGE), key="conversations-page")
 
 
-def draw_conversation(store: Store, who: Principal, session: str) -> None:
+def draw_conversation(store: Store, principal: Principal, session: str) -> None:
     """Draws the head of one conversation: its first question, the way back, and the way into the chat."""
-    turns = store.turns(session, who.tenant_id, who.user_id, limit=1)
+    turns = store.turns(session, principal.tenant_id, principal.user_id, limit=1)
     with st.container(horizontal=True, vertical_alignment="center", key="conversation-head"):
         st.button(
             "All conversations", icon=":material/arrow_back:", type="tertiary", on_click=leave

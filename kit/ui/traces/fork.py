@@ -11,7 +11,7 @@ from kit.ui.shared.host import Host
 from kit.ui.shared.model_choice import usable_models
 from kit.ui.shared.wording import label, model_words
 
-SAME = "The same"
+UNCHANGED = "The same"
 
 
 def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | None) -> None:
@@ -25,25 +25,33 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
         st.caption(
             "What came before is played from the trace: nothing is called for it. This, and what came after, is called."
         )
-        model = st.selectbox("Model", [SAME, *usable_models(host.kit)], format_func=model_words)
-        pattern = st.selectbox("Pattern", [SAME, *patterns_of(host.kit.deck)], format_func=label)
+        model = st.selectbox(
+            "Model", [UNCHANGED, *usable_models(host.kit)], format_func=model_words
+        )
+        pattern = st.selectbox(
+            "Pattern", [UNCHANGED, *patterns_of(host.kit.deck)], format_func=label
+        )
         if request is not None:
-            before = request.prompt
+            stored_prompt = request.prompt
         else:
-            before = ""
-        if before:
-            prompt = st.text_area("Stable prompt", before, height=160)
+            stored_prompt = ""
+        if stored_prompt:
+            prompt = st.text_area("Stable prompt", stored_prompt, height=160)
         else:
-            prompt = before
+            prompt = stored_prompt
         if not st.form_submit_button("Fork", icon=":material/fork_right:", type="primary"):
             return
-    changes = {"model": model, "pattern": pattern, "prompt": prompt if prompt != before else SAME}
-    place = st.empty()
-    with report_errors(place):
+    changes = {
+        "model": model,
+        "pattern": pattern,
+        "prompt": prompt if prompt != stored_prompt else UNCHANGED,
+    }
+    notice = st.empty()
+    with report_errors(notice):
         fork = host.fork(
-            turn, span.id, **{name: value for name, value in changes.items() if value != SAME}
+            turn, span.id, **{name: value for name, value in changes.items() if value != UNCHANGED}
         )
-        place.success(
+        notice.success(
             "It runs, and stands beside this turn on the page Compare.",
             icon=":material/fork_right:",
         )

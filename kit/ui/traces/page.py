@@ -47,28 +47,28 @@ LOOK = 1.0
 @with_host
 def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
-    who = visitor(host)
+    principal = visitor(host)
     turn_id = address.read("turn")
     if turn_id:
-        turn = host.kit.store.turn(turn_id, who)
+        turn = host.kit.store.turn(turn_id, principal)
     else:
         turn = None
     if turn is not None:
-        _one(host, turn)
+        _draw_turn(host, turn)
     else:
         if turn_id:
             sentence = (
                 "There is no such trace of yours. Choose one below, or ask something in the chat."
             )
             top.warning(sentence, icon=":material/search_off:")
-        _list(host, who)
+        _list(host, principal)
 
 
-def _list(host: Host, who: Principal) -> None:
+def _list(host: Host, principal: Principal) -> None:
     store = host.kit.store
     session = address.read("conversation")
     st.markdown("## Traces")
-    if not store.turns(tenant_id=who.tenant_id, user_id=who.user_id, limit=1):
+    if not store.turns(tenant_id=principal.tenant_id, user_id=principal.user_id, limit=1):
         st.markdown(
             "Every turn leaves a trace here. There is none yet: ask something in the chat first."
         )
@@ -85,11 +85,13 @@ def _list(host: Host, who: Principal) -> None:
         on_change=leave,
     )
     if shown == "Conversations" and not session:
-        draw_conversations(store, who)
+        draw_conversations(store, principal)
         return
     if session:
-        draw_conversation(store, who, session)
-    draw_turns(store, who, [agent for agent in host.kit.team.agents if agent != host.kit.team.root])
+        draw_conversation(store, principal, session)
+    draw_turns(
+        store, principal, [agent for agent in host.kit.team.agents if agent != host.kit.team.root]
+    )
 
 
 def _back() -> None:
@@ -97,7 +99,7 @@ def _back() -> None:
         st.query_params.pop(name, None)
 
 
-def _one(host: Host, turn: TurnRecord) -> None:
+def _draw_turn(host: Host, turn: TurnRecord) -> None:
     if host.follow(turn.id, timeout=0.0).done:
         _trace(host, turn)
     else:
@@ -170,7 +172,9 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     else:
         tokens = ""
     st.markdown(f"### {literal(turn.message)}")
-    way = literal(", ".join(filter(None, (label(turn.pattern), model_words(turn.model)))) + " · ")
+    made_by = literal(
+        ", ".join(filter(None, (label(turn.pattern), model_words(turn.model)))) + " · "
+    )
     if view.bodies(Fork):
         again = "Forked"
     else:
@@ -183,7 +187,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     if is_simulated(turn.model):
         simulated = " · simulated"
     st.markdown(
-        f"{headline_badge(view)}{again} :gray[{way}{when}{lasted}{first}{tokens}{simulated}]"
+        f"{headline_badge(view)}{again} :gray[{made_by}{when}{lasted}{first}{tokens}{simulated}]"
     )
 
 
@@ -199,9 +203,9 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     span = spans.get(span_id) or failed or late or trace.spans[0]
     _jumps(spans, span, late, failed)
     path: list[str] = []
-    for one in critical_path(trace):
-        if one.kind != "turn":
-            path.append(f"{span_name(one)} {took(one.seconds)}")
+    for step in critical_path(trace):
+        if step.kind != "turn":
+            path.append(f"{span_name(step)} {took(step.seconds)}")
     st.caption("What the turn waited for: " + literal(" → ".join(path)))
     chart_column, detail = st.columns([3, 2], gap="medium")
     with chart_column:
@@ -229,7 +233,7 @@ def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> st
 
 def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_list("Span", "span", list(spans), span.id, lambda one: choice(spans[one]))
+        draw_list("Span", "span", list(spans), span.id, lambda step: choice(spans[step]))
         jumps = (
             ("Slowest", "hourglass_bottom", late if late is not failed else None),
             ("Failed", "error", failed),

@@ -110,16 +110,16 @@ def _principal(view: TurnView) -> str:
     else:
         checked = ""
     if view.principal:
-        who = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>"
+        principal = f"<p>For <b>{escape(str(view.principal))}</b>{checked}.</p>"
     else:
-        who = ""
+        principal = ""
     if not replies:
         if view.bodies(ToolEnded):
             nothing = "No reply of a tool says whose data it is."
         else:
             nothing = "No data was fetched."
-        return f"{who}<p>{nothing}</p>"
-    return who + table_html("Replies", map(_reply, replies))
+        return f"{principal}<p>{nothing}</p>"
+    return principal + table_html("Replies", map(_reply, replies))
 
 
 def _reply(reply: Envelope) -> str:

@@ -72,9 +72,11 @@ def draw_span(
                 language="json",
                 wrap_lines=True,
             )
-    if own := [event for event in events if event.span_id == span.id and event.kind in QUIET]:
-        with st.expander(many(len(own), "event"), icon=":material/list:"):
-            st.html(log_html(own))
+    if span_events := [
+        event for event in events if event.span_id == span.id and event.kind in QUIET
+    ]:
+        with st.expander(many(len(span_events), "event"), icon=":material/list:"):
+            st.html(log_html(span_events))
 
 
 def log_html(events: Sequence[Event]) -> str:

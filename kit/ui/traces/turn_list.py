@@ -16,7 +16,7 @@ from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.wording import label, model_words, simulated_words
+from kit.ui.shared.wording import agent_labels, label, model_words, simulated_words
 
 PAGE = 15
 FILTERS = ("f-states", "f-agents", "f-axes", "f-patterns", "f-models", "f-slow")
@@ -28,25 +28,25 @@ AXES: Mapping[FailureAxis, str] = {
 }
 
 
-def draw_turns(store: Store, who: Principal, agents: Sequence[str]) -> None:
+def draw_turns(store: Store, principal: Principal, agents: Sequence[str]) -> None:
     """Draws the turns of a principal, those of the conversation that the address names; a click opens a trace.
 
     `agents` are those that the list can be filtered by.
     """
-    choices = store.choices(who)
+    choices = store.choices(principal)
     by = _read_filter(choices, agents)
-    place = int(st.session_state.get("traces-page", 1)) - 1
-    page = store.search(who, by, PAGE, place * PAGE)
+    page_index = int(st.session_state.get("traces-page", 1)) - 1
+    page = store.search(principal, by, PAGE, page_index * PAGE)
     last = -(-page.total // PAGE)
-    if place >= last > 0:  # fewer turns pass the filter now
-        page = store.search(who, by, PAGE, (last - 1) * PAGE)
-        place = last - 1
+    if page_index >= last > 0:  # fewer turns pass the filter now
+        page = store.search(principal, by, PAGE, (last - 1) * PAGE)
+        page_index = last - 1
     if not page.total:
         st.info(
             "No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:"
         )
         return
-    key = f"traces-{place}-{page.total}"
+    key = f"traces-{page_index}-{page.total}"
     st.dataframe(
         table(page.turns),
         hide_index=True,
@@ -73,23 +73,22 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
     """Returns a row for each turn, for a table; times in seconds, cost in US dollars."""
     rows: list[dict[str, Any]] = []
     for turn in turns:
-        rows.append(
-            {
-                "Question": " ".join(turn.message.split())
-                + (" (asked again)" if repeated_turn(turn.session_id) else ""),
-                "How it ended": ending_words(turn.status, turn.measures.parts),
-                "Pattern": label(turn.pattern),
-                "Model": model_words(turn.model),
-                "Sub-agents": [
-                    label(agent) + (" ✗" if agent in turn.failed else "") for agent in turn.invoked
-                ],
-                "Seconds": turn.seconds,
-                "First words": turn.ttft,
-                "Tokens": turn.input_tokens + turn.output_tokens,
-                "Cost": turn.cost,
-                "When": datetime.fromtimestamp(turn.started_at),
-            }
-        )
+        question = " ".join(turn.message.split())
+        if repeated_turn(turn.session_id):
+            question += " (asked again)"
+        row = {
+            "Question": question,
+            "How it ended": ending_words(turn.status, turn.measures.parts),
+            "Pattern": label(turn.pattern),
+            "Model": model_words(turn.model),
+            "Sub-agents": agent_labels(turn.invoked, turn.failed),
+            "Seconds": turn.seconds,
+            "First words": turn.ttft,
+            "Tokens": turn.input_tokens + turn.output_tokens,
+            "Cost": turn.cost,
+            "When": datetime.fromtimestamp(turn.started_at),
+        }
+        rows.append(row)
     return rows
 
 
@@ -129,7 +128,7 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
         active = sum(bool(st.session_state.get(key)) for key in FILTERS)
         with st.popover(f"Filters ({active})" if active else "Filters", icon=":material/tune:"):
             endings = pick("How it ended", "f-states", list(ENDING_WORDS), ENDING_WORDS)
-            asked = pick("Sub-agent", "f-agents", agents)
+            invoked = pick("Sub-agent", "f-agents", agents)
             axes = pick("What went wrong", "f-axes", list(AXES), AXES)
             patterns = pick("Pattern", "f-patterns", choices.patterns)
             models = pick(
@@ -144,7 +143,7 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
     return TurnFilter(
         text=text,
         endings=endings,
-        agents=asked,
+        agents=invoked,
         axes=axes,
         patterns=patterns,
         models=models,
