@@ -1,6 +1,6 @@
 """One agent card in full: when it is called, its model, tools, limits and hand-off."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from html import escape
 
 from kit.compose.advice import DESCRIPTION_TOKENS
@@ -8,7 +8,7 @@ from kit.compose.deck import Deck
 from kit.compose.prompts import tokens
 from kit.core.card import AgentCard, HandoffField, Policy
 from kit.core.model import fallback_of
-from kit.ui.shared.wording import label, tag_html
+from kit.ui.shared.wording import Tone, label, tag_html
 
 _LIMITS = {
     "time_budget_ms": "time",
@@ -24,67 +24,76 @@ _LIMITS = {
 def card_html(card: AgentCard, deck: Deck, running: str | None) -> str:
     """Returns a card as HTML, everything from files escaped; `running` is the key of its bound
     model, None when it is unbound."""
-    parts = _parts(card, deck, running)
-    lines = "".join(
-        f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>'
-        for name, title, html in parts
-    )
-    size = f'<p class="size">{_size(card, deck)}</p>'
+    parts = [_part("model", "Model", _model(card, deck, running))]
+    if card.sub_agents:
+        parts.append(_part("asks", "May ask", _tags(map(label, card.sub_agents))))
+    parts.append(_part("tools", "Tools", _tools(card, deck)))
+    parts.append(_part("blocks", "Prompt", _blocks(card, deck)))
+    parts.append(_part("limits", "Limits", _limits(deck.policy(card), card.policy)))
+    parts.append(_part("handoff", "Hand-off", "".join(map(_paragraph, _handoff(card)))))
+    parts.append(_part("eval", "Eval", _judge(card)))
+    name = escape(card.id)
     return (
-        f'<section class="turn card" data-card="{escape(card.id)}" aria-label="The card {escape(card.id)}">'
+        f'<section class="turn card" data-card="{name}" aria-label="The card {name}">'
         f"<h3>{escape(label(card.id))} <span>{_state(card, deck)}</span></h3>"
-        f"<blockquote>{escape(card.description.strip())}</blockquote>{size}<dl>{lines}</dl></section>"
+        f"<blockquote>{escape(card.description.strip())}</blockquote>"
+        f'<p class="size">{_size(card, deck)}</p><dl>{"".join(parts)}</dl></section>'
     )
+
+
+def _part(name: str, title: str, html: str) -> str:
+    return f'<div data-part="{name}"><dt>{title}</dt><dd>{html}</dd></div>'
+
+
+def _paragraph(html: str) -> str:
+    return f"<p>{html}</p>"
+
+
+def _tags(words: Iterable[str], tone: Tone = "") -> str:
+    return "".join(tag_html(word, tone) for word in words)
 
 
 def _state(card: AgentCard, deck: Deck) -> str:
-    if card.flag:
-        on = deck.on(card.flag)
-    else:
-        on = False
-    if card.flag:
-        flag = tag_html(f"flag {card.flag}: {'on' if on else 'off'}", "" if on else "warn")
-    else:
-        flag = ""
-    status = tag_html(card.status, "good" if card.status == "active" else "warn")
-    return _tags((card.role, f"version {card.version}")) + flag + status
+    html = _tags((card.role, f"version {card.version}"))
+    if card.flag and deck.on(card.flag):
+        html += tag_html(f"flag {card.flag}: on")
+    elif card.flag:
+        html += tag_html(f"flag {card.flag}: off", "warn")
+    if card.status == "active":
+        return html + tag_html(card.status, "good")
+    return html + tag_html(card.status, "warn")
 
 
 def _size(card: AgentCard, deck: Deck) -> str:
-    size, (low, high) = tokens(card.description), DESCRIPTION_TOKENS
-    if not any(card.id in caller.sub_agents for caller in deck.cards.values()):
-        return f"{tag_html(f'about {size} tokens')} Nobody routes by this description."
+    size = tokens(card.description)
+    low, high = DESCRIPTION_TOKENS
+    words = f"about {size} tokens"
+    routed: set[str] = set()
+    for caller in deck.cards.values():
+        routed.update(caller.sub_agents)
+    if card.id not in routed:
+        return f"{tag_html(words)} Nobody routes by this description."
+    tone: Tone = "warn"
     if low <= size <= high:
         tone = "good"
-    else:
-        tone = "warn"
-    return (
-        f"{tag_html(f'about {size} tokens', tone)} {low} to {high} are the target: the "
-        f"orchestrator routes by these words alone."
-    )
+    target = f"{low} to {high} are the target: the orchestrator routes by these words alone."
+    return f"{tag_html(words, tone)} {target}"
 
 
-def _parts(card: AgentCard, deck: Deck, running: str | None) -> Iterator[tuple[str, str, str]]:
-    yield "model", "Model", _model(card, deck, running)
-    if card.sub_agents:
-        yield "asks", "May ask", _tags(label(name) for name in card.sub_agents)
-    yield "tools", "Tools", _tools(card, deck) or "none"
-    yield "blocks", "Prompt", _blocks(card, deck)
-    yield "limits", "Limits", _limits(deck.policy(card), card.policy)
-    yield "handoff", "Hand-off", "".join(f"<p>{line}</p>" for line in _handoff(card))
-    judge = (
-        card.eval and f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}"
-    )
-    yield "eval", "Eval", escape(judge or "no judge named")
+def _judge(card: AgentCard) -> str:
+    if not card.eval:
+        return "no judge named"
+    return escape(f"{card.eval.judge} by {card.eval.rubric}, at least {card.eval.threshold:.0%}")
 
 
 def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
-    tuned: list[str] = []
+    tuning: list[str] = []
     for name, value in card.tuning:
         if value is not None:
-            tuned.append(f"{name.replace('_', ' ')} {value}")
-    html = tag_html(card.model) + escape(", ".join(tuned))
-    if fallback := fallback_of(card, deck.models):
+            tuning.append(f"{name.replace('_', ' ')} {value}")
+    html = tag_html(card.model) + escape(", ".join(tuning))
+    fallback = fallback_of(card, deck.models)
+    if fallback:
         html += f" then {tag_html(fallback)}"
     if running is None:
         return html + "<p>Not bound here: draft, or its flag is off.</p>"
@@ -94,42 +103,44 @@ def _model(card: AgentCard, deck: Deck, running: str | None) -> str:
 
 
 def _tools(card: AgentCard, deck: Deck) -> str:
-    on = deck.tools_on(card)
-    tags = "".join(
-        tag_html(tool) if tool in on else tag_html(f"{tool}: off", "warn") for tool in card.tools
-    )
-    return tags + "".join(
-        f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>"
-        for tool, grant in card.tool_grants.items()
-    )
+    bound = deck.tools_on(card)
+    html = ""
+    for tool in card.tools:
+        if tool in bound:
+            html += tag_html(tool)
+        else:
+            html += tag_html(f"{tool}: off", "warn")
+    for tool, grant in card.tool_grants.items():
+        html += f"<p>{escape(tool)} since {grant.since:%d %b %Y}</p>"
+    return html or "none"
 
 
 def _blocks(card: AgentCard, deck: Deck) -> str:
-    if card.id in deck.settings.exempt:
-        required = ()
-    else:
-        required = deck.settings.required_blocks
-    return (
-        _tags(required, "busy")
-        + _tags(card.prompt_blocks)
-        + ("<p>Blue ones are required of every card.</p>" if required else "")
-    )
+    required = deck.settings.required_blocks
+    if card.id in deck.settings.exempt or not required:
+        return _tags(card.prompt_blocks)
+    tags = _tags(required, "busy") + _tags(card.prompt_blocks)
+    return f"{tags}<p>Blue ones are required of every card.</p>"
 
 
 def _limits(policy: Policy, card_policy: Policy) -> str:
-    limits: list[tuple[str, str, bool]] = []
+    """Returns the limits in force, first those that the card itself sets."""
+    card_limits: list[str] = []
+    deck_limits: list[str] = []
     for name, value in policy:
-        if value is not None:
-            limits.append((name, _amount(name, value), getattr(card_policy, name) is None))
-    own_limits = ", ".join(
-        f"<b>{amount}</b> {_LIMITS[name]}" for name, amount, inherited in limits if not inherited
-    )
-    inherited_limits = ", ".join(
-        f"{amount} {_LIMITS[name]}" for name, amount, inherited in limits if inherited
-    )
-    return (f"<span>{own_limits}</span>" if own_limits else "") + (
-        f"<p>From the deck: {inherited_limits}</p>" if inherited_limits else ""
-    )
+        if value is None:
+            continue
+        amount = _amount(name, value)
+        if getattr(card_policy, name) is None:
+            deck_limits.append(f"{amount} {_LIMITS[name]}")
+        else:
+            card_limits.append(f"<b>{amount}</b> {_LIMITS[name]}")
+    html = ""
+    if card_limits:
+        html += f"<span>{', '.join(card_limits)}</span>"
+    if deck_limits:
+        html += f"<p>From the deck: {', '.join(deck_limits)}</p>"
+    return html
 
 
 def _amount(name: str, value: float) -> str:
@@ -140,33 +151,43 @@ def _amount(name: str, value: float) -> str:
     return f"{value:,}"
 
 
-def _handoff(card: AgentCard) -> Iterator[str]:
+def _handoff(card: AgentCard) -> list[str]:
     handoff = card.handoff
+    query = "In: the query"
     if handoff.max_query_tokens:
-        limit = f", at most {handoff.max_query_tokens} tokens"
+        query += f", at most {handoff.max_query_tokens} tokens"
+    if handoff.closed:
+        query += "; nothing of the conversation, and no question comes out"
     else:
-        limit = ""
-    yield f"In: the query{limit}" + (
-        "; nothing of the conversation, and no question comes out"
-        if handoff.closed
-        else ", prior context"
-    )
+        query += ", prior context"
+    lines = [query]
     for name, field in handoff.fields.items():
-        yield f"{tag_html(name)} {escape(_field(field))}"
-    names = ", ".join((handoff.output_schema or {}).get("properties", {})) or "a schema"
-    yield f"Out: {escape(names)}, checked" if handoff.output_schema else "Out: free text"
+        lines.append(f"{tag_html(name)} {escape(_field(field))}")
+    if handoff.output_schema:
+        names = ", ".join(handoff.output_schema.get("properties", {}))
+        lines.append(f"Out: {escape(names or 'a schema')}, checked")
+    else:
+        lines.append("Out: free text")
     if handoff.min_confidence is not None:
-        yield f"Below a confidence of {handoff.min_confidence:g} it counts as failed"
+        lines.append(f"Below a confidence of {handoff.min_confidence:g} it counts as failed")
+    return lines
 
 
 def _field(field: HandoffField) -> str:
-    words = [field.type, "required" if field.required else "optional"]
-    words += ["from " + field.source] if field.source != "model" else []
-    words += [f"at most {field.longest} characters"] if field.longest else []
-    words += ["one of " + ", ".join(field.enum)] if field.enum else []
-    words += ["redacted in traces"] if field.pii else []
-    return ", ".join(words) + (f". {field.description}" if field.description else "")
-
-
-def _tags(words: Iterable[str], tone: str = "") -> str:
-    return "".join(tag_html(word, tone) for word in words)
+    words = [field.type]
+    if field.required:
+        words.append("required")
+    else:
+        words.append("optional")
+    if field.source != "model":
+        words.append(f"from {field.source}")
+    if field.longest:
+        words.append(f"at most {field.longest} characters")
+    if field.enum:
+        words.append(f"one of {', '.join(field.enum)}")
+    if field.pii:
+        words.append("redacted in traces")
+    text = ", ".join(words)
+    if field.description:
+        text += f". {field.description}"
+    return text

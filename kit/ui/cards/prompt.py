@@ -37,17 +37,22 @@ def assembled(
 
 def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
     pieces: list[Piece] = []
-    for b in plan.blocks:
-        pieces.append(Piece(name=b.id, note=f"{b.owner}, version {b.version}", text=b.text.strip()))
-    remainder = plan.prefix[sum(len(piece.text) + 2 for piece in pieces) :]
-    name, source = (
-        ("routing lines", "the deck's settings")
-        if card.sub_agents
-        else ("answer schema", "the card")
-    )
-    return pieces + (
-        [Piece(name=name, note=f"made from {source}", text=remainder)] if remainder else []
-    )
+    length = 0
+    for block in plan.blocks:
+        text = block.text.strip()
+        pieces.append(
+            Piece(name=block.id, note=f"{block.owner}, version {block.version}", text=text)
+        )
+        # An empty line joins it to the next one.
+        length += len(text) + 2
+    remainder = plan.prefix[length:]
+    if remainder and card.sub_agents:
+        pieces.append(
+            Piece(name="routing lines", note="made from the deck's settings", text=remainder)
+        )
+    elif remainder:
+        pieces.append(Piece(name="answer schema", note="made from the card", text=remainder))
+    return pieces
 
 
 def prefix_share(prompt: Prompt) -> float:
@@ -57,35 +62,44 @@ def prefix_share(prompt: Prompt) -> float:
 
 def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     """Returns the pieces as HTML, with a border between the shared and the personal ones."""
-    whole = sum(piece.tokens for piece in pieces)
-    bar = "".join(_slice(piece, whole) for piece in pieces)
-    size = sum(piece.tokens for piece in pieces if not piece.personal)
+    total = sum(piece.tokens for piece in pieces)
+    bar = ""
+    shared = ""
+    shared_tokens = 0
+    personal = ""
+    for piece in pieces:
+        bar += _slice(piece, total)
+        if piece.personal:
+            personal += _text(piece)
+        else:
+            shared += _text(piece)
+            shared_tokens += piece.tokens
     summary = (
-        f"about {size:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort "
+        f"about {shared_tokens:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort "
         f"<code>{escape(prompt.cohort)}</code>"
     )
     border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
-    prefix = "".join(_text(piece) for piece in pieces if not piece.personal)
-    personal = "".join(_text(piece) for piece in pieces if piece.personal)
     return (
         f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
-        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{prefix}</div>'
+        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{shared}</div>'
         f"{border}{personal}</section>"
     )
 
 
-def _slice(piece: Piece, whole: int) -> str:
-    if piece.personal:
-        kind = "own"
-    else:
-        kind = ""
-    return f'<i class="{kind}" style="flex-grow:{max(piece.tokens, whole / 100):.1f}" title="{escape(piece.name)}"></i>'
+def _slice(piece: Piece, total: int) -> str:
+    """Returns the share of a piece in the bar above the prompt; one too small to see has a hundredth."""
+    share = max(piece.tokens, total / 100)
+    return (
+        f'<i class="{_kind(piece)}" style="flex-grow:{share:.1f}" title="{escape(piece.name)}"></i>'
+    )
 
 
 def _text(piece: Piece) -> str:
-    if piece.personal:
-        kind = "piece own"
-    else:
-        kind = "piece"
     head = f"<h4>{escape(piece.name)} <span>{escape(piece.note)}, about {piece.tokens} tokens</span></h4>"
-    return f'<div class="{kind}">{head}<pre>{escape(piece.text)}</pre></div>'
+    return f'<div class="piece {_kind(piece)}">{head}<pre>{escape(piece.text)}</pre></div>'
+
+
+def _kind(piece: Piece) -> str:
+    if piece.personal:
+        return "own"
+    return ""

@@ -11,8 +11,12 @@ _EXAMPLES = 5
 def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
     """Returns how many questions each pair has: (card a question was for, card that was asked). The
     diagonal was routed right."""
-    right = {(card, card): share.right or 0 for card, share in report.accuracy.items()}
-    return right | {(loss.card, loss.to): len(loss.queries) for loss in report.confusions}
+    counts: dict[tuple[str, str], int] = {}
+    for card, share in report.accuracy.items():
+        counts[card, card] = share.right or 0
+    for loss in report.confusions:
+        counts[loss.card, loss.to] = len(loss.queries)
+    return counts
 
 
 def routes_html(report: RoutingReport) -> str:
@@ -22,11 +26,14 @@ def routes_html(report: RoutingReport) -> str:
 
 def heat_html(report: RoutingReport) -> str:
     """Returns the matrix as an HTML table whose cells are tinted by their share of the row."""
-    cells = matrix(report)
-    rows = [*report.accuracy, *([NOBODY] if any(card == NOBODY for card, _ in cells) else [])]
-    columns = [*report.accuracy, *sorted({to for _, to in cells} - set(report.accuracy))]
-    head = "".join(f'<th scope="col"><span>{escape(_name(to))}</span></th>' for to in columns)
-    body = "".join(_row(card, columns, cells, report) for card in rows)
+    counts = matrix(report)
+    rows = list(report.accuracy)
+    if any(card == NOBODY for card, _ in counts):
+        rows.append(NOBODY)
+    foreign = {target for _, target in counts} - set(report.accuracy)
+    columns = [*report.accuracy, *sorted(foreign)]
+    head = "".join(f'<th scope="col"><span>{escape(_name(card))}</span></th>' for card in columns)
+    body = "".join(_row(card, columns, counts, report) for card in rows)
     return (
         '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, '
         'against who was asked"><table>'
@@ -39,53 +46,50 @@ def heat_html(report: RoutingReport) -> str:
 
 
 def _row(
-    card: str, columns: list[str], cells: dict[tuple[str, str], int], report: RoutingReport
+    card: str, columns: list[str], counts: dict[tuple[str, str], int], report: RoutingReport
 ) -> str:
+    row = [counts.get((card, column), 0) for column in columns]
     share = report.accuracy.get(card)
+    total = sum(row)
+    rate = "–"
     if share:
         total = share.n
-    else:
-        total = sum(cells.get((card, to), 0) for to in columns)
-    tds = "".join(_cell(cells.get((card, to), 0), total, right=card == to) for to in columns)
-    if share:
         rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>"
-    else:
-        rate = "–"
-    return f'<tr><th scope="row">{escape(_name(card))}</th>{tds}<td class="sum">{rate}</td></tr>'
+    cells = ""
+    for column, count in zip(columns, row, strict=True):
+        cells += _cell(count, total, right=card == column)
+    return f'<tr><th scope="row">{escape(_name(card))}</th>{cells}<td class="sum">{rate}</td></tr>'
 
 
 def _cell(count: int, total: int, *, right: bool) -> str:
     if not count:
         return "<td></td>"
-    strength = round(
-        100
-        * (
-            0.12 + 0.3 * count / max(total, 1)
-            if right
-            else min(0.2 + 2 * count / max(total, 1), 0.6)
-        )
-    )
-    return (
-        f'<td class="{"right" if right else "wrong"}" style="--strength:{strength}%">{count}</td>'
-    )
+    share = count / max(total, 1)
+    if right:
+        kind = "right"
+        strength = 12 + 30 * share
+    else:
+        # A few lost questions are what a reader looks for: they are tinted more strongly than many right ones.
+        kind = "wrong"
+        strength = min(20 + 200 * share, 60)
+    return f'<td class="{kind}" style="--strength:{round(strength)}%">{count}</td>'
 
 
 def lost_html(report: RoutingReport) -> str:
     """Returns as HTML how many questions each card loses to which other card, the greatest loss first."""
     if not report.confusions:
         return '<p class="lost">Every question went where it belongs.</p>'
-    return '<ul class="lost">' + "".join(map(_loss, report.confusions)) + "</ul>"
+    return f'<ul class="lost">{"".join(map(_loss, report.confusions))}</ul>'
 
 
 def _loss(loss: Confusion) -> str:
-    texts = list(dict.fromkeys(loss.queries))
-    if len(texts) > _EXAMPLES:
-        left_out = [f"and {len(texts) - _EXAMPLES} more"]
-    else:
-        left_out = []
-    examples = "".join(f"<li>{escape(text)}</li>" for text in texts[:_EXAMPLES] + left_out)
+    queries = list(dict.fromkeys(loss.queries))
+    examples = queries[:_EXAMPLES]
+    if len(queries) > _EXAMPLES:
+        examples.append(f"and {len(queries) - _EXAMPLES} more")
+    items = "".join(f"<li>{escape(text)}</li>" for text in examples)
     head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
-    return f"<li>{head}<ul>{examples}</ul></li>"
+    return f"<li>{head}<ul>{items}</ul></li>"
 
 
 def _name(card: str) -> str:

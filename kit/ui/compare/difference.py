@@ -2,7 +2,7 @@
 never from their texts."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 
 from kit.core.bodies.speech import Acknowledged
@@ -46,37 +46,53 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
     rows = {name: _figures(view) for name, view in turns.items()}
     first = next(iter(rows.values()))
     differing: list[str] = []
-    for head in first:
-        if len({figures[head] for figures in rows.values()}) > 1:
-            differing.append(head)
     alike: list[str] = []
     for head, text in first.items():
-        if head not in differing and text not in (UNKNOWN, *NONE):
+        if any(figures[head] != text for figures in rows.values()):
+            differing.append(head)
+        elif text not in (UNKNOWN, *NONE):
             alike.append(f"{head.lower()} {text}")
     lines: list[str] = []
     for name, figures in rows.items():
         lines.append(row_html(name, *(escape(figures[head]) for head in differing)))
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
+    summary = ""
     if differing:
-        differ = f"They differ in {_list(map(str.lower, differing))}. "
-    else:
-        differ = ""
-    return f'{table}<p class="same">{differ}{f"The alike in all: {escape(_list(alike))}." if alike else ""}</p>'
+        summary += f"They differ in {_list(map(str.lower, differing))}. "
+    if alike:
+        summary += f"The same in all: {escape(_list(alike))}."
+    return f'{table}<p class="same">{summary}</p>'
 
 
 def _figures(view: TurnView) -> dict[str, str]:
-    started = next(iter(view.bodies(TurnStarted)), None)
+    limit = UNKNOWN
+    started = view.bodies(TurnStarted)
+    # A plan has limits of its own: the cap says nothing of it.
+    if started and not view.is_plan:
+        limit = str(started[0].cap)
+    seconds = UNKNOWN
+    if view.seconds is not None:
+        seconds = f"{view.seconds:.2f}"
+    first_words = UNKNOWN
+    if view.ttft is not None:
+        first_words = f"{view.ttft:.2f} s"
+    tokens = UNKNOWN
+    if view.tokens is not None:
+        tokens = f"{view.tokens:,}"
+    owning_up = UNKNOWN
+    if view.owning_up:
+        owning_up = OWNING_UP[view.owning_up]
     return {
         "How it ended": view.headline,
         "Pattern": view.pattern.replace("_", " "),
         "Model": model_words(view.model),
-        "Limit": str(started.cap) if started and not view.is_plan else UNKNOWN,
+        "Limit": limit,
         "Made to fail": ", ".join(map(fault_words, view.faults)) or "nothing",
-        "Seconds": f"{view.seconds:.2f}" if view.seconds is not None else UNKNOWN,
-        "First words": f"{view.ttft:.2f} s" if view.ttft is not None else UNKNOWN,
-        "Tokens": f"{view.tokens:,}" if view.tokens is not None else UNKNOWN,
+        "Seconds": seconds,
+        "First words": first_words,
+        "Tokens": tokens,
         "Cost": view.cost_words,
-        "Owned up": OWNING_UP[view.owning_up] if view.owning_up else UNKNOWN,
+        "Owned up": owning_up,
     }
 
 
@@ -86,60 +102,57 @@ def compare(turns: Mapping[str, TurnView]) -> dict[str, tuple[LostPart, ...]]:
     Lost are the parts that the turn itself knows of, failed or left out, and beside them the
     sub-agents that turns of the same message show to have a part in it and that this one did not ask.
     """
-    ended = {
-        name: (view, view.routing)
-        for name, view in turns.items()
-        if view.routing is not None and not view.running
-    }
-    results: dict[str, tuple[LostPart, ...]] = {}
-    for name, (view, routing) in ended.items():
-        alike: list[tuple[TurnView, RoutingDecision]] = []
-        for candidate in ended.values():
-            if candidate[0].question == view.question:
-                alike.append(candidate)
-        results[name] = tuple(_lost_parts(view, routing, _parts_of_message(alike)))
-    return results
+    by_question: dict[str, list[tuple[TurnView, RoutingDecision]]] = {}
+    for view in turns.values():
+        if view.routing is not None and not view.running:
+            by_question.setdefault(view.question, []).append((view, view.routing))
+    lost_parts: dict[str, tuple[LostPart, ...]] = {}
+    for name, view in turns.items():
+        if view.routing is not None and not view.running:
+            message = _parts_of_message(by_question[view.question])
+            lost_parts[name] = tuple(_lost_parts(view, view.routing, message))
+    return lost_parts
 
 
 def _lost_parts(
     view: TurnView, routing: RoutingDecision, message: Mapping[str, str]
-) -> Iterator[LostPart]:
-    """Yields what one turn lost; `message` has the words of each sub-agent's part in it."""
-    owed = {part for body in view.bodies(Acknowledged) for part in body.owed}
+) -> list[LostPart]:
+    """Returns what one turn lost; `message` has the words of each sub-agent's part in it."""
+    owed: set[str] = set()
+    for acknowledged in view.bodies(Acknowledged):
+        owed.update(acknowledged.owed)
+
+    def part_of(agent: str, reason: str) -> LostPart:
+        words = message.get(agent, "")
+        return LostPart(name=label(agent), words=words, reason=reason, silent=agent not in owed)
+
+    parts: list[LostPart] = []
     for step in view.taken_on:
         if step.state in ("failed", "stopped"):
-            yield LostPart(
-                name=label(step.agent),
-                words=message.get(step.agent, ""),
-                reason=step.verdict,
-                silent=step.agent not in owed,
-            )
+            parts.append(part_of(step.agent, step.verdict))
     for agent in view.parts.over_cap:
-        yield LostPart(
-            name=label(agent),
-            words=message.get(agent, ""),
-            reason=OVER_CAP,
-            silent=agent not in owed,
-        )
+        parts.append(part_of(agent, OVER_CAP))
     # A part that is left out has the words of the message and no sub-agent. Where another turn sent
     # these words to a sub-agent, that one names the part.
     left_out = view.parts.left_out
     agents = {words: agent for agent, words in message.items() if words}
-    known = {*routing.invoked, *view.parts.over_cap}
+    named_agents = {*routing.invoked, *view.parts.over_cap}
     for name, words in zip(left_out.names, left_out.parts, strict=False):
         agent = agents.get(words)
         silent = name not in owed
         if agent is None:
-            yield LostPart(name=name, silent=silent)
+            parts.append(LostPart(name=name, silent=silent))
         else:
-            known.add(agent)
-            yield LostPart(name=label(agent), words=words, silent=silent)
-    unknown_agents = [agent for agent in message if agent not in known]
+            named_agents.add(agent)
+            parts.append(LostPart(name=label(agent), words=words, silent=silent))
+    unknown_agents = [agent for agent in message if agent not in named_agents]
     for agent in unknown_agents:
-        yield LostPart(name=label(agent), words=message[agent], reason=SHOWN_BY_OTHERS, silent=True)
+        words = message[agent]
+        parts.append(LostPart(name=label(agent), words=words, reason=SHOWN_BY_OTHERS, silent=True))
     if left_out.unnamed and not unknown_agents:
         name = left_out.names[-1]
-        yield LostPart(name=name, silent=name not in owed)
+        parts.append(LostPart(name=name, silent=name not in owed))
+    return parts
 
 
 def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict[str, str]:
@@ -149,61 +162,69 @@ def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict
     It was asked by half of the turns, or it was sent some words of the message that no sub-agent
     asked more often was sent.
     """
-    counts = Counter(
-        agent
-        for _, routing in turns
-        for agent in dict.fromkeys((*routing.invoked, *routing.dropped))
-    )
+    counts = Counter[str]()
+    for _, routing in turns:
+        counts.update(list(dict.fromkeys((*routing.invoked, *routing.dropped))))
+    views = [view for view, _ in turns]
     parts: dict[str, str] = {}
     for agent, count in counts.most_common():
-        words = _words(agent, [view for view, _ in turns])
-        if words not in parts.values() if words else 2 * count >= len(turns):
+        words = _words(agent, views)
+        is_new_part = bool(words) and words not in parts.values()
+        asked_by_half = not words and 2 * count >= len(turns)
+        if is_new_part or asked_by_half:
             parts[agent] = words
-    return dict(sorted(parts.items(), key=lambda part: turns[0][0].question.find(part[1])))
+    question = views[0].question
+    return dict(sorted(parts.items(), key=lambda part: question.find(part[1])))
 
 
 def _words(agent: str, views: Sequence[TurnView]) -> str:
     """Returns the shortest part of the message that a turn sent to an agent; empty where every turn
     sent it the whole."""
-    queries: list[tuple[str, str]] = []
+    parts: list[str] = []
     for view in views:
         for step in view.steps:
-            if step.agent == agent:
-                queries.append((step.query, view.question))
-    return min(
-        (query for query, question in queries if query != question and query in question),
-        key=len,
-        default="",
-    )
+            if step.agent == agent and step.query != view.question and step.query in view.question:
+                parts.append(step.query)
+    return min(parts, key=len, default="")
 
 
 def losses_html(lost: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
     """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
     it; `running`: so far."""
     clauses: list[str] = []
+    complete: list[str] = []
     for name, parts in lost.items():
         if parts:
             clauses.append(f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}")
-    if complete := [f"<b>{escape(name)}</b>" for name, parts in lost.items() if not parts]:
+        else:
+            complete.append(f"<b>{escape(name)}</b>")
+    if complete:
         clauses.append(f"{_list(complete)} lost nothing")
     text = "; ".join(clauses) or "no turn has ended"
-    return f'<p class="losses" aria-live="polite">{"So far: " if running else ""}{text}.</p>'
+    if running:
+        text = f"So far: {text}"
+    return f'<p class="losses" aria-live="polite">{text}.</p>'
 
 
-def _reasons(parts: Sequence[LostPart]) -> Iterator[str]:
-    for reason, silent in dict.fromkeys((part.reason, part.silent) for part in parts):
-        names = _list(
-            _part(part) for part in parts if (part.reason, part.silent) == (reason, silent)
-        )
-        yield f"{names} ({escape(reason)}{', <em>and does not say so</em>' if silent else ''})"
-
-
-def _part(part: LostPart) -> str:
-    return escape(part.name) + (f" “{escape(part.words)}”" if part.words else "")
+def _reasons(parts: Sequence[LostPart]) -> list[str]:
+    """Returns the parts that were lost for the same reason together."""
+    names: dict[tuple[str, bool], list[str]] = {}
+    for part in parts:
+        name = escape(part.name)
+        if part.words:
+            name += f" “{escape(part.words)}”"
+        names.setdefault((part.reason, part.silent), []).append(name)
+    clauses: list[str] = []
+    for (reason, silent), parts_lost in names.items():
+        words = escape(reason)
+        if silent:
+            words += ", <em>and does not say so</em>"
+        clauses.append(f"{_list(parts_lost)} ({words})")
+    return clauses
 
 
 def _list(items: Iterable[str]) -> str:
-    *unknown_agents, last = items
-    if unknown_agents:
-        return f"{', '.join(unknown_agents)} and {last}"
+    *first, last = items
+    if first:
+        return f"{', '.join(first)} and {last}"
     return last
