@@ -107,7 +107,7 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
                 icon=":material/check_circle:",
             )
         elif job.state == "stopped":
-            sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from earlier_run.'}"
+            sentence = f"**{job.name}** was stopped: {cells} and kept. {job.message or 'It goes on from there.'}"
             st.warning(sentence.replace("$", r"\$"), icon=":material/stop_circle:")
         else:
             st.error(literal(job.message), icon=":material/error:")

@@ -3,7 +3,6 @@ on all patterns at once."""
 
 import uuid
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 
 import streamlit as st
 
@@ -29,20 +28,17 @@ def draw_question(host: Host, principal: Principal) -> list[str]:
         text = st.text_input(
             "One question on all patterns", placeholder=host.kit.deck.settings.page.placeholder
         )
-        if (
-            not st.form_submit_button(
-                f"Ask {ALL[0].lower()}{ALL[1:]}", icon=":material/stacked_bar_chart:"
-            )
-            or not text.strip()
-        ):
-            return []
+        words = f"Ask {ALL[0].lower()}{ALL[1:]}"
+        submitted = st.form_submit_button(words, icon=":material/stacked_bar_chart:")
+    if not submitted or not text.strip():
+        return []
     host.prepare(PATTERNS)
-    sessions = {pattern: host.session(uuid.uuid4().hex, principal) for pattern in PATTERNS}
-    texts: list[str] = []
-    for pattern, session in sessions.items():
+    turn_ids: list[str] = []
+    for pattern in PATTERNS:
+        session = host.session(uuid.uuid4().hex, principal)
         if session is not None:
-            texts.append(host.start(text, session, pattern=pattern))
-    return texts
+            turn_ids.append(host.start(text, session, pattern=pattern))
+    return turn_ids
 
 
 def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -> list[str]:
@@ -60,13 +56,12 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         with st.container(horizontal=True, vertical_alignment="bottom"):
             pattern = _select("Pattern", list(patterns_of(host.kit.deck)), turn.pattern, label)
             model = _select("Model", usable_models(host.kit), turn.model, model_words)
-            cap = _select(
-                "At once, at most", [str(cap) for cap in range(1, WIDEST + 1)], str(turn.cap)
-            )
-            every = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
+            caps = [str(cap) for cap in range(1, WIDEST + 1)]
+            cap = _select("At once, at most", caps, str(turn.cap))
+            faults_by_words = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
             failing = st.multiselect(
                 "Made to fail",
-                list(every),
+                list(faults_by_words),
                 [fault_words(fault) for fault in faults],
                 placeholder="Nothing",
                 width=320,
@@ -74,41 +69,50 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         with st.container(horizontal=True):
             once = st.form_submit_button("Ask again", icon=":material/replay:", type="primary")
             everywhere = st.form_submit_button(ALL, icon=":material/stacked_bar_chart:")
-    if not (once or everywhere):
+    if not once and not everywhere:
         return []
+    key = model
     if model == host.kit.team.orchestrator.model.spec.key:
         key = None
-    else:
-        key = model
     message = strip_marks(turn.message)
     pictures = host.pictures.of(turn.id)
     if message != turn.message and not pictures:
         raise PictureError(
             "the pictures of this question are no longer in memory: ask it in the chat, with its pictures"
         )
-    start = partial(host.start, message, cap=int(cap), model=key, images=pictures)
-    pasts = {each: host.kit.recall_before(turn) for each in (PATTERNS if everywhere else [pattern])}
-    host.prepare(pasts, key)
-    texts: list[str] = []
-    for each, past in pasts.items():
-        texts.append(
-            start(past.session, [every[words] for words in failing], pattern=each, past=past)
+    patterns: Iterable[str] = [pattern]
+    if everywhere:
+        patterns = PATTERNS
+    host.prepare(patterns, key)
+    chosen_faults = [faults_by_words[words] for words in failing]
+    turn_ids: list[str] = []
+    for name in patterns:
+        past = host.kit.recall_before(turn)
+        turn_id = host.start(
+            message,
+            past.session,
+            chosen_faults,
+            cap=int(cap),
+            pattern=name,
+            model=key,
+            images=pictures,
+            past=past,
         )
-    return texts
+        turn_ids.append(turn_id)
+    return turn_ids
 
 
 def _select(title: str, options: list[str], default: str, words: Callable[[str], str] = str) -> str:
+    index = 0
     if default in options:
         index = options.index(default)
-    else:
-        index = 0
     return st.selectbox(title, options, index=index, format_func=words, width=190)
 
 
-def _faults(host: Host) -> Iterable[str]:
+def _faults(host: Host) -> list[str]:
     team = host.kit.team
-    return (
-        str(Fault(where=agent, kind=kind))
-        for agent in team.agents
-        for kind in kinds_of(agent, team.root)
-    )
+    faults: list[str] = []
+    for agent in team.agents:
+        for kind in kinds_of(agent, team.root):
+            faults.append(str(Fault(where=agent, kind=kind)))
+    return faults

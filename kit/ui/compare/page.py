@@ -40,7 +40,7 @@ def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the turns that the address names; those of somebody else are not there."""
     st.html(LOOK)
     principal = visitor(host)
-    ids = list(dict.fromkeys(part for part in address.read("turns").split(",") if part))[:CAPACITY]
+    ids = list(dict.fromkeys(filter(None, address.read("turns").split(","))))[:CAPACITY]
     views: list[TurnView] = []
     for turn_id in ids:
         view = host.view(turn_id, principal)
@@ -57,8 +57,9 @@ def page(host: Host, top: DeltaGenerator) -> None:
         _compare(host, principal, views, stop)
     else:
         st.markdown("Turns beside each other on one axis: what differs, and which lost what.")
-        if ids := draw_question(host, principal):
-            _open(ids)
+        asked_ids = draw_question(host, principal)
+        if asked_ids:
+            _open(asked_ids)
         _choose(host, principal, {})
 
 
@@ -74,7 +75,8 @@ def _choose(host: Host, principal: Principal, labels: dict[str, str]) -> None:
         tenant_id=principal.tenant_id, user_id=principal.user_id, limit=NEWEST
     )
     words = {turn.id: _choice(turn) for turn in newest} | labels
-    key = f"compare-{','.join(labels)}"  # a new key for each choice: the list always shows what the address says
+    # A new key for each choice: the list always shows what the address says.
+    key = f"compare-{','.join(labels)}"
 
     def choose() -> None:
         st.query_params["turns"] = ",".join(st.session_state[key])
@@ -94,11 +96,10 @@ def _choose(host: Host, principal: Principal, labels: dict[str, str]) -> None:
 def _choice(turn: TurnRecord) -> str:
     """Returns a turn as one line of the list; the browser tells its lines apart by their text, so
     no two are the same."""
-    # the end of an id, which begins with the time
     when = datetime.fromtimestamp(turn.started_at).strftime("%d %b, %H:%M:%S")
-    return (
-        f"{' '.join(turn.message.split())[:80]} · {label(turn.pattern)} · {when} · {turn.id[-6:]}"
-    )
+    message = " ".join(turn.message.split())
+    # Ids begin with the time: it is their end that tells turns of one second apart.
+    return f"{message[:80]} · {label(turn.pattern)} · {when} · {turn.id[-6:]}"
 
 
 def _compare(host: Host, principal: Principal, views: list[TurnView], stop: DeltaGenerator) -> None:
@@ -111,13 +112,13 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
         labels.append(f"{letter} {label(view.pattern)}")
     names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
     above = st.container()
-    columns = _columns(
-        views, labels, [_note(view, names, same_question=same_question) for view in views]
-    )
+    notes = [_note(view, names, same_question=same_question) for view in views]
+    columns = _columns(views, labels, notes)
     _draw(summary, columns, views)
-    with (
-        above if len(views) == 1 else st.container()
-    ):  # who opens one turn is here to put another beside it
+    if len(views) > 1:
+        above = st.container()
+    # Who opens a single turn is here to put another one beside it: the form stands above.
+    with above:
         _change(host, principal, views[0], names)
     if any(view.running for view in views):
         stop.button(
@@ -127,35 +128,44 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
             args=(host, list(names)),
             shortcut="Esc",
         )
-    while running := [slot for slot, view in enumerate(views) if view.running]:
-        for slot in running:
-            views[slot] = _advance(host, views[slot], TICK / len(running))
+    running = _running(views)
+    while running:
+        for number in running:
+            views[number] = _advance(host, views[number], TICK / len(running))
         _draw(summary, columns, views)
+        running = _running(views)
     stop.empty()
+
+
+def _running(views: Sequence[TurnView]) -> list[int]:
+    return [number for number, view in enumerate(views) if view.running]
 
 
 def _change(host: Host, principal: Principal, first: TurnView, names: dict[str, str]) -> None:
     """Draws how the first turn is asked again, and the list of turns; `names`: id of a turn on the
     page -> its label."""
-    if (turn := host.kit.store.turn(first.turn_id, principal)) is not None and (
-        ids := draw_again(host, turn, names[turn.id], first.faults)
-    ):
-        _open([*names, *ids] if len(names) + len(ids) <= CAPACITY else [turn.id, *ids])
+    turn = host.kit.store.turn(first.turn_id, principal)
+    if turn is not None:
+        ids = draw_again(host, turn, names[turn.id], first.faults)
+        if ids and len(names) + len(ids) <= CAPACITY:
+            _open([*names, *ids])
+        elif ids:
+            _open([turn.id, *ids])
     _choose(host, principal, names)
 
 
 def _note(view: TurnView, names: Mapping[str, str], *, same_question: bool) -> str:
     """Returns where a turn comes from: the one that is asked again in it, and its question where these differ."""
+    notes: list[str] = []
     first = repeated_turn(view.session_id)
-    if view.bodies(Fork):
-        verb = "forked"
-    else:
-        verb = "asked again"
     if first:
-        again = f"{names.get(first, 'An earlier turn')} {verb}"
-    else:
-        again = ""
-    return " · ".join(filter(None, [again, "" if same_question else view.question]))
+        verb = "asked again"
+        if view.bodies(Fork):
+            verb = "forked"
+        notes.append(f"{names.get(first, 'An earlier turn')} {verb}")
+    if not same_question:
+        notes.append(view.question)
+    return " · ".join(notes)
 
 
 def _stop(host: Host, turn_ids: Sequence[str]) -> None:
@@ -175,10 +185,10 @@ def _columns(
         bodies = st.tabs(list(labels))
     columns: list[TurnColumn] = []
     for slot, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
+        # Rows below each other share the axis of the first.
+        axis = body is None or not columns
         with slot:
-            columns.append(
-                TurnColumn(view, name, note=note, body=body, axis=body is None or not columns)
-            )
+            columns.append(TurnColumn(view, name, note=note, body=body, axis=axis))
     return columns
 
 
@@ -207,10 +217,8 @@ def _draw(
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
     turns = {column.label: view for column, view in zip(columns, views, strict=True)}
-    losses = compare(turns)
-    summary.html(
-        losses_html(losses, running=any(view.running for view in views)) + differences_html(turns)
-    )
+    losses = losses_html(compare(turns), running=bool(_running(views)))
+    summary.html(losses + differences_html(turns))
 
 
 def _elapsed(view: TurnView) -> float:

@@ -29,44 +29,54 @@ def timeline_html(
     """
     items: list[str] = []
     for depth, span in view.trace.rows():
-        if full or depth == 1 or span.kind == "agent":
-            live = view.running and span.status == "running"
-            if span.is_replay:
-                played = " · played"
-            else:
-                played = ""
-            state = played + {"error": " · failed", "running": " · not finished"}.get(
-                span.status, ""
-            )
-            items.append(
-                _item(depth, span, end, now if live else span.ended, "" if live else state)
-            )
+        if not full and depth > 1 and span.kind != "agent":
+            continue
+        if view.running and span.status == "running":
+            items.append(_item(depth, span, end, now, ""))
+        else:
+            items.append(_item(depth, span, end, span.ended, _state(span)))
+    head = ""
     if axis:
         head = _axis(end)
-    else:
-        head = ""
+    name = f"Timeline of {escape(label)}"
     return (
-        f'<section class="timeline">{head}<ol aria-label="Timeline of '
-        f'{escape(label)}">{"".join(items)}</ol></section>'
+        f'<section class="timeline">{head}<ol aria-label="{name}">{"".join(items)}</ol></section>'
     )
 
 
+def _state(span: Span) -> str:
+    words = ""
+    if span.is_replay:
+        words += " · played"
+    if span.status == "error":
+        words += " · failed"
+    elif span.status == "running":
+        words += " · not finished"
+    return words
+
+
 def _axis(end: float) -> str:
-    ticks = "".join(f'<i style="left:{25 * step}%">{end * step / 4:g}</i>' for step in range(5))
+    ticks = ""
+    for quarter in range(5):
+        ticks += f'<i style="left:{25 * quarter}%">{end * quarter / 4:g}</i>'
     return f'<div class="axis" aria-hidden="true"><b>seconds</b><span>{ticks}</span></div>'
 
 
 def _item(depth: int, span: Span, end: float, ended: float, state: str) -> str:
-    start, right = (100 * min(seconds / end, 1.0) for seconds in (span.started, ended))
+    left = 100 * min(span.started / end, 1.0)
+    right = 100 * min(ended / end, 1.0)
+    # The time stands after its bar where there is room, else before it, else within it.
     if right < 70:
         style = f' style="left:{right:.2f}%"'
+    elif left > 30:
+        style = f' style="right:{100 - left:.2f}%"'
     else:
-        style = f' style="right:{100 - start:.2f}%"'
-    if right >= 70 and start <= 30:
-        style = f' class="inside" style="left:{start:.2f}%"'
-    kinds = f"{span.kind} {span.status}" + (" replay" if span.is_replay else "")
+        style = f' class="inside" style="left:{left:.2f}%"'
+    kinds = f"{span.kind} {span.status}"
+    if span.is_replay:
+        kinds += " replay"
     return (
         f'<li class="{kinds}"><span style="--depth:{depth}">{escape(span_name(span))}</span>'
-        f'<span><i style="left:{start:.2f}%;width:{right - start:.2f}%"></i>'
+        f'<span><i style="left:{left:.2f}%;width:{right - left:.2f}%"></i>'
         f"<small{style}>{took(ended - span.started)}{state}</small></span></li>"
     )

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.core.display.count import many
 from kit.ui.compare.timeline import timeline_html
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.turn_facts import facts_html, headline
+from kit.ui.shared.turn_facts import answer_text, facts_html, headline
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import is_simulated, prose, tag_html
 
@@ -45,40 +45,39 @@ class TurnColumn:
     def draw(self, view: TurnView, end: float, now: float) -> None:
         """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:
         seconds since the turn began."""
-        if self._update("head", self._head_html(view, now)):
-            self._head.html(self._html["head"])
         timeline = timeline_html(view, end, self.label, now=now, full=self._full, axis=self._axis)
-        if self._update("timeline", timeline):
-            self._timeline.html(self._html["timeline"])
-        if self._update(
-            "answer", "\n\n".join(text for text in (view.lead, view.answer) if text) or view.regret
-        ):
-            self._answer.markdown(prose(self._html["answer"]))
-        if self._update(
-            "facts",
-            f'<section class="turn" aria-label="Facts">{facts_html(view, full=True)}</section>',
-        ):
-            self._facts.html(self._html["facts"])
+        facts = facts_html(view, full=True)
+        if self._has_changed("head", self._head_html(view, now)):
+            self._head.html(self._html["head"])
+        if self._has_changed("timeline", timeline):
+            self._timeline.html(timeline)
+        if self._has_changed("answer", prose(answer_text(view))):
+            self._answer.markdown(self._html["answer"])
+        if self._has_changed("facts", facts):
+            self._facts.html(f'<section class="turn" aria-label="Facts">{facts}</section>')
 
-    def _update(self, part: str, text: str) -> bool:
-        was, self._html[part] = self._html[part], text
-        return text != was
+    def _has_changed(self, part: str, html: str) -> bool:
+        """Keeps what a part shows now: one that stayed the same is not sent to the browser again."""
+        if self._html[part] == html:
+            return False
+        self._html[part] = html
+        return True
 
     def _head_html(self, view: TurnView, now: float) -> str:
         tag = headline(view)
-        if view.seconds is not None:
-            seconds = view.seconds
+        if view.running:
+            figures = [f"{now:.1f} s"]
+        elif view.seconds is None:
+            figures = [f"{now:.2f} s"]
         else:
-            seconds = now
-        figures = [f"{seconds:.2f} s" if not view.running else f"{seconds:.1f} s"]
+            figures = [f"{view.seconds:.2f} s"]
         if view.tokens is not None:
             figures += [many(view.tokens, "token"), view.cost_words]
         if is_simulated(view.model):
             figures.append("simulated")
+        note = ""
         if self._note:
             note = f"<em>{escape(self._note)}</em>"
-        else:
-            note = ""
         return (
             f'<div class="head"><h3>{escape(self.label)}</h3>{tag_html(tag.text, tag.tone)}'
             f"<span>{escape(' · '.join(figures))}</span>{note}</div>"

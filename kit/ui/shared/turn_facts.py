@@ -147,6 +147,11 @@ def headline(view: TurnView) -> Tag:
     return Tag(text=view.headline, tone=tone)
 
 
+def answer_text(view: TurnView) -> str:
+    """Returns what was said to the user: the lead and the answer, else the sentence in place of them."""
+    return "\n\n".join(filter(None, (view.lead, view.answer))) or view.regret
+
+
 def headline_badge(view: TurnView) -> str:
     """Returns the same as a badge of markdown."""
     tag = headline(view)

@@ -108,6 +108,13 @@ def literal(text: str, longest: int = LONGEST) -> str:
     return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/=])", r"\\\1", start).replace("\n", "  \n")
 
 
+def beginning(text: str, longest: int, elsewhere: str) -> str:
+    """Returns a text, of a long one its beginning and how much more there is `elsewhere`."""
+    if len(text) <= longest:
+        return text
+    return f"{text[:longest]}\n… {len(text) - longest:,} more characters in {elsewhere}"
+
+
 def tag_html(text: str, tone: str = "", why: str = "") -> str:
     """Returns a word or two that stand out, as HTML; `why` is shown to whoever rests on them."""
     if why:

@@ -1,7 +1,6 @@
 """What a model was sent, for a page: the stable prompt and the tools folded, then every message by its role."""
 
 import json
-from collections.abc import Iterable
 from html import escape
 
 import streamlit as st
@@ -9,6 +8,7 @@ import streamlit as st
 from kit.core.bodies.call import RequestMessage
 from kit.core.display.count import many
 from kit.stores.model_request import ModelRequest, as_json
+from kit.ui.shared.wording import beginning
 
 ROLES = {"system": "System", "human": "User", "ai": "Assistant", "tool": "Tool"}
 LONGEST = 6_000
@@ -25,33 +25,27 @@ def draw_request(request: ModelRequest, note: str = "") -> None:
 
 def request_html(request: ModelRequest, note: str = "") -> str:
     """Returns a request as HTML; every word in it is escaped."""
-    notes = "".join(
-        f'<p class="note">{escape(text)}</p>'
-        for text in (request.gap and f"Not known: {request.gap}.", note)
-        if text
-    )
-    parts = [
-        notes,
-        _folded("Stable prompt", f"cohort {request.cohort}", _text(request.prompt))
-        if request.prompt
-        else "",
-    ]
+    parts: list[str] = []
+    if request.gap:
+        parts.append(f'<p class="note">Not known: {escape(request.gap)}.</p>')
+    if note:
+        parts.append(f'<p class="note">{escape(note)}</p>')
+    if request.prompt:
+        parts.append(_folded("Stable prompt", f"cohort {request.cohort}", _text(request.prompt)))
     if request.tools:
-        parts.append(
-            _folded("Tools", many(len(request.tools), "schema"), "".join(map(_tool, request.tools)))
-        )
+        schemas = "".join(map(_tool, request.tools))
+        parts.append(_folded("Tools", many(len(request.tools), "schema"), schemas))
     if request.rest.strip():
         parts.append(_message(RequestMessage(role="system", text=request.rest.strip())))
     if request.history:
-        lines = many(len(request.history), "message")
-        parts.append(_folded("Earlier turns", lines, "".join(map(_message, request.history))))
-    return (
-        f'<section class="request">{"".join([*parts, *map(_message, request.messages)])}</section>'
-    )
+        messages = "".join(map(_message, request.history))
+        parts.append(_folded("Earlier turns", many(len(request.history), "message"), messages))
+    parts += map(_message, request.messages)
+    return f'<section class="request">{"".join(parts)}</section>'
 
 
 def _folded(name: str, size: str, body: str) -> str:
-    # a box that scrolls, by keyboard too
+    # A box that scrolls has to be within reach of the keyboard.
     body = f'<div class="held" tabindex="0" role="group" aria-label="{name}">{body}</div>'
     return f"<details><summary><b>{name}</b> {escape(size)}</summary>{body}</details>"
 
@@ -62,21 +56,14 @@ def _tool(schema: dict[str, object]) -> str:
 
 def _message(message: RequestMessage) -> str:
     role = ROLES.get(message.role, message.role)
-    head = f'<div class="{escape(message.role)}"><b>{escape(role)}</b>'
-    calls = "".join(_calls(message))
-    return f"{head}{_text(message.text)}{calls}</div>"
-
-
-def _calls(message: RequestMessage) -> Iterable[str]:
+    html = f"<b>{escape(role)}</b>{_text(message.text)}"
     for call in message.calls:
-        yield f"<pre>→ {escape(call.name)} {escape(json.dumps(call.args, indent=1, ensure_ascii=False))}</pre>"
+        arguments = json.dumps(call.args, indent=1, ensure_ascii=False)
+        html += f"<pre>→ {escape(call.name)} {escape(arguments)}</pre>"
+    return f'<div class="{escape(message.role)}">{html}</div>'
 
 
 def _text(text: str) -> str:
-    if len(text) <= LONGEST:
-        cut = text
-    else:
-        cut = text[:LONGEST] + f"\n… {len(text) - LONGEST:,} more characters in the JSON"
-    if text:
-        return f"<pre>{escape(cut)}</pre>"
-    return ""
+    if not text:
+        return ""
+    return f"<pre>{escape(beginning(text, LONGEST, 'the JSON'))}</pre>"

@@ -19,7 +19,7 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
-from kit.ui.shared.turn_facts import headline_badge
+from kit.ui.shared.turn_facts import answer_text, headline_badge
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import (
@@ -49,19 +49,18 @@ def page(host: Host, top: DeltaGenerator) -> None:
     """Draws the list, or the turn the address names."""
     principal = visitor(host)
     turn_id = address.read("turn")
+    turn = None
     if turn_id:
         turn = host.kit.store.turn(turn_id, principal)
-    else:
-        turn = None
     if turn is not None:
         _draw_turn(host, turn)
-    else:
-        if turn_id:
-            sentence = (
-                "There is no such trace of yours. Choose one below, or ask something in the chat."
-            )
-            top.warning(sentence, icon=":material/search_off:")
-        _list(host, principal)
+        return
+    if turn_id:
+        sentence = (
+            "There is no such trace of yours. Choose one below, or ask something in the chat."
+        )
+        top.warning(sentence, icon=":material/search_off:")
+    _list(host, principal)
 
 
 def _list(host: Host, principal: Principal) -> None:
@@ -89,9 +88,8 @@ def _list(host: Host, principal: Principal) -> None:
         return
     if session:
         draw_conversation(store, principal, session)
-    draw_turns(
-        store, principal, [agent for agent in host.kit.team.agents if agent != host.kit.team.root]
-    )
+    team = host.kit.team
+    draw_turns(store, principal, [agent for agent in team.agents if agent != team.root])
 
 
 def _back() -> None:
@@ -127,9 +125,7 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
     with st.expander(f"All {many(len(view.events), 'event')}", icon=":material/list:"):
         st.html(log_html(view.events))
     with st.expander("The answer as it was read", icon=":material/chat:"):
-        st.markdown(
-            prose("\n\n".join(part for part in (view.lead, view.answer) if part) or view.regret)
-        )
+        st.markdown(prose(answer_text(view)))
 
 
 def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
@@ -137,7 +133,8 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
             st.rerun()  # the list is not a part of a live trace
         st.space("stretch")
-        if origin := repeated_turn(turn.session_id):
+        origin = repeated_turn(turn.session_id)
+        if origin:
             draw_link(st.empty(), "traces", "The first trace", ":material/first_page:", turn=origin)
         else:
             draw_link(
@@ -158,46 +155,42 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
 
             url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
             st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
-    when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
-    if view.seconds is not None:
-        lasted = f" · {view.seconds:.2f} s"
-    else:
-        lasted = ""
-    if view.ttft is not None:
-        first = f" · first words after {view.ttft:.2f} s"
-    else:
-        first = ""
-    if view.tokens is not None:
-        tokens = f" · {view.tokens:,} tokens"
-    else:
-        tokens = ""
     st.markdown(f"### {literal(turn.message)}")
-    made_by = literal(
-        ", ".join(filter(None, (label(turn.pattern), model_words(turn.model)))) + " · "
-    )
-    if view.bodies(Fork):
-        again = "Forked"
-    else:
-        again = "Asked again"
+    badges = headline_badge(view)
     if origin:
-        again = f" :blue-badge[{again}: first as {origin[-8:]}]"
-    else:
-        again = ""
-    simulated = ""
+        verb = "Asked again"
+        if view.bodies(Fork):
+            verb = "Forked"
+        badges += f" :blue-badge[{verb}: first as {origin[-8:]}]"
+    st.markdown(f"{badges} :gray[{_summary(turn, view)}]")
+
+
+def _summary(turn: TurnRecord, view: TurnView) -> str:
+    """Returns what made a turn, when, and what it took, in one line of markdown."""
+    made_by = filter(None, (label(turn.pattern), model_words(turn.model)))
+    when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
+    parts = [literal(", ".join(made_by)), when]
+    if view.seconds is not None:
+        parts.append(f"{view.seconds:.2f} s")
+    if view.ttft is not None:
+        parts.append(f"first words after {view.ttft:.2f} s")
+    if view.tokens is not None:
+        parts.append(f"{view.tokens:,} tokens")
     if is_simulated(turn.model):
-        simulated = " · simulated"
-    st.markdown(
-        f"{headline_badge(view)}{again} :gray[{made_by}{when}{lasted}{first}{tokens}{simulated}]"
-    )
+        parts.append("simulated")
+    return " · ".join(parts)
 
 
 def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> None:
-    from kit.ui.shared.waterfall import (
-        draw_waterfall,
-    )
+    from kit.ui.shared.waterfall import draw_waterfall
 
     spans = {span.id: span for _, span in trace.rows()}
-    failed = next((span for span in failures(trace) if span.kind != "turn"), None)
+    failed = None
+    for failure in failures(trace):
+        # A turn fails with its parts: it is the part that a reader looks for.
+        if failure.kind != "turn":
+            failed = failure
+            break
     late = slowest([span for span in trace.spans if span.kind in ("model", "tool")])
     span_id = address.read("span")
     span = spans.get(span_id) or failed or late or trace.spans[0]
@@ -211,10 +204,9 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
     with chart_column:
         draw_waterfall(trace, f"waterfall-{turn.id}", span.id)
     with detail.container(border=True, key="span-detail"):
+        request = None
         if span.kind == "model":
             request = model_request(host.kit.store, turn, span.id, view.events)
-        else:
-            request = None
         draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
         draw_fork(host, turn, span, request)
 
@@ -233,14 +225,13 @@ def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> st
 
 def _jumps(spans: Mapping[str, Span], span: Span, late: Span | None, failed: Span | None) -> None:
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        draw_list("Span", "span", list(spans), span.id, lambda step: choice(spans[step]))
-        jumps = (
-            ("Slowest", "hourglass_bottom", late if late is not failed else None),
-            ("Failed", "error", failed),
-        )
-        for title, icon, target in jumps:
-            if target is not None:
-                go = partial(st.query_params.update, span=target.id)
-                st.button(
-                    f"{title}: {literal(choice(target))}", icon=f":material/{icon}:", on_click=go
-                )
+        draw_list("Span", "span", list(spans), span.id, lambda span_id: choice(spans[span_id]))
+        if late is not None and late is not failed:
+            _draw_jump("Slowest", ":material/hourglass_bottom:", late)
+        if failed is not None:
+            _draw_jump("Failed", ":material/error:", failed)
+
+
+def _draw_jump(title: str, icon: str, span: Span) -> None:
+    go = partial(st.query_params.update, span=span.id)
+    st.button(f"{title}: {literal(choice(span))}", icon=icon, on_click=go)
