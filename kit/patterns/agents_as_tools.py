@@ -47,6 +47,7 @@ async def compose_rounds(
 ) -> Outcome:
     """Runs what was decided and composes, for `max_rounds` rounds; `narrow` takes calls out of later
     ones. The last text is checked."""
+    # Live only while nothing is owed: what was streamed and must be taken back has been read.
     rounds = 0
     clean = True
     whole = True

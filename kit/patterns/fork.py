@@ -86,9 +86,9 @@ class ForkHost:
 
 def fork_turn(
     kit: Forkable,
-    who: Principal,
+    principal: Principal,
     turn_id: str,
-    at: str,
+    span_id: str,
     model: str | None = None,
     pattern: str | None = None,
     prompt: str | None = None,
@@ -103,9 +103,9 @@ def fork_turn(
     its session held before, where the caller has it already.
     """
     store = kit.store
-    turn = store.turn(turn_id, who)
+    turn = store.turn(turn_id, principal)
     if turn is None:
-        raise ForkError(f"there is no turn {turn_id!r} of {who}: name one of its own")
+        raise ForkError(f"there is no turn {turn_id!r} of {principal}: name one of its own")
     modes = modes_of(kit.team.deck)
     chosen_pattern = modes[pattern or turn.pattern]
     if chosen_pattern.is_plan or modes[turn.pattern].is_plan:
@@ -116,8 +116,8 @@ def fork_turn(
     past = past or kit.recall_before(turn)
     session = store.with_souls(past.session)
     team = base.stages.team(chosen_pattern, persona=session.tenant_persona)
-    stored_turn = turn_to_fork(store.events(turn.id, who), at, team.root)
-    fork = Fork(turn_id=turn_id, at=at, model=model, pattern=pattern)
+    stored_turn = turn_to_fork(store.events(turn.id, principal), span_id, team.root)
+    fork = Fork(turn_id=turn_id, at=span_id, model=model, pattern=pattern)
     agent = stored_turn.agent
     asks_model = isinstance(stored_turn.fork_point, ModelStarted)
     if asks_model and not isinstance(team.agents.get(agent), LLMAgent):
@@ -128,6 +128,7 @@ def fork_turn(
         fork = fork.replace(prompt=agent)
         team, cohort_prompt = _with_prompt(team, agent, prompt)
         store.keep_prompts([cohort_prompt])
+    # Faults on purpose belong to the turn: without them another turn would be played.
     faults = check_record(kit, turn, stored_turn, team, fork.prompt)
     host = playing_host(kit, fork, stored_turn, team, chosen_pattern)
     with inject_faults(faults):
@@ -155,9 +156,10 @@ def check_record(
         if name == reworded or not cohort or prompt is None or prompt.cohort == cohort:
             continue
         old = kit.store.prompt(cohort, turn.started_at)
-        before = (("prompt", old.text if old else ""), ("cohort", cohort))
+        old_request = (("prompt", old.text if old else ""), ("cohort", cohort))
+        # A prompt that the store did not keep is named by its cohort alone.
         now = (("prompt", prompt.prefix if old else ""), ("cohort", prompt.cohort))
-        recorded = [RecordedCall(place=name, request=before)]
+        recorded = [RecordedCall(place=name, request=old_request)]
         card = f"the card of {name}"
         raise CassetteError(mismatch(f"turn {turn.id}", card, now, recorded, ADVICE))
     faults = parse_all(stored_turn.turn.faults, team.agents, team.root)

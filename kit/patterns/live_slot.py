@@ -60,12 +60,12 @@ class LiveSlot:
         return await fan_out(calls, self._ctx._replace(slot=self.listen), self._carry)
 
     async def _carry(
-        self, call: AgentCall, ctx: RunContext, place: str, endings: dict[str, Outcome]
+        self, call: AgentCall, ctx: RunContext, position: str, endings: dict[str, Outcome]
     ) -> Outcome:
         """Carries a call out with a voice of its own; what its answer still lacks on the page is said at its end."""
-        part = self._parts[f"{ctx.path}/{place}.{call.agent}"] = _Part(call.agent)
+        part = self._parts[f"{ctx.path}/{position}.{call.agent}"] = _Part(call.agent)
         try:
-            outcome = await dispatch(call, ctx, place, endings)
+            outcome = await dispatch(call, ctx, position, endings)
             if isinstance(outcome, Answer):
                 answer = prose(outcome.text)
             else:
@@ -76,6 +76,7 @@ class LiveSlot:
                     self._say(part, answer)
             return outcome
         finally:
+            # Also of one that failed: the part after it would wait for ever.
             part.complete = True
             self._news.set()
 
@@ -92,6 +93,7 @@ class LiveSlot:
         while position < len(self._order) or not self._closed:
             if position == len(self._order):
                 late = False
+                # Whoever speaks first from here on is heard live.
                 await self._wait()
                 continue
             await self._speak(self._order[position], position, flushing=late)

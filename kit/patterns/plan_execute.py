@@ -44,9 +44,11 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
     if settings is None:
         raise BindError(LACKS)
     lead = deck.cards[deck.settings.orchestrator]
-    blocks = [
-        block for block in lead.prompt_blocks if deck.blocks[block].category != "instructions"
-    ]  # those say how to route
+    blocks: list[str] = []
+    for block in lead.prompt_blocks:
+        # Instructions say how to route, and a manager does not.
+        if deck.blocks[block].category != "instructions":
+            blocks.append(block)
     manager = lead.model_copy(
         update={
             "tools": (),
@@ -55,17 +57,21 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
             "policy": settings.budget.model_copy(update={"time_budget_ms": None}),
         }
     )
-    time = settings.budget.time_budget_ms
-    limits = {
-        "cap": MOST_STEPS + 2 * MOST_REPLANS + 1,
-        "turn_budget_ms": time + deck.settings.turn_budget_ms if time else HOUR,
-    }
-    own = deck.settings.model_copy(
-        update={**limits, "default_sub_agent": None, "support_agent": None}
+    turn_budget_ms = HOUR
+    if settings.budget.time_budget_ms:
+        # The plan ends by its own budget; what is left is for the answer.
+        turn_budget_ms = settings.budget.time_budget_ms + deck.settings.turn_budget_ms
+    plan_settings = deck.settings.model_copy(
+        update={
+            # Every step and the planner, and both once more with each replan.
+            "cap": MOST_STEPS + 2 * MOST_REPLANS + 1,
+            "turn_budget_ms": turn_budget_ms,
+            "default_sub_agent": None,
+            "support_agent": None,
+        }
     )
-    team = bind(
-        replace(deck, cards=Registry("card", {**deck.cards, manager.id: manager}), settings=own)
-    )
+    cards = Registry("card", {**deck.cards, manager.id: manager})
+    team = bind(replace(deck, cards=cards, settings=plan_settings))
     services_of(team.agents)
     return team
 
@@ -73,9 +79,10 @@ def plan_team(deck: Deck, bind: Bind) -> Team:
 def services_of(agents: Mapping[str, Agent]) -> PlanServices:
     """What the tools of planner and executor work with. Raises BindError where no card names one of them."""
     for agent in agents.values():
-        for tool in agent.tools.values() if isinstance(agent, LLMAgent) else ():
-            if isinstance(tool, PlanTool):
-                return tool.services
+        if isinstance(agent, LLMAgent):
+            for tool in agent.tools.values():
+                if isinstance(tool, PlanTool):
+                    return tool.services
     raise BindError(LACKS)
 
 
@@ -100,9 +107,8 @@ async def run_plan(
             synthetic=True,
         )
     )
-    ctx.emit(
-        PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}")
-    )  # first: whoever resumes this turn takes up that plan
+    # Before anything else of it: whoever resumes this turn takes up that plan.
+    ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))
     if origin is not None:
         turn.acts = Acts(origin.answers, dict(origin.acts))
         ctx.emit(origin)

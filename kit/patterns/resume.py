@@ -22,7 +22,11 @@ Answers = bool | Mapping[str, bool] | None
 
 
 def resume_turn(
-    kit: Forkable, who: Principal, turn_id: str, answers: Answers = None, flags: Flags = NO_FLAGS
+    kit: Forkable,
+    principal: Principal,
+    turn_id: str,
+    answers: Answers = None,
+    flags: Flags = NO_FLAGS,
 ) -> Turn:
     """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is
     called by the cards' strategies.
@@ -33,16 +37,14 @@ def resume_turn(
     since, FaultError where it was made to fail and this kit was opened without faults.
     """
     store = kit.store
-    turn = store.turn(turn_id.removeprefix(PLAN), who)
+    turn = store.turn(turn_id.removeprefix(PLAN), principal)
     if turn is None:
-        raise ResumeError(f"there is no turn {turn_id!r} of {who}: name one of its own")
-    events = store.events(turn.id, who)
+        raise ResumeError(f"there is no turn {turn_id!r} of {principal}: name one of its own")
+    events = store.events(turn.id, principal)
     pattern = modes_of(kit.team.deck)[turn.pattern]
-    same = kit.team.orchestrator.model.spec.key == turn.model
-    # of a plan nothing is played, so that any model can go on with it
-    if pattern.is_plan or same:
-        base = kit
-    else:
+    base = kit
+    # Of a plan nothing is played, so that any model can go on with it.
+    if not pattern.is_plan and kit.team.orchestrator.model.spec.key != turn.model:
         base = kit.on(turn.model)
     past = kit.recall_before(turn)
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
@@ -55,6 +57,7 @@ def resume_turn(
     except ForkError as error:
         raise ResumeError(str(error)) from error
     faults = check_record(kit, turn, stored_turn, team, None)
+    # Last of all checks: a turn that is claimed and not begun would be lost to everybody.
     if not store.claim_turn(turn.id):
         raise ResumeError(
             f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once"
@@ -97,13 +100,13 @@ def _plan_of(events: list[Event]) -> str | None:
 
 def _last_turn_of(kit: Forkable, turn: TurnRecord, plan_id: str) -> tuple[TurnRecord, list[Event]]:
     """Returns the newest turn that worked on a plan, and its events: what it asked is open, not what others asked."""
-    who = turn.principal
-    for record in kit.store.turns(turn.session_id, who.tenant_id, who.user_id):
+    principal = turn.principal
+    for record in kit.store.turns(turn.session_id, principal.tenant_id, principal.user_id):
         if record.pattern == turn.pattern:
-            events = kit.store.events(record.id, who)
+            events = kit.store.events(record.id, principal)
             if _plan_of(events) == plan_id:
                 return record, events
-    return turn, kit.store.events(turn.id, who)
+    return turn, kit.store.events(turn.id, principal)
 
 
 def _stored_turn(team: Team, events: list[Event]) -> StoredTurn:
@@ -125,9 +128,9 @@ def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
     else:
         replies = dict(answers or {})
     missing: list[str] = []
-    for key, one in acts.questions.items():
+    for key, asked in acts.questions.items():
         if key not in replies:
-            missing.append(one.question)
+            missing.append(asked.question)
     if missing:
         raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")
     return Acts({**acts.answers, **{key: replies[key] for key in acts.questions}}, acts.results)

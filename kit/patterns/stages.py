@@ -70,6 +70,7 @@ class Stages:
                 team = pattern.team(team.deck, self.bind)
             self.bound[key] = with_topologies(team, surface)
         if persona:
+            # A server has any number of tenants: those asked for longest ago are bound anew.
             self.bound[key] = self.bound.pop(key)
             with_personas = [bound_key for bound_key in self.bound if bound_key[3]]
             for oldest in with_personas[:-TEAMS]:

@@ -57,6 +57,7 @@ class TurnPlayer(Player):
         async def run(call: AgentCall, ctx: RunContext) -> Outcome:
             self.log = ctx.turn.log
             self.clock = ReplayClock()
+            # By a real clock what is played would take no time, and the trace would say so.
             self.log.run_on(self.clock)
             ctx.turn.player = self
             ctx.emit(self.origin)
@@ -102,6 +103,7 @@ class TurnPlayer(Player):
         """Returns the call of an agent that is played as a whole; None when the agent is to be asked."""
         request = agent_request(start)
         anywhere = self.calls.get(("", ANYWHERE, digest(request), 1))
+        # What was asked from this very path comes first: there it must be the same question.
         if anywhere is not None and not self.recorded_at(path):
             return anywhere
         return self._find(path, request)
@@ -162,6 +164,7 @@ async def _play(call: RecordedCall, ctx: RunContext, clock: ReplayClock) -> None
     """Emits what happened in a sub-agent, at its time, under the span of this turn that stands for it."""
     log = ctx.turn.log
     spans = dict[str, tuple[str, str | None]]()
+    # Its silence is that of the stored turn; nobody need be told to wait.
     ctx.turn.progress.excuse(ctx.path)
     ctx.emit(Replay())
     for event in call.events:

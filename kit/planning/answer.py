@@ -42,6 +42,7 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
     status = "failed" if plan.status == "failed" else "complete"
     ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
+        # In fixed words: a model would explain away what it does not know.
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))

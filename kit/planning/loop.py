@@ -83,7 +83,8 @@ class Manager:
             async with asyncio.timeout(seconds_left):
                 await self._drive()
         except TimeoutError:
-            if self.plan.status in OVER:  # its last write was on its way
+            # Its last write may have been on its way when the time was over.
+            if self.plan.status in OVER:
                 return
             step = next_step(self.plan)
             if not (step and step.status == "executing"):
@@ -103,6 +104,7 @@ class Manager:
     async def _plan(self) -> None:
         """Has the planner write the steps that are to come, and stores what it hands in."""
         replan = self.plan.status == "replanning"
+        # A plan whose process died in the middle of a replan stays one: its failed step is still to be told of.
         if not replan:
             await self._move(lambda plan: plan.replace(status="planning"))
         complete = complete_steps(self.plan)
@@ -114,15 +116,11 @@ class Manager:
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
         )
-        remaining: list[PlanStep] = []
-        for step in self.plan.steps:
-            if step.status != "complete":
-                remaining.append(step)
+        remaining = [step for step in self.plan.steps if step.status != "complete"]
         failed = failed_step(self.plan)
+        suggestion = ""
         if failed:
             suggestion = await self._log(failed).suggestion()
-        else:
-            suggestion = ""
         conversation = self.ctx.turn.memory.history("")
         query = planner_query(
             self.plan.original_task, complete, failed, suggestion, remaining, conversation
@@ -164,6 +162,7 @@ class Manager:
             return
         began = self.services.clock()
         if step.status == "executing":
+            # Its process may have died between the write and the transition.
             if memory := await log.output(shape):
                 await self._complete(step, memory)
                 return
@@ -202,7 +201,8 @@ class Manager:
 
     async def _execute(self, step: PlanStep, task: Task, value: Any) -> tuple[StepScope, Outcome]:
         """Sends an executor, over the skills of the step alone; its files are gone when it is."""
-        self.services.files.wipe(task)  # what a predecessor left
+        # What a process left that died in this step is nobody's any more.
+        self.services.files.wipe(task)
         stored = cast("dict[str, Any]", self.plan.manifests)
         manifests: dict[str, SkillManifest] = {}
         for skill in step.skills:
@@ -229,6 +229,8 @@ class Manager:
             "validated": True,
             "finished_at": self.services.clock(),
         }
+        # First the plan, then the memory: a memory that nothing points to expires, and the other way
+        # round a plan would point to one that may be gone.
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
         await self.services.memory.confirm(self.record.principal, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
@@ -356,6 +358,7 @@ class Manager:
 
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""
+        # A plan that is taken up ten times may not spend its budget ten times.
         limits = self.ctx.ledger.limits
         for resource, name in (
             ("input_tokens", "tokens_in"),

@@ -136,9 +136,8 @@ async def _load(services: PlanServices, scope: PlannerScope, name: str) -> ToolA
                 skill=name, reason="oversized", detail=f"its manifest has {len(text):,} characters"
             )
         )
-    if (
-        len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests
-    ):  # here: loads run at the same time
+    # Looked at after the load, for a model asks for several at the same time.
+    if len(scope.manifests) >= MOST_SKILLS and name not in scope.manifests:
         return result(f"You have loaded {MOST_SKILLS} skills; plan with those.", "not_allowed")
     scope.manifests[skill.id] = skill.model_dump(mode="json")
     return result(text)

@@ -40,6 +40,7 @@ class PlanRecord:
         A write that has begun is finished and waited for, even by a turn that is stopped: what it
         does next is made from it.
         """
+        # A write that is cancelled half way leaves a version behind that nobody knows.
         write = asyncio.ensure_future(self._write(change))
         try:
             return await asyncio.shield(write)

@@ -57,6 +57,7 @@ class StepScope:
     """Skill with arguments -> the key of a call that gave nothing and may have acted: made again, it is known again."""
 
 
+# Not an argument of the tools: a model would see it, and could name another step's.
 _planner: ContextVar[PlannerScope | None] = ContextVar("planner_scope", default=None)
 _step: ContextVar[StepScope | None] = ContextVar("step_scope", default=None)
 

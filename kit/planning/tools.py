@@ -34,7 +34,8 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
         raise BindError(
             "plans need a skill service: name one under `skill_service:` in deck.yaml, or set SKILL_SERVICE_URL"
         )
-    await asyncio.to_thread(boundary_or_fault)  # looked for once in a process
+    # Once in a process, and on a thread: it tries to break out, which takes a moment.
+    await asyncio.to_thread(boundary_or_fault)
     files = open_temp_files()
     documents = setup.documents()
     files.sweep(time.time())

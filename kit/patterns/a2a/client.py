@@ -99,6 +99,7 @@ class RemoteAgent:
             return _failed(call, self.card.id, f"{type(error).__name__}: {error}")
         finally:
             remote_call.close()
+            # A peer that is not told goes on working, and spending, for nobody.
             if not remote_call.is_final and remote_call.task_id:
                 await _stop(self.client, remote_call.task_id, context)
         return remote_call.outcome(call, self.card.id)
@@ -181,25 +182,25 @@ class _RemoteCall:
         result = self.result
         traffic = self.traffic
         elapsed = self.ctx.turn.log.now() - self.began
-        if result is None or result.timing is None:
-            own = None
-        else:
-            own = result.timing.seconds
-        if own is None or not 0 <= own <= elapsed + 1e-6:
-            own = None
-        if self.usage:
-            usage = total(self.usage)
-        else:
-            usage = None
+        usage = total(self.usage) if self.usage else None
+        peer_seconds: float | None = None
+        if result is not None:
+            usage = result.usage
+            if result.timing is not None and 0 <= result.timing.seconds <= elapsed + 1e-6:
+                peer_seconds = result.timing.seconds
+        seconds: float | None = None
+        if peer_seconds is not None:
+            # The difference of two clocks may come out below nothing.
+            seconds = max(0.0, round(elapsed - peer_seconds, 6))
         return Hop(
             agent=self.agent,
             messages=traffic.messages,
             bytes_out=traffic.bytes_out,
             bytes_in=traffic.bytes_in,
-            seconds=None if own is None else max(0.0, round(elapsed - own, 6)),
+            seconds=seconds,
             writing=round(traffic.writing, 6),
-            peer_seconds=own,
-            usage=usage if result is None else result.usage,
+            peer_seconds=peer_seconds,
+            usage=usage,
         )
 
     def outcome(self, call: AgentCall, agent: str) -> Outcome:
@@ -216,25 +217,25 @@ class _RemoteCall:
         if KEY in metadata:
             report = read_report(str(metadata[KEY]))
             for event in report.events:
-                self._here(event)
+                self._log_event(event)
             self.result = report.outcome or self.result
         elif state == TaskState.TASK_STATE_COMPLETED:
             self.text = self.text or _text(status.message.parts)
 
-    def _here(self, event: Event) -> None:
+    def _log_event(self, event: Event) -> None:
         """Logs an event of the far side under this call's span; the far side's agent span becomes this one."""
         body = event.body
         log = self.ctx.turn.log
         if body.kind in OURS:
             self.spans.setdefault(event.span_id, self.ctx.span_id)
+        # A peer speaks of its own agent alone: it could word another one's answer else.
         if body.kind not in THEIRS or getattr(body, "agent", self.agent) != self.agent:
             return
         if isinstance(body, Status):
             self.ctx.report(body)
             return
         span = self.spans.get(event.span_id) or self.spans.setdefault(event.span_id, log.new_span())
-        same = span == self.ctx.span_id
-        if same:
+        if span == self.ctx.span_id:
             parent = self.ctx.parent_span_id
         else:
             parent = self.spans.get(event.parent_span_id or "", self.ctx.span_id)
@@ -256,14 +257,17 @@ class _RemoteCall:
 
 
 def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageRequest:
-    caller, _, own = ctx.path.rpartition("/")
-    place = own.removesuffix(f".{call.agent}")
+    caller, _, step = ctx.path.rpartition("/")
+    dynamic = ctx.turn.dynamic
     if closed:
-        dynamic = ctx.turn.dynamic.model_copy(update={"location": None, "in_play": ()})
-    else:
-        dynamic = ctx.turn.dynamic
+        # Nothing crosses a closed hand-off that its card does not name.
+        dynamic = dynamic.model_copy(update={"location": None, "in_play": ()})
     request = Request(
-        call=call, inherited=ctx.inherited, dynamic=dynamic, caller=caller, place=place
+        call=call,
+        inherited=ctx.inherited,
+        dynamic=dynamic,
+        caller=caller,
+        place=step.removesuffix(f".{call.agent}"),
     )
     message = Message(
         message_id=call.call_id,

@@ -33,16 +33,15 @@ class InProcessTransport(JsonRpcTransport):
         """Updates of the task as the handler tells them; closing this stream is hanging up."""
         stream = self._handler.on_message_send_stream(request, _server_context(context))
         task = asyncio.current_task()
+        stops = 0
         if task is not None:
-            before = task.cancelling()
-        else:
-            before = 0
+            stops = task.cancelling()
         try:
             async for event in stream:
                 yield to_stream_response(event)
         finally:
             await stream.aclose()
-        if task is not None and task.cancelling() > before:
+        if task is not None and task.cancelling() > stops:
             # the handler takes a caller that is stopped for one that hung up, and ends in peace
             raise asyncio.CancelledError
 
@@ -65,8 +64,7 @@ def in_process_client(http: httpx.AsyncClient, peer: AgentCard, handler: Request
 
 def _server_context(context: ClientCallContext | None) -> ServerCallContext:
     """What a server would know of a caller from the headers."""
-    if context is not None:
-        headers = dict(context.service_parameters or {})
-    else:
-        headers = {}
+    headers: dict[str, str] = {}
+    if context is not None and context.service_parameters:
+        headers.update(context.service_parameters)
     return ServerCallContext(state={"headers": headers})

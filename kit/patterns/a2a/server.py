@@ -71,6 +71,7 @@ class Memory:
         lines = self.contexts.setdefault(key, [])
         lines.append(Line(turn_id=turn_id, role="user", text=query, agent=key[-1]))
         lines.append(Line(turn_id=turn_id, role="assistant", text=text, agent=key[-1]))
+        # A caller that never ends its conversation must not fill the memory of the server.
         del lines[:-LINES]
         self.contexts.move_to_end(key)
         while len(self.contexts) > CONTEXTS:
@@ -125,17 +126,16 @@ class Executor(AgentExecutor):
                     metadata=report_metadata(begun),
                 )
             )
-            rest = await _tell(log, len(begun), updater)
+            last_events = await _tell(log, len(begun), updater)
             outcome = await work
         finally:
             work.cancel()
             await asyncio.gather(work, return_exceptions=True)
+        state = TaskState.TASK_STATE_FAILED
         if isinstance(outcome, Answer):
             state = TaskState.TASK_STATE_COMPLETED
-        else:
-            state = TaskState.TASK_STATE_FAILED
         await updater.update_status(
-            state, _message(tell(outcome)), metadata=report_metadata(rest, outcome)
+            state, _message(tell(outcome)), metadata=report_metadata(last_events, outcome)
         )
 
     async def cancel(self, context: RequestContext, event_queue: EventQueue) -> None:
@@ -253,14 +253,14 @@ def _read(context: RequestContext) -> Request | None:
     """What the kit on the other side sent; None for a caller that named nobody it asks for, or
     another in its header."""
     message = context.message
+    metadata = ""
     if message is not None and KEY in message.metadata:
         metadata = message.metadata[KEY]
-    else:
-        metadata = ""
     try:
         request = Request.model_validate_json(str(metadata))
     except ValidationError:
         return None
+    # The header is what tasks are shown by: a caller could read another one's with a second name.
     if _caller(context.call_context) == str(request.inherited.principal):
         return request
     return None

@@ -39,14 +39,14 @@ async def act(
     key = lookup_key(call)
     tool = call["name"]
     args = call["args"]
-    before = acts.results.get(key)
-    if before is not None and not (before.text is None and limits.idempotent):
-        return _result_of(before)
+    earlier = acts.results.get(key)
+    if earlier is not None and not (earlier.text is None and limits.idempotent):
+        return _result_of(earlier)
     if limits.confirm:
         if key not in acts.answers:
-            question = question_of(
-                limits, tool, {**_defaults(target), **args}, ctx.turn.locale.sentences
-            )
+            # With its defaults: a yes counts for what will be done, not for what the model wrote.
+            arguments = {**_defaults(target), **args}
+            question = question_of(limits, tool, arguments, ctx.turn.locale.sentences)
             acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
             ctx.emit(acts.questions[key])
             raise Paused
@@ -56,10 +56,12 @@ async def act(
     ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
     try:
         await asyncio.to_thread(ctx.turn.keep)
-    except StoreError as error:  # nobody would know of it after a crash
+    except StoreError as error:
+        # Nobody would know of it after a crash.
         del acts.results[key]
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
     result = await run()
+    # It may have been done all the same, so its end stays unknown.
     if result.fault == "timeout":
         return _result_of(acts.results[key])
     if result.fault:

@@ -45,13 +45,15 @@ def acts_of(events: Iterable[Event]) -> Acts:
     spans = dict[str, str]()
     for event in events:
         match event.body:
-            case Resumed(answers=more, acts=acts):
-                answers |= more
+            case Resumed(answers=earlier_answers, acts=acts):
+                answers |= earlier_answers
                 results |= acts
             case ApprovalAsked(key=key):
                 questions[key] = event.body
             case ActStarted(key=key):
-                results[key], spans[event.span_id] = Act(), key
+                # Until its end is read nobody knows how it came out.
+                results[key] = Act()
+                spans[event.span_id] = key
             case ToolEnded(failure=failure) if event.span_id in spans and not (
                 failure and failure.kind in UNKNOWN
             ):

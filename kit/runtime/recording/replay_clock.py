@@ -48,6 +48,8 @@ class ReplayClock:
         if self._runs or not self._waiting:
             self._jumps = False
         elif hops:
+            # What one moment wakes needs some rounds of the loop to be through; a clock that jumped at
+            # once would let the next recorded event overtake it.
             self._loop.call_soon(self._jump, hops - 1)
         else:
             self._now = max(self._now, self._waiting[0][0])

@@ -82,6 +82,7 @@ class _Log:
 
     def __init__(self, events: Iterable[Event], root: str):
         """`root` is the id of the turn's orchestrator. Raises ForkError for a turn that cannot be played."""
+        # Whoever reads one model call alone must not miss what the first one of the turn said.
         stored = list(events)
         self.events = [event.replace(body=whole_system(event.body, stored)) for event in stored]
         self.root = root
