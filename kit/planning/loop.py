@@ -229,8 +229,7 @@ class Manager:
             "validated": True,
             "finished_at": self.services.clock(),
         }
-        # First the plan, then the memory: a memory that nothing points to expires, and the other way
-        # round a plan would point to one that may be gone.
+        # First the plan, then the key: until the plan points to this memory nobody may write over it.
         await self._move(lambda plan: with_step(plan, step.step_index, **changes))
         await self.services.memory.confirm(self.record.principal, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
