@@ -19,7 +19,6 @@ from kit.planning.loop import Manager
 from kit.planning.plan import MOST_REPLANS, OVER, new_plan
 from kit.planning.record import PlanRecord, create, hold, take
 from kit.planning.services import PlanServices, PlanTool
-from kit.runtime.acts.pause import Acts
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Bind, Pattern
@@ -110,7 +109,7 @@ async def run_plan(
     # Before anything else of it: whoever resumes this turn takes up that plan.
     ctx.emit(PlanTaken(plan_id=plan_id or f"{PLAN}{turn.log.turn_id}"))
     if origin is not None:
-        turn.acts = Acts(origin.answers, dict(origin.acts))
+        turn.acts.take_over(origin)
         ctx.emit(origin)
     record = await _record(call, ctx, services, plan_id)
     plan = record.plan

@@ -1,8 +1,6 @@
 """A turn that goes on: one that paused for its user, or whose process died. What had ended is played from its trace."""
 
-from collections.abc import Mapping
-
-from kit.core.bodies.turn import PlanTaken, Resumed
+from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.errors import ForkError, ResumeError
 from kit.core.event import Event
@@ -12,13 +10,10 @@ from kit.patterns import modes_of
 from kit.patterns.fork import Forkable, ForkHost, check_record, playing_host
 from kit.patterns.plan_execute import PLAN, resumed
 from kit.patterns.stages import NO_FLAGS, Flags
-from kit.runtime.acts.pause import Acts, Resumption, acts_of
+from kit.runtime.acts.pause import ActLedger, Answers, Resumption, acts_of
 from kit.runtime.recording.stored_turn import StoredTurn, turn_to_resume
 from kit.runtime.team import Team
 from kit.runtime.turn import Turn, run_turn
-
-Answers = bool | Mapping[str, bool] | None
-"""The user's yes or no: to all that the turn asked, or by the key of each question; None where nothing was asked."""
 
 
 def resume_turn(
@@ -51,7 +46,7 @@ def resume_turn(
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
     if pattern.is_plan:
         return _resume_plan(kit, turn, session, team, answers)
-    acts = _with_answers(turn, acts_of(events), answers)
+    acts = _acts_with_answers(turn, events, answers)
     try:
         stored_turn = _stored_turn(team, events)
     except ForkError as error:
@@ -62,8 +57,7 @@ def resume_turn(
         raise ResumeError(
             f"turn {turn.id!r} is {turn.status}: only one that is paused or interrupted can go on, and only once"
         )
-    origin = Resumed(turn_id=turn.id, answers=dict(acts.answers), acts=acts.results)
-    host = playing_host(kit, origin, stored_turn, team, pattern)
+    host = playing_host(kit, acts.resumed(turn.id), stored_turn, team, pattern)
     with inject_faults(faults):
         return run_turn(
             turn.message,
@@ -83,9 +77,8 @@ def _resume_plan(
     """Starts a turn that takes up the plan of another one after its last complete step."""
     plan_id = _plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
     last, events = _last_turn_of(kit, turn, plan_id)
-    acts = _with_answers(last, acts_of(events), answers)
-    origin = Resumed(turn_id=last.id, answers=dict(acts.answers), acts=acts.results)
-    pattern = resumed(plan_id, origin)
+    acts = _acts_with_answers(last, events, answers)
+    pattern = resumed(plan_id, acts.resumed(last.id))
     host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)
     return run_turn(turn.message, session, host, pattern)
 
@@ -121,16 +114,10 @@ def _stored_turn(team: Team, events: list[Event]) -> StoredTurn:
     return turn_to_resume(events, team.root, partly, reused)
 
 
-def _with_answers(turn: TurnRecord, acts: Acts, answers: Answers) -> Acts:
-    """Returns the acts with the user's answers. Raises ResumeError while a question is open."""
-    if isinstance(answers, bool):
-        replies = dict.fromkeys(acts.questions, answers)
-    else:
-        replies = dict(answers or {})
-    missing: list[str] = []
-    for key, asked in acts.questions.items():
-        if key not in replies:
-            missing.append(asked.question)
-    if missing:
-        raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(missing)}")
-    return Acts({**acts.answers, **{key: replies[key] for key in acts.questions}}, acts.results)
+def _acts_with_answers(turn: TurnRecord, events: list[Event], answers: Answers) -> ActLedger:
+    """Reads the acts of a turn, with the user's answers. Raises ResumeError while a question is open."""
+    acts = acts_of(events)
+    acts.take_answers(answers)
+    if questions := acts.questions():
+        raise ResumeError(f"turn {turn.id!r} waits for an answer: {' '.join(questions.values())}")
+    return acts

@@ -212,7 +212,7 @@ class Manager:
                 scope = StepScope(
                     self.journal.of_task(task.id, task.agent), task, step, manifests, skills
                 )
-                if self.ctx.turn.acts.results:
+                if self.ctx.turn.acts.entries:
                     # The acts that its user said yes to are known by their arguments and not made again.
                     # Without them in the count, the next call would get the key of one of them.
                     scope.calls, scope.act_keys = await self._log(step).calls_begun()

@@ -19,7 +19,7 @@ from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
-from kit.runtime.acts.pause import Acts
+from kit.runtime.acts.pause import ActLedger
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger
@@ -110,7 +110,7 @@ class TurnState(CallLedger):
     """Hears at once of an envelope that is not about the principal of the turn."""
     barred: set[str] = field(default_factory=set[str])
     """Lookups that met a foreign principal: none is made again (decisions 30)."""
-    acts: Acts = field(default_factory=Acts)
+    acts: ActLedger = field(default_factory=ActLedger)
     keep: Callable[[], None] = lambda: None
     """Stores the log as it stands."""
     private: list[str] = field(default_factory=list[str])

@@ -234,8 +234,7 @@ class _Runner:
                     text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
             except Paused:
                 status = "paused"
-                questions = self.state.acts.questions.values()
-                text = " ".join(question.question for question in questions)
+                text = " ".join(self.state.acts.questions().values())
             except asyncio.CancelledError:
                 status = "cancelled"
                 text = stopped(self.ctx, transcript(self.log.events).answer)

@@ -14,7 +14,7 @@ from kit.compose.locale import Sentences
 from kit.core.bodies.call import CallFailure
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
 from kit.core.errors import StoreError
-from kit.runtime.acts.pause import Paused
+from kit.runtime.acts.pause import LedgerEntry, Paused
 from kit.runtime.context import RunContext
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import UNAVAILABLE, ToolResult, parameters
@@ -35,43 +35,38 @@ async def act(
 
     Raises Paused where the user has not answered yet.
     """
-    acts = ctx.turn.acts
     key = lookup_key(call)
+    entry = ctx.turn.acts.entry(key)
+    if entry.state == "done" or (entry.state == "started" and not limits.idempotent):
+        return _result_of(entry)
     tool = call["name"]
-    args = call["args"]
-    earlier = acts.results.get(key)
-    if earlier is not None and not (earlier.text is None and limits.idempotent):
-        return _result_of(earlier)
     if limits.confirm:
-        if key not in acts.answers:
+        if entry.answer is None:
             # With its defaults: a yes counts for what will be done, not for what the model wrote.
-            arguments = {**_defaults(target), **args}
+            arguments = {**_defaults(target), **call["args"]}
             question = question_of(limits, tool, arguments, ctx.turn.locale.sentences)
-            acts.questions[key] = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
-            ctx.emit(acts.questions[key])
+            entry.question = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
+            ctx.emit(entry.question)
             raise Paused
-        if not acts.answers[key]:
+        if not entry.answer:
             return ToolResult(text=DECLINED, caveat=DECLINED)
-    acts.results[key] = Act()
+    entry.act = Act()
     ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
     try:
         await asyncio.to_thread(ctx.turn.keep)
     except StoreError as error:
         # Nobody would know of it after a crash.
-        del acts.results[key]
+        entry.act = None
         return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
     result = await run()
     # It may have been done all the same, so its end stays unknown.
     if result.fault == "timeout":
-        return _result_of(acts.results[key])
+        return _result_of(entry)
+    entry.act = Act(text=result.text)
     if result.fault:
-        acts.results[key] = Act(
-            text=result.text,
-            error=f"{result.fault}: {result.detail}",
-            failure=CallFailure(kind=result.fault, text=result.detail),
-        )
-    else:
-        acts.results[key] = Act(text=result.text)
+        failure = CallFailure(kind=result.fault, text=result.detail)
+        error = f"{result.fault}: {result.detail}"
+        entry.act = Act(text=result.text, error=error, failure=failure)
     return result
 
 
@@ -114,9 +109,10 @@ def _defaults(tool: BaseTool) -> dict[str, Any]:
     return defaults
 
 
-def _result_of(act: Act) -> ToolResult:
+def _result_of(entry: LedgerEntry) -> ToolResult:
     """Returns what a model is told of an act that is not done again."""
-    if act.text is None:
+    act = entry.act
+    if act is None or act.text is None:
         return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN)
     if act.failure is None:
         return ToolResult(text=act.text)

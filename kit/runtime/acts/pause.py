@@ -1,8 +1,9 @@
-"""A turn that pauses for its user: what it asked, what was answered, and which acts are done, read
-back from its events."""
+"""A turn that pauses for its user, and the ledger of its acts: what was asked, what was answered,
+and what was done, read back from the turn's events."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from kit.core.bodies.call import ToolEnded
 from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked, Resumed
@@ -10,6 +11,10 @@ from kit.core.event import Event
 
 UNKNOWN = ("cancelled", "timeout")
 """Failures of a tool call that may have done its work all the same."""
+ActState = Literal["new", "asked", "confirmed", "declined", "started", "done"]
+"""How far an act has come; one that a process which has ended left `started` is uncertain."""
+Answers = bool | Mapping[str, bool] | None
+"""The user's yes or no: to all that the turn asked, or by the key of each question; None where nothing was asked."""
 
 
 class Paused(BaseException):
@@ -17,15 +22,74 @@ class Paused(BaseException):
     siblings go on to their ends."""
 
 
-@dataclass
-class Acts:
-    """What a turn knows of its acts, by the key of a call."""
+@dataclass(slots=True)
+class LedgerEntry:
+    """One act: a call that asks its user first, or must not be made twice."""
 
-    answers: Mapping[str, bool] = field(default_factory=dict[str, bool])
+    question: ApprovalAsked | None = None
+    answer: bool | None = None
     """The user's yes or no."""
-    results: dict[str, Act] = field(default_factory=dict[str, Act])
-    questions: dict[str, ApprovalAsked] = field(default_factory=dict[str, ApprovalAsked])
-    """What waits for an answer."""
+    act: Act | None = None
+    """What became of it; None where it has not begun."""
+
+    @property
+    def state(self) -> ActState:
+        if self.act is not None:
+            if self.act.text is None:
+                return "started"
+            return "done"
+        if self.answer is not None:
+            if self.answer:
+                return "confirmed"
+            return "declined"
+        if self.question is not None:
+            return "asked"
+        return "new"
+
+
+@dataclass(slots=True)
+class ActLedger:
+    """The acts of a turn, or of a plan in all its turns, by the key of a call: its tool and its arguments."""
+
+    entries: dict[str, LedgerEntry] = field(default_factory=dict[str, LedgerEntry])
+
+    def entry(self, key: str) -> LedgerEntry:
+        """Returns the entry of a call, a new one where there is none."""
+        return self.entries.setdefault(key, LedgerEntry())
+
+    def questions(self) -> dict[str, str]:
+        """Returns what waits for an answer, by key."""
+        questions: dict[str, str] = {}
+        for key, entry in self.entries.items():
+            if entry.state == "asked" and entry.question is not None:
+                questions[key] = entry.question.question
+        return questions
+
+    def take_answers(self, answers: Answers) -> None:
+        """Notes the user's answers to what waits for one."""
+        for key in self.questions():
+            if isinstance(answers, bool):
+                self.entry(key).answer = answers
+            elif answers is not None:
+                self.entry(key).answer = answers.get(key)
+
+    def take_over(self, earlier: Resumed) -> None:
+        """Notes what was settled before a turn went on."""
+        for key, answer in earlier.answers.items():
+            self.entry(key).answer = answer
+        for key, act in earlier.acts.items():
+            self.entry(key).act = act
+
+    def resumed(self, turn_id: str) -> Resumed:
+        """Returns what the log of a turn says of the acts before it went on."""
+        answers: dict[str, bool] = {}
+        acts: dict[str, Act] = {}
+        for key, entry in self.entries.items():
+            if entry.answer is not None:
+                answers[key] = entry.answer
+            if entry.act is not None:
+                acts[key] = entry.act
+        return Resumed(turn_id=turn_id, answers=answers, acts=acts)
 
 
 @dataclass(frozen=True)
@@ -34,35 +98,27 @@ class Resumption:
 
     started_at: float
     """Seconds since the epoch."""
-    acts: Acts
+    acts: ActLedger
 
 
-def acts_of(events: Iterable[Event]) -> Acts:
+def acts_of(events: Iterable[Event]) -> ActLedger:
     """Reads the acts of a stored turn; one that began and has no end is not known."""
-    answers = dict[str, bool]()
-    results = dict[str, Act]()
-    questions = dict[str, ApprovalAsked]()
-    spans = dict[str, str]()
+    ledger = ActLedger()
+    spans: dict[str, str] = {}
     for event in events:
         match event.body:
-            case Resumed(answers=earlier_answers, acts=acts):
-                answers |= earlier_answers
-                results |= acts
+            case Resumed():
+                ledger.take_over(event.body)
             case ApprovalAsked(key=key):
-                questions[key] = event.body
+                ledger.entry(key).question = event.body
             case ActStarted(key=key):
                 # Until its end is read nobody knows how it came out.
-                results[key] = Act()
+                ledger.entry(key).act = Act()
                 spans[event.span_id] = key
-            case ToolEnded(failure=failure) if event.span_id in spans and not (
-                failure and failure.kind in UNKNOWN
-            ):
-                end = event.body
-                results[spans[event.span_id]] = Act(
-                    text=end.result, error=end.error, failure=failure
-                )
+            case ToolEnded(result=text, error=error, failure=failure) if event.span_id in spans:
+                if failure is None or failure.kind not in UNKNOWN:
+                    act = Act(text=text, error=error, failure=failure)
+                    ledger.entry(spans[event.span_id]).act = act
             case _:
                 pass
-    return Acts(
-        answers, results, {key: body for key, body in questions.items() if key not in answers}
-    )
+    return ledger
