@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from kit.compose.deck_code import DeckCode, load_deck_code
 from kit.compose.models import read_models
@@ -21,6 +21,7 @@ from kit.tools.deck_tools import DeckTools, load_deck_tools
 from kit.tools.loading import complete_references, is_reference
 from kit.tools.mcp.server import McpServer
 
+P = TypeVar("P", Rubric, Danger)
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$\n?", re.DOTALL | re.MULTILINE)
 
 
@@ -66,28 +67,27 @@ class Draft:
 def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tuple[Parts, Draft]:
     """Reads every file of a deck: cards and deck.yaml in `folder`, blocks, models.yaml and settings beside it."""
     draft = Draft()
-    if folder.name not in ("", ".."):
-        root = folder.parent
-    else:
+    root = folder.parent
+    if folder.name in ("", ".."):  # the parent of `.` is `.`
         root = folder.resolve().parent
     settings = _settings(folder / "deck.yaml", draft)
     cards = _cards(folder, draft)
     blocks = _blocks(root / "blocks", draft)
     models = _models(root / "models.yaml", draft)
-    here = _environment(root / "settings", environment, draft)
+    values = _environment(root / "settings", environment, draft)
     parts = Parts(
         name=folder.resolve().name,
         settings=settings,
         cards=Registry("card", cards),
         blocks=Registry("block", blocks),
         models=Registry("model", models),
-        flags={**here.flags, **flags},
-        tool_settings=here.tools,
-        flag_settings=here.flag_tools,
-        tool_flags=here.tool_flags,
-        rubrics=_rubrics(root / "rubrics", draft),
-        dangers=Registry("danger", _dangers(root / "danger", draft)),
-        environment_surface=here.surface,
+        flags={**values.flags, **flags},
+        tool_settings=values.tools,
+        flag_settings=values.flag_tools,
+        tool_flags=values.tool_flags,
+        rubrics=_parts_of_files(Rubric, "rubric", root / "rubrics", draft),
+        dangers=Registry("danger", _parts_of_files(Danger, "danger", root / "danger", draft)),
+        environment_surface=values.surface,
         tools=_tools(folder, settings, draft),
         code=_code(folder, settings, draft),
     )
@@ -122,22 +122,14 @@ def code_references(folder: Path) -> tuple[str, ...]:
 def read_servers(folder: Path) -> Mapping[str, McpServer]:
     """The MCP servers of a deck's deck.yaml. Nothing is started; what cannot be read is left out."""
     source = _parse(folder / "deck.yaml", Draft())
-    named: Any = source.value.get("mcp") if source else None
-    if isinstance(named, dict):
-        names = cast("dict[str, Any]", named)
-    else:
-        names = {}
-    if source:
-        servers: dict[str, McpServer | None] = {}
-        for name in names:
-            servers[name] = build(McpServer, source, Faults(), "mcp", name)
-    else:
-        servers = {}
-    mcp_servers: dict[str, McpServer] = {}
-    for name, server in servers.items():
+    servers: dict[str, McpServer] = {}
+    if source is None or not isinstance(source.value.get("mcp"), dict):
+        return servers
+    for name in source.value["mcp"]:
+        server = build(McpServer, source, Faults(), "mcp", name)
         if server:
-            mcp_servers[name] = server
-    return mcp_servers
+            servers[name] = server
+    return servers
 
 
 def read_skill_service(folder: Path) -> McpServer | None:
@@ -158,11 +150,13 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
 
 
 def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
-    def report(place: int | str, sentence: str) -> None:
-        draft.faults.add(
-            draft.where("settings", "deck", ("mcp" if isinstance(place, str) else "tools", place)),
-            sentence,
-        )
+    def report(key: int | str, sentence: str) -> None:
+        if isinstance(key, str):
+            section = "mcp"
+        else:
+            section = "tools"
+        draft.faults.add(draft.where("settings", "deck", (section, key)), sentence)
+        # Which tools the code would have brought is not known: no other one is called unknown.
         draft.unreadable.add(("tool", "*"))
 
     return load_deck_tools(settings.tools, folder, report, settings.mcp)
@@ -201,67 +195,36 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
     return cards
 
 
-def _rubrics(folder: Path, draft: Draft) -> dict[str, Rubric]:
-    rubrics: dict[str, Rubric] = {}
+def _parts_of_files(model: type[P], noun: str, folder: Path, draft: Draft) -> dict[str, P]:
+    """The rubrics or dangers of a folder: one file each, named after its id."""
+    parts: dict[str, P] = {}
     for path in sorted(folder.glob("*.yaml")):
-        source, rubric = _build(Rubric, path, draft)
-        if source and rubric and rubric.id != path.stem:
-            draft.faults.add(
-                source.at("id"), f"rubric {rubric.id!r} stands in {path.name}; give both one name"
-            )
-        elif rubric:
-            rubrics[rubric.id] = rubric
-    return rubrics
-
-
-def _dangers(folder: Path, draft: Draft) -> dict[str, Danger]:
-    dangers: dict[str, Danger] = {}
-    for path in sorted(folder.glob("*.yaml")):
-        source, danger = _build(Danger, path, draft)
-        if source is None or danger is None:
-            draft.unreadable.add(("danger", path.stem))
-        elif danger.id != path.stem:
-            draft.faults.add(
-                source.at("id"), f"danger {danger.id!r} stands in {path.name}; give both one name"
-            )
+        source, part = _build(model, path, draft)
+        if source is None or part is None:
+            draft.unreadable.add((noun, path.stem))
+        elif part.id != path.stem:
+            sentence = f"{noun} {part.id!r} stands in {path.name}; give both one name"
+            draft.faults.add(source.at("id"), sentence)
         else:
-            dangers[danger.id] = danger
-            draft.sources["danger", danger.id] = source
-    return dangers
+            parts[part.id] = part
+            draft.sources[noun, part.id] = source
+    return parts
 
 
 def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
     blocks: dict[str, Block] = {}
     if not folder.is_dir():
         draft.unreadable |= {("blocks", str(folder)), ("block", "*")}
-    for path in sorted(
-        folder.glob("**/*.md"),
-        key=lambda path: (PLATFORM not in path.relative_to(folder).parts[:1], path),
-    ):
-        text = read_text(path, draft.faults)
-        if text is not None:
-            front = _FRONT.match(text)
-        else:
-            front = None
-        if text is None or front is None:
-            if text is not None:
-                draft.faults.add(
-                    f"{path}:1",
-                    "no front matter; begin with `---`, then id, category, owner, version, then `---`",
-                )
-            draft.unreadable.add(("block", path.stem))
-            continue
-        source = parse(front[1], str(path), draft.faults, offset=1)
-        if source:
-            block = build(Block, source, draft.faults, extra={"text": text[front.end() :].strip()})
-        else:
-            block = None
+    # The platform's come first, so that a vertical's namesake is the one at fault.
+    platform = sorted(folder.glob(f"{PLATFORM}/**/*.md"))
+    others = sorted(set(folder.glob("**/*.md")) - {*platform})
+    for path in (*platform, *others):
+        source, block = _block(path, draft)
         if source is None or block is None:
-            draft.unreadable |= {
-                ("block", path.stem),
-                ("block", str(source.value.get("id")) if source else path.stem),
-            }
-        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _first(
+            draft.unreadable.add(("block", path.stem))
+            if source:
+                draft.unreadable.add(("block", str(source.value.get("id"))))
+        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _is_first(
             block, blocks, source, draft
         ):
             blocks[block.id] = block
@@ -271,24 +234,35 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
     return blocks
 
 
+def _block(path: Path, draft: Draft) -> tuple[Source | None, Block | None]:
+    text = read_text(path, draft.faults)
+    if text is None:
+        return None, None
+    front = _FRONT.match(text)
+    if front is None:
+        fix = "begin with `---`, then id, category, owner, version, then `---`"
+        draft.faults.add(f"{path}:1", f"no front matter; {fix}")
+        return None, None
+    source = parse(front[1], str(path), draft.faults, offset=1)
+    if source is None:
+        return None, None
+    words = text[front.end() :].strip()
+    return source, build(Block, source, draft.faults, extra={"text": words})
+
+
 def _may_own(path: Path, block: Block, source: Source, faults: Faults) -> bool:
     """A folder of blocks belongs to whoever it is named for, so that no vertical can speak for the platform."""
-    if len(path.parts) > 1:
-        folder = path.parts[0]
-    else:
-        folder = block.owner
-    if folder == block.owner:
+    if len(path.parts) == 1 or path.parts[0] == block.owner:
         return True
-    says = f"block {block.id!r} in the folder of {folder!r} says its owner is {block.owner!r}"
+    folder = path.parts[0]
+    sentence = f"block {block.id!r} in the folder of {folder!r} says its owner is {block.owner!r}"
     if PLATFORM in (folder, block.owner):
-        rule = "; a vertical may not own a platform block"
-    else:
-        rule = ""
-    faults.add(source.at("owner"), f"{says}{rule}; move the file or change the owner")
+        sentence += "; a vertical may not own a platform block"
+    faults.add(source.at("owner"), f"{sentence}; move the file or change the owner")
     return False
 
 
-def _first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Draft) -> bool:
+def _is_first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Draft) -> bool:
     namesake = blocks.get(block.id)
     if namesake is None:
         return True
