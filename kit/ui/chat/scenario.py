@@ -1,9 +1,9 @@
 """The scenario of the next questions: what fails on purpose, how wide a turn may fan out, which
 pattern, model and person."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -39,16 +39,18 @@ class Scenario(Value):
         for spec in host.kit.deck.models.values():
             if not missing_variable(spec, host.kit.settings):
                 usable.add(spec.key)
+        fields: dict[str, Any] = {}
         cap = address.read("cap")
-        pattern = address.read("pattern")
-        model = address.read("model")
-        return cls(
-            faults=tuple(str(fault) for fault in faults(host) if isinstance(fault, Fault)),
-            cap=int(cap) if cap.isdecimal() and 0 < int(cap) <= WIDEST else None,
-            pattern=pattern if pattern in _modes(host) else None,
-            model=model if model in usable else None,
-            detail="simple" if address.read("detail") == "simple" else "full",
-        )
+        if cap.isdecimal() and 0 < int(cap) <= WIDEST:
+            fields["cap"] = int(cap)
+        if address.read("pattern") in _modes(host):
+            fields["pattern"] = address.read("pattern")
+        if address.read("model") in usable:
+            fields["model"] = address.read("model")
+        if address.read("detail") == "simple":
+            fields["detail"] = "simple"
+        chosen_faults = _chosen(faults(host))
+        return cls(faults=tuple(map(str, chosen_faults)), **fields)
 
 
 def faults(host: Host) -> list[Fault | KitError]:
@@ -60,6 +62,10 @@ def faults(host: Host) -> list[Fault | KitError]:
         except KitError as error:
             results.append(error)
     return results
+
+
+def _chosen(results: Iterable[Fault | KitError]) -> list[Fault]:
+    return [result for result in results if isinstance(result, Fault)]
 
 
 def panel(host: Host) -> Scenario:
@@ -76,10 +82,9 @@ def panel(host: Host) -> Scenario:
                 disabled=plain,
                 on_click=_reset,
             )
+        simulated = "Failures are"
         if host.people:
             simulated = "Services, people and failures are"
-        else:
-            simulated = "Failures are"
         st.caption(f"Break a part, ask, and see what the answer says. {simulated} simulated.")
         with st.container(key="switches"):
             _failures(host)
@@ -92,22 +97,23 @@ def _failures(host: Host) -> None:
     for error in read:
         if isinstance(error, KitError):
             st.warning(literal(str(error)))
-    on: list[Fault] = []
-    for fault in read:
-        if isinstance(fault, Fault):
-            on.append(fault)
-    team, parts = host.kit.team, {*host.kit.team.agents, "orchestrator"}
+    on = _chosen(read)
+    team = host.kit.team
+    parts = {*team.agents, "orchestrator"}
     usual: list[str] = []
     for text in host.kit.deck.settings.page.faults:
         if text.partition("=")[0].strip() in parts:
             usual.append(text)
     common = parse_all(usual, team.agents, team.root)
     part: str = st.session_state.get("part") or ""
+    further: list[Fault] = []
     if part in team.agents:
         further = [Fault(where=part, kind=kind) for kind in kinds_of(part, team.root)]
-    else:
-        further = []
-    near = [*common, *(fault for fault in on if fault not in common and fault not in further)]
+    # A fault that the address names stands here even where the deck does not offer it: it can be taken back.
+    near = list(common)
+    for fault in on:
+        if fault not in near and fault not in further:
+            near.append(fault)
     for where in dict.fromkeys(fault.where for fault in near):
         st.markdown(f"**{_part_label(where, team.root)}**")
         _toggles([fault for fault in near if fault.where == where], on)
@@ -142,7 +148,9 @@ def _flip(fault: str, key: str) -> None:
     for text in address.read_all("fault"):
         if text != fault:
             kept_faults.append(text)
-    address.put("fault", *kept_faults, *([fault] if st.session_state[key] else []))
+    if st.session_state[key]:
+        kept_faults.append(fault)
+    address.put("fault", *kept_faults)
 
 
 def _choices(host: Host) -> None:
@@ -150,8 +158,8 @@ def _choices(host: Host) -> None:
     cap_column, detail_column = st.columns(2)
     with cap_column:
         caps = [str(cap) for cap in range(1, WIDEST + 1)]
-        default = str(deck.settings.cap)
-        _choice("At once, at most", "cap", caps, default if default in caps else caps[-1])
+        default = str(min(deck.settings.cap, WIDEST))
+        _choice("At once, at most", "cap", caps, default)
     with detail_column:
         _choice("Detail", "detail", ["simple", "full"], "full", str.capitalize)
     if host.people:
@@ -177,17 +185,15 @@ def _modes(host: Host) -> list[str]:
 
 def _models(host: Host) -> None:
     default = host.kit.team.orchestrator.model.spec.key
+    usable = [default]
     missing: dict[str, str] = {}
     for key, spec in host.kit.deck.models.items():
-        if key != default:
-            missing[key] = missing_variable(spec, host.kit.settings)
-    _choice(
-        "Model",
-        "model",
-        [default, *(key for key, variable in missing.items() if not variable)],
-        default,
-        model_words,
-    )
+        if key == default:
+            continue
+        missing[key] = missing_variable(spec, host.kit.settings)
+        if not missing[key]:
+            usable.append(key)
+    _choice("Model", "model", usable, default, model_words)
     draw_missing(missing)
 
 
@@ -198,26 +204,24 @@ def _person(host: Host) -> None:
         return
     tenant_column, user_column = st.columns(2)
     with tenant_column:
-        _choice(
-            "Tenant",
-            "tenant",
-            sorted({person.tenant_id for person in host.people}),
-            default.tenant_id,
-        )
+        tenants = sorted({person.tenant_id for person in host.people})
+        _choice("Tenant", "tenant", tenants, default.tenant_id)
     with user_column:
         names: dict[str, str] = {}
-        for p, person in host.people.items():
-            if p.tenant_id == principal.tenant_id:
-                names[p.user_id] = person.name or p.user_id
+        for candidate, person in host.people.items():
+            if candidate.tenant_id == principal.tenant_id:
+                names[candidate.user_id] = person.name or candidate.user_id
         _choice("User", "user", list(names), default.user_id, names.__getitem__)
 
 
 def _choice(
     title: str, name: str, options: list[str], default: str, words: Callable[[str], str] = str
 ) -> None:
-    """Draws one part of the address as a list to choose from; `own` holds when the address says nothing."""
+    """Draws one part of the address as a list to choose from; `default` holds when the address says nothing."""
     key = f"scenario-{name}"
-    st.session_state[key] = address.read(name) if address.read(name) in options else default
+    st.session_state[key] = default
+    if address.read(name) in options:
+        st.session_state[key] = address.read(name)
     st.selectbox(
         title, options, key=key, format_func=words, on_change=_choose, args=(name, key, default)
     )
@@ -225,7 +229,10 @@ def _choice(
 
 def _choose(name: str, key: str, default: str) -> None:
     choice = st.session_state[key]
-    address.put(name, *([] if choice == default else [choice]))
+    if choice == default:
+        address.put(name)
+    else:
+        address.put(name, choice)
 
 
 def _reset() -> None:

@@ -49,10 +49,9 @@ def page(host: Host, top: DeltaGenerator) -> None:
     st.html(LOOK)
     principal = visitor(host)
     plan_id = address.read("plan")
+    plan = None
     if plan_id:
         plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
-    else:
-        plan = None
     if plan is not None:
         _draw_plan(host, principal, plan)
         return

@@ -6,6 +6,7 @@ from html import escape
 from typing import Any, cast
 
 from kit.core.display.count import many
+from kit.metrics.estimate import Estimate
 from kit.metrics.plan_health import PlanHealth
 from kit.planning.plan import complete_steps
 from kit.stores.documents.document import AgentEvent, Plan, PlanStep
@@ -46,120 +47,107 @@ def reason_of(plan: Plan) -> str:
     """Returns why a plan failed, in a sentence; empty where it did not."""
     failure = cast("dict[str, Any]", plan.failure or {})
     reason = str(failure.get("reason", ""))
-    return REASONS.get(reason, f"{reason[:1].upper()}{reason[1:]}" if reason else "")
+    return REASONS.get(reason, reason[:1].upper() + reason[1:])
 
 
 def progress_of(plan: Plan) -> str:
     """Returns how far a plan is, and what it took."""
     usage = cast("dict[str, float]", plan.usage or {})
+    parts: list[str] = []
     if plan.steps:
-        parts = [f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done"]
-    else:
-        parts = []
-    parts += [f"planned anew {many(plan.replan_count, 'time')}"] if plan.replan_count else []
-    parts += [f"{usage.get('seconds', 0):.1f} s"] if usage else []
+        parts.append(f"{len(complete_steps(plan))} of {many(len(plan.steps), 'step')} done")
+    if plan.replan_count:
+        parts.append(f"planned anew {many(plan.replan_count, 'time')}")
+    if usage:
+        parts.append(f"{usage.get('seconds', 0):.1f} s")
     tokens = round(usage.get("tokens_in", 0) + usage.get("tokens_out", 0))
-    return " · ".join([*parts, *([f"{tokens:,} tokens"] if tokens else [])])
+    if tokens:
+        parts.append(f"{tokens:,} tokens")
+    return " · ".join(parts)
 
 
 def steps_html(
     plan: Plan, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
 ) -> str:
     """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output."""
-    return f'<ol class="steps">{"".join(_step_html(plan, step, values, events, now) for step in plan.steps)}</ol>'
+    items: list[str] = []
+    for step in plan.steps:
+        items.append(_step_html(plan, step, values, events, now))
+    return f'<ol class="steps">{"".join(items)}</ol>'
 
 
 def _step_html(
     plan: Plan, step: PlanStep, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
 ) -> str:
     words, tone = STATUS[step.status]
+    # A step that was at work when its process died still says so; the plan that nobody holds does not.
     if tone == "busy" and state_of(plan, now) == IDLE:
         words, tone = IDLE
+    seconds = ""
     if step.finished_at and step.started_at:
         seconds = f"{step.finished_at - step.started_at:.2f} s"
-    else:
-        seconds = ""
     facts = [
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
     ]
     if step.input_from_step:
-        facts.append(
-            (f"Got, from step {step.input_from_step}", _json(values.get(step.input_from_step)))
-        )
+        value = _json(values.get(step.input_from_step))
+        facts.append((f"Got, from step {step.input_from_step}", value))
     if step.step_index in values:
-        facts += [("Gave", _json(values[step.step_index])), ("Kept as", step.memory_key or "")]
-    facts += _acts_of([event for event in events if event.task_id == step.task_id])
-    if step.failure_reason:
-        facts.append(("Failed because", step.failure_reason))
-    rows = "".join(
-        f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts if text
-    )
+        facts.append(("Gave", _json(values[step.step_index])))
+        facts.append(("Kept as", step.memory_key or ""))
+    for event in events:
+        if event.task_id == step.task_id:
+            facts.append(_act(event))
+    facts.append(("Failed because", step.failure_reason or ""))
+    rows = ""
+    for name, text in facts:
+        if text:
+            rows += f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
     head = f"<b>{step.step_index}. {escape(step.task)}</b>{tag_html(words, tone)}<span>{seconds}</span>"
+    state = ""
     if tone in ("busy", "bad", "warn"):
         state = " open"
-    else:
-        state = ""
     return f"<li><details{state}><summary>{head}</summary><dl>{rows}</dl></details></li>"
 
 
-def _acts_of(events: Sequence[AgentEvent]) -> list[tuple[str, str]]:
-    """Returns what a task's events say of skills, large responses and scripts."""
-    facts: list[tuple[str, str]] = []
-    for event in events:
-        payload = cast("dict[str, Any]", event.payload or {})
-        if event.event_type == "skill.called":
-            size = f"{event.response_size_bytes or 0:,} bytes in {event.duration_ms or 0:,} ms"
-            facts.append(
-                (
-                    "Called",
-                    f"{event.skill_id}: {size}"
-                    + ("" if event.status in (None, "ok") else f", {event.status}"),
-                )
-            )
-        elif event.event_type == "large_response.detected":
-            facts.append(
-                (
-                    "Too long to read",
-                    f"{payload.get('size_bytes', 0):,} bytes, kept in a file and read by a script",
-                )
-            )
-        elif event.event_type == "python_script.executed":
-            rows = f"{payload.get('input_rows')} rows in, {payload.get('output_rows')} out, exit code {event.exit_code}"
-            facts.append(("Ran a script", f"{(event.script_hash or '')[:8]}: {rows}"))
-    return facts
+def _act(event: AgentEvent) -> tuple[str, str]:
+    """Returns what an event says of a skill, a large response or a script; nothing of any other event."""
+    payload = cast("dict[str, Any]", event.payload or {})
+    if event.event_type == "skill.called":
+        size = f"{event.response_size_bytes or 0:,} bytes in {event.duration_ms or 0:,} ms"
+        text = f"{event.skill_id}: {size}"
+        if event.status not in (None, "ok"):
+            text += f", {event.status}"
+        return "Called", text
+    if event.event_type == "large_response.detected":
+        size = f"{payload.get('size_bytes', 0):,} bytes"
+        return "Too long to read", f"{size}, kept in a file and read by a script"
+    if event.event_type == "python_script.executed":
+        rows = f"{payload.get('input_rows')} rows in, {payload.get('output_rows')} out"
+        script = (event.script_hash or "")[:8]
+        return "Ran a script", f"{script}: {rows}, exit code {event.exit_code}"
+    return "", ""
 
 
 def history_html(plan: Plan) -> str:
     """Returns what was planned anew, and why; empty where nothing was."""
     rows: list[str] = []
     for replan in plan.replan_history:
-        rows.append(
-            row_html(
-                f"{replan.attempt}",
-                f"step {replan.failed_step}",
-                escape(replan.trigger.replace("_", " ")),
-                escape(replan.reason[:LONGEST]),
-            )
-        )
-    if rows:
-        return _table(
-            "What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why")
-        )
-    return ""
+        trigger = escape(replan.trigger.replace("_", " "))
+        reason = escape(replan.reason[:LONGEST])
+        rows.append(row_html(f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))
+    if not rows:
+        return ""
+    return _table("What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why"))
 
 
 def timeline_html(events: Sequence[AgentEvent]) -> str:
     """Returns the events of a plan in order, each with its time after the first and what it says."""
-    if events:
-        first = events[0].ts
-    else:
-        first = 0.0
     rows: list[str] = []
     for event in events:
-        rows.append(
-            row_html(f"{event.ts - first:.2f} s", escape(event.event_type), escape(_words(event)))
-        )
+        seconds = event.ts - events[0].ts
+        rows.append(row_html(f"{seconds:.2f} s", escape(event.event_type), escape(_words(event))))
     return _table("Timeline", rows, ("After", "Event", "What it says"))
 
 
@@ -190,24 +178,21 @@ def health_html(health: PlanHealth) -> str:
     )
     rows: list[str] = []
     for name, share in shares:
-        rows.append(
-            row_html(
-                name, f"{share:.1%}" if share.n else "–", escape(share.basis) if share.n else ""
-            )
-        )
-    rows += [
-        row_html("Replans of a plan, mean", f"{mean:.2f}", escape(kind))
-        for kind, mean in health.replans.items()
-    ]
-    rows += [
-        row_html(f"Steps that failed: {skill}", f"{share:.1%}", escape(share.basis))
-        for skill, share in health.step_failures.items()
-    ]
-    rows += [
-        row_html(f"95 of 100 tasks end within: {agent}", f"{ms / 1000:.2f} s", "")
-        for agent, ms in health.p95_ms.items()
-    ]
+        rows.append(_share_row(name, share))
+    for kind, mean in health.replans.items():
+        rows.append(row_html("Replans of a plan, mean", f"{mean:.2f}", escape(kind)))
+    for skill, share in health.step_failures.items():
+        rows.append(_share_row(f"Steps that failed: {skill}", share))
+    for agent, milliseconds in health.p95_ms.items():
+        seconds = f"{milliseconds / 1000:.2f} s"
+        rows.append(row_html(f"95 of 100 tasks end within: {agent}", seconds, ""))
     return _table("Health of plans", rows, ("Figure", "Value, with its interval", "Of"))
+
+
+def _share_row(name: str, share: Estimate) -> str:
+    if not share.n:
+        return row_html(name, "–", "")
+    return row_html(name, f"{share:.1%}", escape(share.basis))
 
 
 def _table(label: str, rows: Sequence[str], head: Sequence[str]) -> str:
