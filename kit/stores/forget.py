@@ -22,11 +22,11 @@ _DOCUMENT = "tenant_id = :tenant AND document ->> 'user_id' = :user"
 _WORDS = "agent_memory_words"
 
 
-def forget(db: sqlite3.Connection, who: Principal) -> dict[str, int]:
+def forget(db: sqlite3.Connection, principal: Principal) -> dict[str, int]:
     """Deletes a principal's rows and returns how many of each table. Raises StoreBusy while a turn of theirs runs."""
-    names = {"tenant": who.tenant_id, "user": who.user_id}
+    names = {"tenant": principal.tenant_id, "user": principal.user_id}
     if db.execute(f"{_TURNS} AND status = 'running'", names).fetchone():
-        raise StoreBusy(f"a turn of {who.user_id} is running; try again when it has ended")
+        raise StoreBusy(f"a turn of {principal.user_id} is running; try again when it has ended")
     tables = [name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     documents: dict[str, str] = {}
     for table in DOCUMENTS:

@@ -60,39 +60,50 @@ class ModelRequest(Value):
 
 def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
     """Returns the request of a model call as far as its turn tells it; None where the span is no model call."""
-    starts = [(event, body) for event in events if isinstance(body := event.body, ModelStarted)]
-    last = next(((event, body) for event, body in starts if event.span_id == span_id), None)
-    if last is None:
+    asked = _model_started(events, span_id)
+    if asked is None:
         return None
-    caller = (last[0].parent_span_id, last[1].agent)
-    own: list[tuple[Event, ModelStarted]] = []
-    for e, b in starts:
-        if (e.parent_span_id, b.agent) == caller and e.seq <= last[0].seq:
-            own.append((e, b))
-    replies = {event.span_id: event.body for event in events if isinstance(event.body, ModelEnded)}
-    earlier = 0
+    start, last_body = asked
+    replies: dict[str, ModelEnded] = {}
+    for event in events:
+        if isinstance(event.body, ModelEnded):
+            replies[event.span_id] = event.body
+    # An agent's calls in one span are one conversation: each start says only what is new in it.
+    earlier: int | None = None
     system = ""
-    messages = list[RequestMessage]()
-    for place, (event, body) in enumerate(own):
-        if place:
-            earlier = min(body.before, earlier)
-        else:
-            earlier = body.before
+    messages: list[RequestMessage] = []
+    for event in events[: events.index(start) + 1]:
+        body = event.body
+        if not isinstance(body, ModelStarted) or body.agent != last_body.agent:
+            continue
+        if event.parent_span_id != start.parent_span_id:
+            continue
+        earlier = body.before if earlier is None else min(body.before, earlier)
         messages = [*messages[: body.before - earlier], *body.input]
         system = body.system or system
         reply = replies.get(event.span_id)
-        if event.span_id != span_id and reply is not None and reply.error is None:
+        if event is not start and reply is not None and reply.error is None:
             messages.append(RequestMessage(role="ai", text=reply.text, calls=reply.calls))
-    system = whole_system(last[1].replace(system=system), events).system
+    system = whole_system(last_body.replace(system=system), events).system
+    cohort = ""
+    if system.startswith(PREFIX):
+        cohort = _cohort(events, start.parent_span_id)
     return ModelRequest(
-        agent=last[1].agent,
-        model=last[1].model,
-        purpose=last[1].purpose,
-        cohort=_cohort(events, last[0].parent_span_id) if system.startswith(PREFIX) else "",
+        agent=last_body.agent,
+        model=last_body.model,
+        purpose=last_body.purpose,
+        cohort=cohort,
         rest=system.removeprefix(PREFIX),
-        earlier=earlier,
+        earlier=earlier or 0,
         messages=tuple(messages),
     )
+
+
+def _model_started(events: Iterable[Event], span_id: str) -> tuple[Event, ModelStarted] | None:
+    for event in events:
+        if event.span_id == span_id and isinstance(event.body, ModelStarted):
+            return event, event.body
+    return None
 
 
 def whole_system(body: B, events: Iterable[Event]) -> B:
@@ -100,31 +111,29 @@ def whole_system(body: B, events: Iterable[Event]) -> B:
     that they are the same."""
     if not isinstance(body, ModelStarted) or body.system != PREFIX:
         return body
-    systems = (event.body.system for event in events if isinstance(event.body, ModelStarted))
-    return body.replace(
-        system=next((system for system in systems if system.startswith(PREFIX)), PREFIX)
-    )
+    for event in events:
+        if isinstance(event.body, ModelStarted) and event.body.system.startswith(PREFIX):
+            return body.replace(system=event.body.system)
+    return body
 
 
 def as_json(request: ModelRequest) -> str:
     """Returns a request as JSON for a person or a program: system, tools, and every message in its order."""
-    own = request.model_dump(mode="json", include={"model", "tools", "gap"}, exclude_defaults=True)
-    messages = [
-        message.model_dump(mode="json", exclude_defaults=True)
-        for message in (*request.history, *request.messages)
-    ]
+    fields = request.model_dump(
+        mode="json", include={"model", "tools", "gap"}, exclude_defaults=True
+    )
+    messages: list[dict[str, Any]] = []
     if request.system:
-        system = [{"role": "system", "text": request.system}]
-    else:
-        system = []
-    return json.dumps({**own, "messages": [*system, *messages]}, indent=2, ensure_ascii=False)
+        messages.append({"role": "system", "text": request.system})
+    for message in (*request.history, *request.messages):
+        messages.append(message.model_dump(mode="json", exclude_defaults=True))
+    return json.dumps({**fields, "messages": messages}, indent=2, ensure_ascii=False)
 
 
 def _cohort(events: Iterable[Event], span_id: str | None) -> str:
-    bodies = (event.body for event in events if event.span_id == span_id)
-    for body in bodies:
-        if isinstance(body, AgentStarted | TurnStarted):
-            return body.cohort
+    for event in events:
+        if event.span_id == span_id and isinstance(event.body, AgentStarted | TurnStarted):
+            return event.body.cohort
     return ""
 
 
@@ -143,12 +152,10 @@ def model_request(
     gaps: list[str] = []
     if request.cohort:
         prompt = store.prompt(request.cohort, turn.started_at)
-    else:
-        prompt = None
-    if prompt is not None:
-        request = request.replace(prompt=prompt.text, tools=prompt.tools)
-    elif request.cohort:
-        gaps.append(f"the prompt of cohort {request.cohort} was not kept")
+        if prompt is None:
+            gaps.append(f"the prompt of cohort {request.cohort} was not kept")
+        else:
+            request = request.replace(prompt=prompt.text, tools=prompt.tools)
     if request.earlier:
         at = next(event.at for event in events if event.span_id == span_id)
         if request.purpose == "job":
@@ -170,35 +177,41 @@ def _lines(
     Earlier are turns that ended before this one; where that makes too many, those of them that had
     ended by the time of the call.
     """
-    who = turn.principal
-    # one that is asked again was told what came before the first
-    first = store.turn(repeated_turn(turn.session_id), who)
-    turn = first or turn
-    turns = store.turns(
-        session_id=turn.session_id, tenant_id=who.tenant_id, user_id=who.user_id, limit=ALL
-    )
-    order = list(
-        dict.fromkeys(line.turn_id for line in store.history(turn.session_id, "", ALL, who=who))
-    )
-    ended: set[str] = set()
-    for one in turns:
-        if one.seconds is not None and one.started_at + one.seconds <= turn.started_at + at:
-            ended.add(one.id)
-    before = set(order[: order.index(turn.id)] if turn.id in order else order)
-    for reader in (request.agent, "") if request.purpose == "work" else ("",):
-        history = store.history(turn.session_id, reader, ALL, who=who)
-        for past in (before, before & ended):
-            lines: list[Message] = []
-            for line in history:
-                if line.turn_id in past:
-                    lines.append(line)
-            if (
-                len(lines) == request.earlier
-                or len(lines) > request.earlier >= READ
-                or (lines and SUMMED_UP in request.rest)
-            ):
+    principal = turn.principal
+    # A turn that is asked again was told what came before the first one.
+    turn = store.turn(repeated_turn(turn.session_id), principal) or turn
+    conversation = store.history(turn.session_id, "", ALL, reader=principal)
+    order = list(dict.fromkeys(line.turn_id for line in conversation))
+    if turn.id in order:
+        order = order[: order.index(turn.id)]
+    earlier = set(order)
+    ended = earlier & _ended_by(store, turn, turn.started_at + at)
+    readers = (request.agent, "") if request.purpose == "work" else ("",)
+    for agent in readers:
+        history = store.history(turn.session_id, agent, ALL, reader=principal)
+        for turn_ids in (earlier, ended):
+            lines = [line for line in history if line.turn_id in turn_ids]
+            if _fits(lines, request):
                 return tuple(map(_message, lines[-request.earlier :]))
     return ()
+
+
+def _ended_by(store: Store, turn: TurnRecord, moment: float) -> set[str]:
+    """Returns the turns of a turn's session that had ended by a moment, in seconds since the epoch."""
+    records = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
+    ended: set[str] = set()
+    for record in records:
+        if record.seconds is not None and record.started_at + record.seconds <= moment:
+            ended.add(record.id)
+    return ended
+
+
+def _fits(lines: Sequence[Message], request: ModelRequest) -> bool:
+    """Says whether these may be the lines that the request began with: as many, or more than a
+    request ever holds, or those beside a summary."""
+    if len(lines) == request.earlier or len(lines) > request.earlier >= READ:
+        return True
+    return bool(lines) and SUMMED_UP in request.rest
 
 
 def _job_lines(
@@ -206,27 +219,23 @@ def _job_lines(
 ) -> tuple[RequestMessage, ...]:
     """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the
     summary of earlier ones."""
-    first = next(
-        (
-            event.span_id
-            for event in events
-            if isinstance(event.body, ModelStarted) and event.body.system
-        ),
-        "",
-    )
+    first = ""
+    for event in events:
+        if isinstance(event.body, ModelStarted) and event.body.system:
+            first = event.span_id
+            break
     lead = request_in(events, first)
     if lead is None or (request.agent == "summary" and lead.earlier >= READ):
         return ()
-    _, mark, rest = lead.rest.partition(f"\n{SUMMED_UP}")
+    messages: list[RequestMessage] = []
+    _, mark, summary = lead.rest.partition(f"\n{SUMMED_UP}")
     if mark:
-        summary = (RequestMessage(role="ai", text=f"Earlier: {rest.partition(SHOWN)[0]}"),)
-    else:
-        summary = ()
+        text = summary.partition(SHOWN)[0]
+        messages.append(RequestMessage(role="ai", text=f"Earlier: {text}"))
     if lead.earlier:
         lines = _lines(store, turn, lead, at)
-    else:
-        lines = ()
-    return (*summary, *lines[: request.earlier - len(summary)])
+        messages += lines[: request.earlier - len(messages)]
+    return tuple(messages)
 
 
 def _message(line: Message) -> RequestMessage:

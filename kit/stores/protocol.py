@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kit.core.context import Principal, Reader, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session
 from kit.core.event import Event
 from kit.core.record import (
     CohortPrompt,
@@ -86,12 +86,12 @@ class Store(Protocol):
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
-        who: Principal | None = None,
+        reader: Reader = OPERATOR,
     ) -> list[Message]:
         """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those
         after the turn `since`.
 
-        Of the turns of `who`; None is for an operator's tools alone.
+        Of the turns of the `reader`.
         """
         ...
 
@@ -104,9 +104,10 @@ class Store(Protocol):
         ...
 
     def shown_components(
-        self, session_id: str, who: Principal | None = None, turns: int = 20
+        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
-        """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above."""
+        """References to what the newest `turns` turns showed, oldest turn first, in the order shown,
+        of the turns of the `reader`."""
         ...
 
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None:
@@ -135,16 +136,18 @@ class Store(Protocol):
         """The newest turns that match, newest first."""
         ...
 
-    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+    def search(
+        self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
+    ) -> TurnPage:
         """Some of the turns of a principal that pass a filter, newest first, and how many do."""
         ...
 
-    def choices(self, who: Principal) -> TurnChoices:
+    def choices(self, principal: Principal) -> TurnChoices:
         """What the turns of a principal can be chosen by."""
         ...
 
     def conversations(
-        self, who: Principal, limit: int = 50, offset: int = 0
+        self, principal: Principal, limit: int = 50, offset: int = 0
     ) -> tuple[list[Conversation], int]:
         """Some of the conversations of a principal, the newest first, and how many there are."""
         ...
@@ -168,7 +171,7 @@ class Store(Protocol):
         """Every thumb of that score, in the order of their turns."""
         ...
 
-    def forget(self, who: Principal) -> dict[str, int]:
+    def forget(self, principal: Principal) -> dict[str, int]:
         """Removes a principal's turns with their events, sessions, narration, notes and feedback;
         returns how many rows of each.
 

@@ -1,10 +1,17 @@
 """What a session held before one of its turns, for whoever asks that turn again."""
 
 import uuid
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from kit.core.context import Session
-from kit.core.record import UNANSWERED, SessionRecall, TurnRecord
+from kit.core.record import (
+    UNANSWERED,
+    Message,
+    Note,
+    SessionRecall,
+    ShownComponent,
+    TurnRecord,
+)
 from kit.stores.protocol import Store
 
 EVERY = 1_000_000
@@ -20,65 +27,86 @@ def repeated_turn(session_id: str) -> str:
 
 
 def recall_before(
-    store: Store, turn: TurnRecord, agents: Iterable[str], most: int
+    store: Store, turn: TurnRecord, agents: Iterable[str], limit: int
 ) -> SessionRecall:
     """Returns what a turn's session held before it, as the past of a new session in which the turn
     is asked again.
 
-    Each of the `agents`, and the orchestrator, is told the newest `most` lines of its narration.
+    Each of the `agents`, and the orchestrator, is told the newest `limit` lines of its narration.
     Earlier turns are those that began earlier. Response chains of a provider are left out: they
     have gone on since.
     """
-    own = turn.session_id
-    who = turn.principal
-    turns = store.turns(own, who.tenant_id, who.user_id, limit=EVERY)
-    earlier = {one.id: one for one in turns if one.started_at < turn.started_at}
-    first = store.turn(repeated_turn(own), who)
+    session_id = turn.session_id
+    principal = turn.principal
+    turns = store.turns(session_id, principal.tenant_id, principal.user_id, limit=EVERY)
+    earlier = {record.id: record for record in turns if record.started_at < turn.started_at}
+    first = store.turn(repeated_turn(session_id), principal)
     if first is not None and not earlier:
-        # what is asked again a second time knows what the first one knew
-        return recall_before(store, first, agents, most)
-    told = {
-        reader: [m for m in store.history(own, reader, EVERY, who=who) if m.turn_id in earlier]
-        for reader in ("", *agents)
-    }
-    order = list(dict.fromkeys(line.turn_id for line in told[""]))
-    summary = store.note(own, "summary")
-    if summary is not None and summary.at < turn.started_at:
-        notes = {"summary": summary}
-    else:
-        notes = {}
-    if summary is not None and notes:
-        last = summary.fields("through")
-    else:
-        last = None
-    if last is not None and last["through"] in order:
-        through = order.index(last["through"])
-        told[""] = [line for line in told[""] if order.index(line.turn_id) > through]
-    else:
-        notes = {}  # there is no summary of then, or nobody can read it
-    ends: list[TurnRecord] = []
+        # What is asked again a second time knows what the first one knew.
+        return recall_before(store, first, agents, limit)
+    history = _history_of(store, turn, "", earlier)
+    order = list(dict.fromkeys(line.turn_id for line in history))
+    notes: dict[str, Note] = {}
+    summary = _summary_before(store, turn, order)
+    if summary is not None:
+        note, through = summary
+        notes["summary"] = note
+        history = [line for line in history if order.index(line.turn_id) > through]
+    lines = history[-limit:]
+    for agent in agents:
+        lines += _history_of(store, turn, agent, earlier)[-limit:]
+    ended: list[TurnRecord] = []
     for turn_id in reversed(order):
-        if (one := earlier[turn_id]).status != "interrupted":
-            ends.append(one)
-    routed = next(
-        (end for end in ends if end.invoked or end.status in ("failed", "deadline", "cancelled")),
-        None,
-    )
-    lines = tuple(line for reader in told.values() for line in reader[-most:])
-    unanswered = (
-        line.agent
-        for line in lines
-        if routed and line.turn_id == routed.id and line.text == UNANSWERED
-    )
-    shown = store.shown_components(own, who, turns=len(turns))
+        if earlier[turn_id].status != "interrupted":
+            ended.append(earlier[turn_id])
+    routed = _last_routed(ended)
+    unanswered: dict[str, None] = {}
+    for line in lines:
+        if routed and line.turn_id == routed.id and line.agent and line.text == UNANSWERED:
+            unanswered[line.agent] = None
+    newest = set(order[-limit // 2 :])
+    components: list[ShownComponent] = []
+    for component in store.shown_components(session_id, principal, turns=len(turns)):
+        if component.turn_id in newest:
+            components.append(component)
+    session = store.session(session_id) or Session(id=session_id, principal=principal)
     return SessionRecall(
-        session=(store.session(own) or Session(id=own, principal=who)).replace(
-            id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"
-        ),
-        in_play=ends[0].invoked if ends else (),
+        session=session.replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
+        in_play=ended[0].invoked if ended else (),
         routed=routed and routed.invoked,
-        unanswered=tuple(dict.fromkeys(filter(None, unanswered))),
+        unanswered=tuple(unanswered),
         notes=notes,
-        lines=lines,
-        components=tuple(item for item in shown if item.turn_id in order[-most // 2 :]),
+        lines=tuple(lines),
+        components=tuple(components),
     )
+
+
+def _history_of(
+    store: Store, turn: TurnRecord, agent: str, earlier: Container[str]
+) -> list[Message]:
+    """Returns the narration of one agent, or of the conversation, in earlier turns."""
+    lines: list[Message] = []
+    for line in store.history(turn.session_id, agent, EVERY, reader=turn.principal):
+        if line.turn_id in earlier:
+            lines.append(line)
+    return lines
+
+
+def _summary_before(store: Store, turn: TurnRecord, order: list[str]) -> tuple[Note, int] | None:
+    """Returns the session's summary as it was before a turn, and the place in the order of the last
+    turn that it sums up; None where there was none, or nobody can read it."""
+    note = store.note(turn.session_id, "summary")
+    if note is None or note.at >= turn.started_at:
+        return None
+    fields = note.fields("through")
+    if fields is None or fields["through"] not in order:
+        return None
+    return note, order.index(fields["through"])
+
+
+def _last_routed(ended: Iterable[TurnRecord]) -> TurnRecord | None:
+    """Returns the first of these turns that called anybody, or failed before it could."""
+    for turn in ended:
+        if turn.invoked or turn.status in ("failed", "deadline", "cancelled"):
+            return turn
+    return None

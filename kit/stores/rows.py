@@ -124,9 +124,9 @@ def note_of(row: Row) -> Note:
     return Note(value=value, at=at)
 
 
-def reader_values(reader: Reader | None) -> dict[str, str | None]:
-    """Returns the values that hold a query to what its reader may see; None stands for an operator."""
-    if reader is None or isinstance(reader, Operator):
+def reader_values(reader: Reader) -> dict[str, str | None]:
+    """Returns the values that hold a query to what its reader may see."""
+    if isinstance(reader, Operator):
         return {"tenant": None, "user": None}
     return {"tenant": reader.tenant_id, "user": reader.user_id}
 

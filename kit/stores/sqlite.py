@@ -7,7 +7,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kit.core.context import Principal, Reader, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -168,8 +168,8 @@ class SqliteStore(Database):
         log = log_of(events)
         lines: list[Row] = []
         for position, message in enumerate(messages):
-            reader = message.agent
-            lines.append((turn.id, position, turn.session_id, reader, message.role, message.text))
+            agent = message.agent
+            lines.append((turn.id, position, turn.session_id, agent, message.role, message.text))
         note_rows: list[Row] = []
         for name, note in (notes or {}).items():
             note_rows.append((turn.session_id, name, note.value, note.at))
@@ -216,22 +216,22 @@ class SqliteStore(Database):
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
-        who: Principal | None = None,
+        reader: Reader = OPERATOR,
     ) -> list[Message]:
         """The newest `limit` messages of one reader, below 0 the oldest, in their order; only those
         after the turn `since`.
 
-        Of the turns of `who`; None is for an operator's tools alone.
+        Of the turns of the `reader`.
         """
         values = {"session": session_id, "agent": agent, "since": since, "limit": abs(limit)}
         if limit > 0:
-            rows = self.read(NEWEST_MESSAGES, **values, **reader_values(who))
+            rows = self.read(NEWEST_MESSAGES, **values, **reader_values(reader))
             rows.reverse()
         else:
-            rows = self.read(OLDEST_MESSAGES, **values, **reader_values(who))
+            rows = self.read(OLDEST_MESSAGES, **values, **reader_values(reader))
         messages: list[Message] = []
-        for turn_id, role, text, reader in rows:
-            messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=reader))
+        for turn_id, role, text, agent in rows:
+            messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=agent))
         return messages
 
     def note(self, session_id: str, name: str) -> Note | None:
@@ -246,15 +246,16 @@ class SqliteStore(Database):
             db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
 
     def shown_components(
-        self, session_id: str, who: Principal | None = None, turns: int = 20
+        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
-        """References to what the newest `turns` turns showed, oldest turn first, in the order shown; `who` as above.
+        """References to what the newest `turns` turns showed, oldest turn first, in the order shown,
+        of the turns of the `reader`.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
         values = {"session": session_id, "turns": turns, "most": SHOWN_BYTES}
         shown: list[ShownComponent] = []
-        for turn_id, log in self.read(SHOWN, **values, **reader_values(who)):
+        for turn_id, log in self.read(SHOWN, **values, **reader_values(reader)):
             shown += readable(partial(shown_in, turn_id), log, turn_id) or ()
         return shown
 
@@ -302,19 +303,25 @@ class SqliteStore(Database):
             ORDER BY started_at DESC, number DESC LIMIT ?"""
         return records_of(self.read(sql, *values, limit))
 
-    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+    def search(
+        self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
+    ) -> TurnPage:
         """Some of the turns of a principal that pass a filter, newest first, and how many do."""
-        return self._read_apart(partial(search, principal=who, by=by, limit=limit, offset=offset))
+        return self._read_apart(
+            partial(search, principal=principal, by=by, limit=limit, offset=offset)
+        )
 
-    def choices(self, who: Principal) -> TurnChoices:
+    def choices(self, principal: Principal) -> TurnChoices:
         """What the turns of a principal can be chosen by."""
-        return self._read_apart(partial(choices, principal=who))
+        return self._read_apart(partial(choices, principal=principal))
 
     def conversations(
-        self, who: Principal, limit: int = 50, offset: int = 0
+        self, principal: Principal, limit: int = 50, offset: int = 0
     ) -> tuple[list[Conversation], int]:
         """Some of the conversations of a principal, the newest first, and how many there are."""
-        return self._read_apart(partial(conversations, principal=who, limit=limit, offset=offset))
+        return self._read_apart(
+            partial(conversations, principal=principal, limit=limit, offset=offset)
+        )
 
     def tally(self, tenant_id: str | None = None, since: float | None = None) -> Tally:
         """What the turns of one tenant or all add up to, begun at `since` (seconds since the epoch) or later."""
@@ -343,17 +350,18 @@ class SqliteStore(Database):
             return _feedback_of(row)
         return None
 
-    def forget(self, who: Principal) -> dict[str, int]:
+    def forget(self, principal: Principal) -> dict[str, int]:
         """Removes a principal's rows, overwritten with zeros in the file and its log; returns how many of each table.
 
         Raises StoreBusy while a turn of theirs runs, or while somebody reads what the log still holds.
         """
         with self.commit() as db:
             db.execute("PRAGMA secure_delete = ON")
-            counts = forget(db, who)
+            counts = forget(db, principal)
         if self.read("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
             raise StoreBusy(
-                f"{who.user_id} is removed, but {self.path}-wal is being read and still holds them; try this again"
+                f"{principal.user_id} is removed, but {self.path}-wal is being read and still "
+                "holds them; try this again"
             )
         return counts
 

@@ -188,10 +188,10 @@ def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
         [Message(turn_id="t1", role="user", text="secret")],
     )
     assert (
-        store.history(ALICE.id, who=MALLORY.principal) == []
+        store.history(ALICE.id, reader=MALLORY.principal) == []
         and store.shown_components(ALICE.id, MALLORY.principal) == []
     )
-    assert [line.text for line in store.history(ALICE.id, who=ALICE.principal)] == ["secret"]
+    assert [line.text for line in store.history(ALICE.id, reader=ALICE.principal)] == ["secret"]
     recalled = store.recall(ALICE.id)
     assert recalled is not None and recalled.routed is None and recalled.unanswered == ()
 

@@ -66,27 +66,29 @@ class SqliteMemory:
                 "INSERT INTO agent_memory_words (rowid, text) VALUES (?, ?)", (seq, memory.text)
             )
 
-    async def read(self, who: Principal, key: str) -> Memory | None:
+    async def read(self, principal: Principal, key: str) -> Memory | None:
         """The memory under a key, or None where there is none for this principal or it has expired."""
         sql = f"SELECT {_COLUMNS} FROM agent_memory WHERE key = ? AND {_VISIBLE}"
-        rows = self.tables.database.read(sql, key, who.tenant_id, who.user_id, self.tables.clock())
+        rows = self.tables.database.read(
+            sql, key, principal.tenant_id, principal.user_id, self.tables.clock()
+        )
         if rows:
             return _memory(rows[0])
         return None
 
-    async def unlock(self, who: Principal, key: str, task_id: str) -> bool:
+    async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
         sql = (
             "UPDATE agent_memory SET locked_by = NULL, lock_expires = NULL WHERE key = ? AND "
             "locked_by = ? AND tenant_id = ?"
         )
         sql += " AND user_id IN ('', ?)"
-        values = (key, task_id, who.tenant_id, who.user_id)
+        values = (key, task_id, principal.tenant_id, principal.user_id)
         return await self.tables.write(lambda db: db.execute(sql, values).rowcount > 0)
 
     async def nearest(
         self,
-        who: Principal,
+        principal: Principal,
         scope: Scope,
         vector: Sequence[float],
         top_k: int = 5,
@@ -97,7 +99,7 @@ class SqliteMemory:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
             )
-        owner = _owned(who, scope, session_id)
+        owner = _owned(principal, scope, session_id)
         now = self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
         sql = f"SELECT seq, {_COLUMNS} FROM agent_memory WHERE seq IN (SELECT value FROM json_each(?))"
@@ -109,7 +111,7 @@ class SqliteMemory:
         return results
 
     async def search(
-        self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
+        self, principal: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
     ) -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
         plain = text.replace("\0", " ").replace('"', " ").encode("utf-8", "ignore").decode()
@@ -120,7 +122,7 @@ class SqliteMemory:
             WHERE agent_memory_words MATCH ? AND {OWN} AND (ttl_at IS NULL OR ttl_at > ?)
             ORDER BY bm25(agent_memory_words), seq LIMIT ?"""
         rows = self.tables.database.read(
-            sql, words, *_owned(who, scope, session_id), self.tables.clock(), top_k
+            sql, words, *_owned(principal, scope, session_id), self.tables.clock(), top_k
         )
         return [_memory(row) for row in rows]
 
@@ -146,13 +148,13 @@ def _memory(row: Sequence[Any]) -> Memory:
 
 
 def _owner(memory: Memory) -> Owner:
-    who = Principal(tenant_id=memory.tenant_id, user_id=memory.user_id or "")
-    return _owned(who, memory.scope, memory.session_id or "")
+    principal = Principal(tenant_id=memory.tenant_id, user_id=memory.user_id or "")
+    return _owned(principal, memory.scope, memory.session_id or "")
 
 
-def _owned(who: Principal, scope: Scope, session_id: str) -> Owner:
+def _owned(principal: Principal, scope: Scope, session_id: str) -> Owner:
     if scope == "tenant":
         user_id = ""
     else:
-        user_id = who.user_id
-    return (who.tenant_id, scope, user_id, session_id if scope == "session" else "")
+        user_id = principal.user_id
+    return (principal.tenant_id, scope, user_id, session_id if scope == "session" else "")

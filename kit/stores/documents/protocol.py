@@ -38,15 +38,15 @@ class MemoryStore(Protocol):
         """
         ...
 
-    async def read(self, who: Principal, key: str) -> Memory | None: ...
+    async def read(self, principal: Principal, key: str) -> Memory | None: ...
 
-    async def unlock(self, who: Principal, key: str, task_id: str) -> bool:
+    async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
         ...
 
     async def nearest(
         self,
-        who: Principal,
+        principal: Principal,
         scope: Scope,
         vector: Sequence[float],
         top_k: int = 5,
@@ -57,7 +57,7 @@ class MemoryStore(Protocol):
         ...
 
     async def search(
-        self, who: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
+        self, principal: Principal, scope: Scope, text: str, top_k: int = 5, session_id: str = ""
     ) -> list[Memory]:
         """The memories of that scope whose text has one of these words, best first."""
         ...
@@ -76,7 +76,7 @@ class SoulStore(Protocol):
         """Removes the soul of a tenant, or of one of its users; False where there is none."""
         ...
 
-    async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
+    async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
         """The soul of the tenant, and that of the user."""
         ...
 
@@ -85,7 +85,7 @@ class SessionStore(Protocol):
     """Sessions as their turns left them. Turns write, in their own commits, so nothing is written here."""
 
     async def read(
-        self, who: Principal, session_id: str, agent: str = "", limit: int = LINES
+        self, principal: Principal, session_id: str, agent: str = "", limit: int = LINES
     ) -> AgentSession | None:
         """A session with the newest `limit` messages that an agent is told, "" being the
         orchestrator; None where there is none.
@@ -102,9 +102,9 @@ class PlanStore(Protocol):
         """Raises VersionConflict where the plan exists."""
         ...
 
-    async def read(self, who: Principal, plan_id: str) -> Plan | None: ...
+    async def read(self, principal: Principal, plan_id: str) -> Plan | None: ...
 
-    async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
+    async def of(self, principal: Principal, limit: int = 50) -> list[Plan]:
         """The plans of a principal, the newest first."""
         ...
 
@@ -113,7 +113,9 @@ class PlanStore(Protocol):
         made from the newest one."""
         ...
 
-    async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
+    async def lease(
+        self, principal: Principal, plan_id: str, owner: str, seconds: float
+    ) -> Plan | None:
         """Takes or extends a lease; None while somebody else's runs. Who held it before can no
         longer replace the plan."""
         ...

@@ -26,15 +26,19 @@ class SqliteSessions:
     tables: Tables
 
     async def read(
-        self, who: Principal, session_id: str, agent: str = "", limit: int = LINES
+        self, principal: Principal, session_id: str, agent: str = "", limit: int = LINES
     ) -> AgentSession | None:
-        names = {"session_id": session_id, "tenant_id": who.tenant_id, "user_id": who.user_id}
-        rows = self.tables.database.read(_SESSION, f"support:{who}", *names.values())
+        names = {
+            "session_id": session_id,
+            "tenant_id": principal.tenant_id,
+            "user_id": principal.user_id,
+        }
+        rows = self.tables.database.read(_SESSION, f"support:{principal}", *names.values())
         if not rows:
             return None
         state, started_at, last_active, note, support = rows[0]
         summary: dict[str, Any] = json.loads(note) if note and not agent else {}
-        messages = self._messages(who, session_id, agent, summary.get("through"), limit)
+        messages = self._messages(principal, session_id, agent, summary.get("through"), limit)
         times = {"started_at": started_at, "last_active": last_active}
         return AgentSession(
             **names,
@@ -46,13 +50,13 @@ class SqliteSessions:
         )
 
     def _messages(
-        self, who: Principal, session_id: str, agent: str, since: str | None, limit: int
+        self, principal: Principal, session_id: str, agent: str, since: str | None, limit: int
     ) -> tuple[SessionMessage, ...]:
         """Returns the lines that the agent is told; what a turn showed stands with the last of them."""
         values = {
             "session": session_id,
-            "tenant": who.tenant_id,
-            "user": who.user_id,
+            "tenant": principal.tenant_id,
+            "user": principal.user_id,
             "agent": agent,
         }
         rows = self.tables.database.read(WINDOW, **values, since=since, limit=limit)

@@ -7,10 +7,13 @@ from kit.stores.database import Database
 from kit.stores.documents.document import Soul, document_of
 
 
-def read_souls(database: Database, who: Principal) -> tuple[Soul | None, Soul | None]:
+def read_souls(database: Database, principal: Principal) -> tuple[Soul | None, Soul | None]:
     """Returns the soul of a principal's tenant, and that of the user."""
     sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
-    souls = [document_of(Soul, text) for (text,) in database.read(sql, who.tenant_id, who.user_id)]
+    souls = [
+        document_of(Soul, text)
+        for (text,) in database.read(sql, principal.tenant_id, principal.user_id)
+    ]
     tenant, user = (
         next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True)
     )

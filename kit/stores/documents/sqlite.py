@@ -60,8 +60,8 @@ class SqliteSouls:
         row = (tenant_id, user_id or "")
         return await self.tables.write(lambda db: bool(db.execute(sql, row).rowcount))
 
-    async def of(self, who: Principal) -> tuple[Soul | None, Soul | None]:
-        return read_souls(self.tables.database, who)
+    async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
+        return read_souls(self.tables.database, principal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,20 +90,22 @@ class SqlitePlans:
 
         await self.tables.write(work)
 
-    async def read(self, who: Principal, plan_id: str) -> Plan | None:
-        return self._read(who, plan_id)
+    async def read(self, principal: Principal, plan_id: str) -> Plan | None:
+        return self._read(principal, plan_id)
 
-    def _read(self, who: Principal, plan_id: str) -> Plan | None:
+    def _read(self, principal: Principal, plan_id: str) -> Plan | None:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND plan_id = ? AND user_id = ?"
-        rows = self.tables.database.read(sql, who.tenant_id, plan_id, who.user_id)
+        rows = self.tables.database.read(sql, principal.tenant_id, plan_id, principal.user_id)
         if rows:
             return document_of(Plan, rows[0][0])
         return None
 
-    async def of(self, who: Principal, limit: int = 50) -> list[Plan]:
+    async def of(self, principal: Principal, limit: int = 50) -> list[Plan]:
         sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
         plans: list[Plan] = []
-        for (text,) in self.tables.database.read(sql, who.tenant_id, who.user_id, limit):
+        for (text,) in self.tables.database.read(
+            sql, principal.tenant_id, principal.user_id, limit
+        ):
             plans.append(document_of(Plan, text))
         return plans
 
@@ -124,9 +126,11 @@ class SqlitePlans:
             )
         return newer
 
-    async def lease(self, who: Principal, plan_id: str, owner: str, seconds: float) -> Plan | None:
+    async def lease(
+        self, principal: Principal, plan_id: str, owner: str, seconds: float
+    ) -> Plan | None:
         def work(db: sqlite3.Connection) -> Plan | None:
-            plan = self._read(who, plan_id)
+            plan = self._read(principal, plan_id)
             now = self.tables.clock()
             if plan is None or (
                 plan.lease_owner not in (None, owner) and (plan.lease_expires or 0) > now

@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.speech import Status
-from kit.core.context import Principal
+from kit.core.context import OPERATOR, Principal, Reader
 from kit.core.envelope import Inbound
 from kit.core.errors import StoreError
 from kit.core.record import Message, Note
@@ -142,7 +142,7 @@ class Episodes(Protocol):
     def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None
+        self, session_id: str, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
     ) -> list[Message]: ...
 
 
@@ -159,7 +159,7 @@ class Unkept:
         self._notes[session_id, name] = note
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, *, who: Principal | None = None
+        self, session_id: str, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
     ) -> list[Message]:
         return []
 
@@ -181,7 +181,7 @@ class Conversations:
             if note is None or self.clock() - note.at <= LAPSE:
                 return note.value if note else None, None
             lines = self.episodes.history(
-                inherited.episode_id, context.agent, 2 * REPLAYED, who=inherited.principal
+                inherited.episode_id, context.agent, 2 * REPLAYED, reader=inherited.principal
             )
         except StoreError:  # a question is answered without its memory rather than not at all
             return None, None

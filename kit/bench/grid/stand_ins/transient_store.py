@@ -61,7 +61,7 @@ class TransientStore:
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None: ...
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None: ...
 
-    def forget(self, who: Principal) -> dict[str, int]:
+    def forget(self, principal: Principal) -> dict[str, int]:
         return {}
 
     def open_documents(self) -> "Documents":
@@ -92,7 +92,7 @@ class TransientStore:
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
-        who: Principal | None = None,
+        reader: Reader = OPERATOR,
     ) -> list[Message]:
         return []
 
@@ -100,7 +100,7 @@ class TransientStore:
         return None
 
     def shown_components(
-        self, session_id: str, who: Principal | None = None, turns: int = 20
+        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
         return []
 
@@ -119,14 +119,16 @@ class TransientStore:
     ) -> list[TurnRecord]:
         return []
 
-    def search(self, who: Principal, by: TurnFilter, limit: int = 50, offset: int = 0) -> TurnPage:
+    def search(
+        self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
+    ) -> TurnPage:
         return TurnPage((), 0, 0.0)
 
-    def choices(self, who: Principal) -> TurnChoices:
+    def choices(self, principal: Principal) -> TurnChoices:
         return TurnChoices(0, (), (), 0.0)
 
     def conversations(
-        self, who: Principal, limit: int = 50, offset: int = 0
+        self, principal: Principal, limit: int = 50, offset: int = 0
     ) -> tuple[list[Conversation], int]:
         return [], 0
 
