@@ -6,8 +6,13 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-LOCKS = ("requirements.txt", "requirements-browser.txt", "benchmarks/peers/requirements.txt")
-INSTALLERS = (".ci/venv", ".ci/browser", "Dockerfile", "Makefile", "CONTRIBUTING.md")
+LOCKS = (
+    "requirements.txt",
+    "requirements-browser.txt",
+    "requirements-docs.txt",
+    "benchmarks/peers/requirements.txt",
+)
+INSTALLERS = (".ci/venv", ".ci/browser", ".ci/docs", "Dockerfile", "Makefile", "CONTRIBUTING.md")
 
 
 @pytest.mark.parametrize("lock", LOCKS)
