@@ -100,7 +100,10 @@ class Ask(Value):
 
     @field_serializer("pictures")
     def _refs(self, pictures: tuple[Picture, ...]) -> list[dict[str, Any]]:
-        return [picture.ref.model_dump() for picture in pictures]
+        refs: list[dict[str, Any]] = []
+        for picture in pictures:
+            refs.append(picture.ref.model_dump())
+        return refs
 
     @property
     def message(self) -> str:
@@ -144,9 +147,9 @@ class Case(Value):
     def scored(self) -> tuple[int, ...]:
         """Places of the turns that count."""
         numbers: list[int] = []
-        for place, ask in enumerate(self.turns):
+        for number, ask in enumerate(self.turns):
             if not ask.skip:
-                numbers.append(place)
+                numbers.append(number)
         return tuple(numbers)
 
     @property
@@ -169,7 +172,7 @@ def read_cases(
     """
     lines = numbered(read_text(path, "the cases of "), path)
     yield from check_cases(
-        ((place, _case(line, place, path.parent, with_labels)) for place, line in lines), agents
+        ((where, _case(line, where, path.parent, with_labels)) for where, line in lines), agents
     )
 
 
@@ -181,15 +184,15 @@ def check_cases(
     Each comes with its place, which the DataError names.
     """
     first: dict[str, str] = {}
-    for place, case in cases:
+    for where, case in cases:
         if case.id in first:
             raise DataError(
-                f"{place}: id {case.id!r} is that of {first[case.id]} already; choose another"
+                f"{where}: id {case.id!r} is that of {first[case.id]} already; choose another"
             )
-        name, _, line = place.rpartition(":")
-        first[case.id] = f"line {line}" if name else place
+        name, _, line = where.rpartition(":")
+        first[case.id] = f"line {line}" if name else where
         if agents is not None and (unknown := sorted(case.agents.difference(agents))):
-            raise DataError(f"{place}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
+            raise DataError(f"{where}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
         yield case
 
 
@@ -204,43 +207,45 @@ def as_line(case: Case) -> str:
     )
 
 
-def _case(line: str, place: str, folder: Path, with_labels: bool) -> Case:
+def _case(line: str, where: str, folder: Path, with_labels: bool) -> Case:
     try:
         raw: Any = read_json(line)
     except ValueError as error:
-        raise DataError(f"{place}: not JSON ({error}); a case is one object a line") from error
+        raise DataError(f"{where}: not JSON ({error}); a case is one object a line") from error
     if not isinstance(raw, dict):
-        raise DataError(f"{place}: not a case; a case is one object a line")
-    return make_case(cast("dict[str, Any]", raw), place, folder, with_labels=with_labels)
+        raise DataError(f"{where}: not a case; a case is one object a line")
+    return make_case(cast("dict[str, Any]", raw), where, folder, with_labels=with_labels)
 
 
 def make_case(
-    fields: Mapping[str, Any], place: str, folder: Path = Path(), *, with_labels: bool = True
+    fields: Mapping[str, Any], where: str, folder: Path = Path(), *, with_labels: bool = True
 ) -> Case:
     """The case that these fields describe, as on a line of a file in `folder`. Raises DataError,
     which names the place."""
     if fields.get("id") in (None, ""):
-        raise DataError(f'{place}: a case without an id; give it one, such as "id": "coffee-1"')
+        raise DataError(f'{where}: a case without an id; give it one, such as "id": "coffee-1"')
     turns = fields.get("turns") or ([fields] if "user" in fields else None)
     if not isinstance(turns, list):
         raise DataError(
-            f'{place}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
+            f'{where}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
         )
     try:
-        asks = [_ask(turn, folder, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
-        own: Mapping[str, Any] = fields if with_labels else {}
-        kind = own.get("kind") or kind_of(asks)
+        asks: list[Ask] = []
+        for turn in cast("list[dict[str, Any]]", turns):
+            asks.append(_ask(turn, folder, with_labels))
+        labels: Mapping[str, Any] = fields if with_labels else {}
+        kind = labels.get("kind") or kind_of(asks)
         return Case.model_validate(
-            {"domain": "", **own, "id": str(fields["id"]), "kind": kind, "turns": asks}
+            {"domain": "", **labels, "id": str(fields["id"]), "kind": kind, "turns": asks}
         )
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"]))
         raise DataError(
-            f"{place}: case {fields['id']!r}, {field}: {fault['msg'].lower()}"
+            f"{where}: case {fields['id']!r}, {field}: {fault['msg'].lower()}"
         ) from error
     except (OSError, PictureError) as error:
-        raise DataError(f"{place}: case {fields['id']!r}, pictures: {error}") from error
+        raise DataError(f"{where}: case {fields['id']!r}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
         if with_labels:
             requirement = ' and "expected_sub_agents"'
@@ -251,7 +256,7 @@ def make_case(
         else:
             reason = "a turn is no object"
         raise DataError(
-            f'{place}: case {fields["id"]!r} cannot be used: {reason}; each turn needs "user"{requirement}'
+            f'{where}: case {fields["id"]!r} cannot be used: {reason}; each turn needs "user"{requirement}'
         ) from error
 
 
@@ -269,11 +274,11 @@ def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
         labels = turn.get("expected_sub_agents", ())
     else:
         labels = turn["expected_sub_agents"]
-    own: dict[str, Any] = {}
+    fields: dict[str, Any] = {}
     for name, value in turn.items():
         if value is not None:
-            own[name] = value
-    return Ask.model_validate({**own, "user": turn["user"], "expected_sub_agents": labels})
+            fields[name] = value
+    return Ask.model_validate({**fields, "user": turn["user"], "expected_sub_agents": labels})
 
 
 def kind_of(asks: Sequence[Ask]) -> Kind:

@@ -43,7 +43,10 @@ class DeckRoutes:
     @property
     def questions(self) -> int:
         """Turns of all dialogues."""
-        return sum(len(case.turns) for case in self._cases)
+        total = 0
+        for case in self._cases:
+            total += len(case.turns)
+        return total
 
     @property
     def key(self) -> str:
@@ -60,8 +63,7 @@ class DeckRoutes:
             for done, case in enumerate(self._cases, 1):
                 predictions = runner.run(route_case(case, self._catalog, kit))
                 turns += [
-                    RoutedTurn.of(case, place, predictions[place]["called"])
-                    for place in case.scored
+                    RoutedTurn.of(case, turn, predictions[turn]["called"]) for turn in case.scored
                 ]
                 yield Progress(
                     done=done,

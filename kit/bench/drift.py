@@ -57,18 +57,18 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
 
     A turn counts for the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
     """
-    before: dict[str, list[bool]] = {}
+    evaluation: dict[str, list[bool]] = {}
     for turn in evaluated:
         for name in turn.called or (NOBODY,):
-            before.setdefault(name, []).append(_right(name, turn.expected))
+            evaluation.setdefault(name, []).append(_right(name, turn.expected))
     now: dict[str, list[bool | None]] = {}
     for item in sheet:
         for name in item.strata:
             agents = item.label.agents
             now.setdefault(name, []).append(None if agents is None else _right(name, agents))
     rows: list[Drift] = []
-    for name in sorted({*before, *now}):
-        rows.append(_compare(name, before.get(name, []), now.get(name, [])))
+    for name in sorted({*evaluation, *now}):
+        rows.append(_compare(name, evaluation.get(name, []), now.get(name, [])))
     return tuple(_corrected(rows))
 
 
@@ -110,17 +110,17 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
     return vertical in expected
 
 
-def _compare(vertical: str, before: Sequence[bool], now: Sequence[bool | None]) -> Drift:
+def _compare(vertical: str, evaluation: Sequence[bool], now: Sequence[bool | None]) -> Drift:
     labels: list[bool] = []
     for right in now:
         if right is not None:
             labels.append(right)
-    evaluated = share(sum(before), len(before))
+    evaluated = share(sum(evaluation), len(evaluation))
     stored_share = share(sum(labels), len(labels))
     gain: Difference | None = None
     p = 1.0
-    if before and labels:
-        sides = (sum(before), len(before)), (sum(labels), len(labels))
+    if evaluation and labels:
+        sides = (sum(evaluation), len(evaluation)), (sum(labels), len(labels))
         gain = newcombe(*sides)
         p = fisher_p(*sides)
     return Drift(

@@ -39,12 +39,12 @@ def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
 def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
     turns = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
     earlier: list[TurnRecord] = []
-    for one in reversed(turns):
-        if one.started_at < turn.started_at:
-            earlier.append(one)
+    for candidate in reversed(turns):
+        if candidate.started_at < turn.started_at:
+            earlier.append(candidate)
     asks: list[Ask] = []
-    for one in earlier:
-        asks.append(Ask(user=one.message, expected=one.invoked, assistant=one.text, skip=True))
+    for past in earlier:
+        asks.append(Ask(user=past.message, expected=past.invoked, assistant=past.text, skip=True))
     return Case(
         id=f"thumb-{turn.id}",
         kind=kind_of([*asks, ask := Ask(user=turn.message, expected=turn.invoked)]),

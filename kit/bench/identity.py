@@ -140,5 +140,5 @@ def plain_or_name(value: object) -> Any:
         return _name(type(value))
 
 
-def _name(thing: Any) -> str:
-    return f"{getattr(thing, '__module__', '')}.{thing.__qualname__}"
+def _name(named_object: Any) -> str:
+    return f"{getattr(named_object, '__module__', '')}.{named_object.__qualname__}"

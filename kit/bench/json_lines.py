@@ -36,11 +36,11 @@ def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
 def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:
     """The values of a text, each with its place. Raises DataError for a line that is not `noun`,
     with the field at fault."""
-    for place, line in numbered(text, name):
+    for where, line in numbered(text, name):
         try:
             value = model.model_validate_json(line)
         except ValidationError as error:
             fault = error.errors()[0]
             field = ".".join(map(str, fault["loc"])) or "the line"
-            raise DataError(f"{place}: not {noun}; {field}: {fault['msg'].lower()}") from error
-        yield place, value
+            raise DataError(f"{where}: not {noun}; {field}: {fault['msg'].lower()}") from error
+        yield where, value

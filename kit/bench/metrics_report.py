@@ -13,7 +13,10 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    return tuple(label for _, label in validate_lines(Label, read_text(path), path, "a label"))
+    labels: list[Label] = []
+    for _, label in validate_lines(Label, read_text(path), path, "a label"):
+        labels.append(label)
+    return tuple(labels)
 
 
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:

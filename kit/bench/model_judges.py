@@ -102,8 +102,11 @@ class Judges:
                     "judge",
                     f"no verdict in {text[:100]!r}: ask another model, or for JSON by `params`",
                 )
-                who = judge_in_words(name)
-                return Judgement(usage=total(usages), loss=Loss(error_class, f"{who}: {line}", who))
+                judge_words = judge_in_words(name)
+                return Judgement(
+                    usage=total(usages),
+                    loss=Loss(error_class, f"{judge_words}: {line}", judge_words),
+                )
             verdicts[name] = verdict
             scores[name] = (
                 verdict.score

@@ -107,25 +107,25 @@ def own_patterns(
     """The names of all patterns, those that are one's own, and their identities. Raises DataError
     for what is no pattern."""
     names: list[str] = []
-    own: dict[str, Pattern] = {}
+    patterns_given: dict[str, Pattern] = {}
     for pattern in patterns:
         if inspect.iscoroutinefunction(pattern):
             pattern = Pattern(pattern.__name__, pattern)
         if isinstance(pattern, Pattern) and PATTERNS.get(pattern.name) is not pattern:
-            if pattern.name in {*PATTERNS, *own}:
+            if pattern.name in {*PATTERNS, *patterns_given}:
                 raise DataError(
                     f"patterns: {pattern.name!r} is the name of another pattern; choose one of your own"
                 )
-            own[pattern.name] = pattern
+            patterns_given[pattern.name] = pattern
         elif not isinstance(pattern, str | Pattern):
             raise DataError(
                 f"patterns: {plain_or_name(pattern)} is neither a name, a Pattern nor an async function (call, ctx)"
             )
         names.append(pattern if isinstance(pattern, str) else pattern.name)
     identities: dict[str, str] = {}
-    for name, pattern in own.items():
-        identities[f"pattern {name}"] = _pattern_identity(pattern)
-    return names, own, identities
+    for name, own_pattern in patterns_given.items():
+        identities[f"pattern {name}"] = _pattern_identity(own_pattern)
+    return names, patterns_given, identities
 
 
 def _pattern_identity(pattern: Pattern) -> str:
@@ -137,18 +137,18 @@ def _pattern_identity(pattern: Pattern) -> str:
 
 def own_judges(judges: GivenJudges) -> tuple[dict[str, Scorer | Judge], Names]:
     """Scorers and judges by name, and their identities. Raises DataError for a name that is taken."""
-    own: dict[str, Scorer | Judge] = {}
+    judges_given: dict[str, Scorer | Judge] = {}
     identities: dict[str, str] = {}
     for given_name, judge in _pairs(judges):
         name = given_name or _name_of(judge)
-        if name in {*SCORERS, *own}:
+        if name in {*SCORERS, *judges_given}:
             raise DataError(
                 f"judges: {name!r} is the name of another scorer; choose one of your own: judges={{'my-judge': ...}}"
             )
-        own[name] = judge
+        judges_given[name] = judge
         identity = _judge_identity(name, judge, named=given_name is not None)
         identities[f"scorer {name}"] = _digest(identity)
-    return own, identities
+    return judges_given, identities
 
 
 def tools_identity(tools: DeckTools) -> Names:
@@ -166,7 +166,10 @@ def _pairs(things: Mapping[str, T] | Iterable[T]) -> Iterable[tuple[str | None, 
     """Each with the name that its caller gave it, if one did."""
     if isinstance(things, Mapping):
         return list(cast("Mapping[str, T]", things).items())
-    return [(None, thing) for thing in things]
+    pairs: list[tuple[str | None, T]] = []
+    for part in things:
+        pairs.append((None, part))
+    return pairs
 
 
 def _name_of(judge: Scorer | Judge) -> str:

@@ -78,10 +78,10 @@ def promote(
         faults.append(
             f"no case goes over to {card_id!r} from another agent, or from it: no switch was measured"
         )
-    for outcome, what in ((switches, "switches are routed right"), (answers, "answers pass")):
+    for outcome, words in ((switches, "switches are routed right"), (answers, "answers pass")):
         if outcome is not None and outcome.n and outcome.value < threshold:
             faults.append(
-                f"{outcome.right} of {outcome.n} {what}, {outcome.value:.1%}; {threshold:.0%} are needed"
+                f"{outcome.right} of {outcome.n} {words}, {outcome.value:.1%}; {threshold:.0%} are needed"
             )
     if faults:
         promoted = card
@@ -98,7 +98,10 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     try:
         AgentCard.model_validate(active.model_dump())
         Deck.of(
-            [active if other.id == card.id else other for other in deck.cards.values()],
+            [
+                active if card_of_deck.id == card.id else card_of_deck
+                for card_of_deck in deck.cards.values()
+            ],
             deck.blocks.values(),
             deck.settings,
             deck.models.values(),
@@ -123,23 +126,23 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
-    others: list[str] = []
+    agents: list[str] = []
     for sub in deck.active_sub_agents(root):
         if sub.id != card_id:
-            others.append(sub.id)
+            agents.append(sub.id)
     measured_pairs: set[tuple[str, str]] = set()
     for turn in turns:
-        for before in turn.previous:
-            for after in turn.expected:
-                measured_pairs.add((before, after))
+        for left in turn.previous:
+            for entered in turn.expected:
+                measured_pairs.add((left, entered))
     pairs: list[tuple[str, str]] = []
-    for other in others:
-        for pair in ((card_id, other), (other, card_id)):
+    for agent in agents:
+        for pair in ((card_id, agent), (agent, card_id)):
             pairs.append(pair)
     missing: list[str] = []
-    for before, after in pairs:
-        if (before, after) not in measured_pairs:
-            missing.append(f"{before} to {after}")
+    for left, entered in pairs:
+        if (left, entered) not in measured_pairs:
+            missing.append(f"{left} to {entered}")
     if missing:
         return [f"no switch was measured from {', '.join(missing)}"]
     return []

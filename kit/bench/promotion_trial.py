@@ -42,7 +42,9 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     Raises DataError or UnknownId for a judge that is none.
     """
     judge = judge_of(deck.cards[card_id], kit.team)
-    subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
+    subs: set[str] = set()
+    for card in kit.team.orchestrator.sub_cards.values():
+        subs.add(card.id)
     turns = list[RoutedTurn]()
     passes = list[bool]()
     for case in cases:
@@ -52,12 +54,9 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
                 agents.add(agent)
         if card_id not in agents or not agents <= subs:
             continue
-        for place, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):
-            turns.append(RoutedTurn.of(case, place, observation.called))
-            if (
-                judge is not None
-                and case.turns[place].expected == (card_id,) == observation.invoked
-            ):
+        for turn, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):
+            turns.append(RoutedTurn.of(case, turn, observation.called))
+            if judge is not None and case.turns[turn].expected == (card_id,) == observation.invoked:
                 verdict = await judge.judge(case, observation)
                 passes += [verdict.score >= judge.rubric.pass_mark] if verdict else []
     tools: tuple[ToolCaseResult, ...] = await play_cases(kit.team, card_id)

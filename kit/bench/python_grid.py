@@ -84,13 +84,15 @@ class GridResult:
         return self.text
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{escape(' / '.join(way.way.values()))}<td>{escape(way.scorer)}<td>{escape(str(way.estimate))}"
-            for way in self.ways
-        )
+        rows = "<tr><th>way</th><th>by</th><th>figure</th></tr>"
+        for summary in self.ways:
+            way = escape(" / ".join(summary.way.values()))
+            figure = escape(str(summary.estimate))
+            rows += f"<tr><td>{way}<td>{escape(summary.scorer)}<td>{figure}"
         sentences = "".join(f"<li>{escape(str(verdict))}</li>" for verdict in self.verdicts)
-        head = escape(self.text.partition("\n\n##")[0].removeprefix("# "))
-        return f"<p>{head}</p><table><tr><th>way</th><th>by</th><th>figure</th></tr>{rows}</table><ul>{sentences}</ul>"
+        head, _, _ = self.text.partition("\n\n##")
+        title = escape(head.removeprefix("# "))
+        return f"<p>{title}</p><table>{rows}</table><ul>{sentences}</ul>"
 
 
 def compare(
@@ -190,27 +192,30 @@ def _spec(
     fields: Mapping[str, Any],
 ) -> tuple[GridSpec, dict[str, Model]]:
     names, objects, specs, model_ids = own_models([models] if isinstance(models, str) else models)
-    ways, own, pattern_ids = own_patterns(patterns)
+    ways, own_pattern_objects, pattern_ids = own_patterns(patterns)
     rules, judge_ids = own_judges(judges)
-    more = given_tools(tools)
+    more_tools = given_tools(tools)
     parts = OwnParts(
-        specs, own, rules, {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more)}
+        specs,
+        own_pattern_objects,
+        rules,
+        {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more_tools)},
     )
     if isinstance(cases, str | Path):
         file = str(cases)
-    else:
-        file = "(given in Python)"
-    if isinstance(cases, str | Path):
         rows = None
     else:
+        file = "(given in Python)"
         rows = list(cases)
+    if len(ways) > 1:
+        baseline = {"pattern": ways[0]}
+    elif len(names) > 1:
+        baseline = {"model": names[0]}
+    else:
+        baseline = {}
     scorers = tuple(fields.get("scorers", Grid.model_fields["scorers"].default))
     values: dict[str, Any] = {
-        "baseline": {"pattern": ways[0]}
-        if len(ways) > 1
-        else {"model": names[0]}
-        if len(names) > 1
-        else {},
+        "baseline": baseline,
         "verdicts": ("exact", *rules),
         **fields,
         "scorers": (*scorers, *rules),
@@ -219,21 +224,16 @@ def _spec(
         "patterns": ways,
         "cases": [{"file": file}],
     }
-    source = _Arguments("compare()", values, None)
-    grid = build_value(
-        Grid,
-        source,
-        extra={
-            "deck": str(deck) if not isinstance(deck, Deck) else Grid.model_fields["deck"].default
-        },
-    )
     if isinstance(deck, Deck):
         loaded = deck
+        deck_name = Grid.model_fields["deck"].default
     else:
-        loaded = load_deck(deck, more.ids)
-    return make_spec(
-        grid, loaded, source, lambda agents: _cases(rows, file, agents), parts
-    ), objects
+        loaded = load_deck(deck, more_tools.ids)
+        deck_name = str(deck)
+    source = _Arguments("compare()", values, None)
+    grid = build_value(Grid, source, extra={"deck": deck_name})
+    spec = make_spec(grid, loaded, source, lambda agents: _cases(rows, file, agents), parts)
+    return spec, objects
 
 
 def _cases(
@@ -242,16 +242,16 @@ def _cases(
     if rows is None:
         return read_cases(Path(file), agents)
     return check_cases(
-        ((f"cases[{place}]", _case(row, f"cases[{place}]")) for place, row in enumerate(rows)),
+        ((f"cases[{index}]", _case(row, f"cases[{index}]")) for index, row in enumerate(rows)),
         agents,
     )
 
 
-def _case(row: Case | Mapping[str, Any], place: str) -> Case:
+def _case(row: Case | Mapping[str, Any], where: str) -> Case:
     if isinstance(row, Case):
         return row
     if not isinstance(cast("object", row), Mapping):
         raise DataError(
-            f"{place}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case"
+            f"{where}: not a case; give a dict with 'user' and 'expected_sub_agents', or a Case"
         )
-    return make_case({"id": f"case-{digest(row)[:8]}", **row}, place)
+    return make_case({"id": f"case-{digest(row)[:8]}", **row}, where)

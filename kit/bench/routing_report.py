@@ -26,20 +26,20 @@ class RoutedTurn(Value):
     """Whom the turn before was for."""
 
     @classmethod
-    def of(cls, case: Case, place: int, called: Iterable[str]) -> "RoutedTurn":
+    def of(cls, case: Case, turn: int, called: Iterable[str]) -> "RoutedTurn":
         """A turn of a labelled case, and who was called."""
-        ask = case.turns[place]
-        if place:
-            before = case.turns[place - 1].expected
+        ask = case.turns[turn]
+        if turn:
+            previous = case.turns[turn - 1].expected
         else:
-            before = ()
+            previous = ()
         return cls(
             case_id=case.id,
-            turn=place,
+            turn=turn,
             query=ask.user,
             expected=ask.expected,
             called=tuple(called),
-            previous=before,
+            previous=previous,
         )
 
     @property
@@ -103,18 +103,18 @@ def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:
     Raises DataError for a missing file, a broken line, or a turn without a prediction.
     """
     predicted: dict[tuple[str, int], tuple[str, ...]] = {}
-    for place, line in numbered(read_text(predictions), predictions):
+    for turn, line in numbered(read_text(predictions), predictions):
         try:
             raw = read_json(line)
             predicted[str(raw["id"]), int(raw["turn"])] = tuple(raw["called"])
         except (ValueError, KeyError, TypeError) as error:
-            raise DataError(f"{place}: needs id, turn, called") from error
+            raise DataError(f"{turn}: needs id, turn, called") from error
     turns: list[RoutedTurn] = []
     for case in read_cases(cases):
-        for place in case.scored:
-            if (case.id, place) not in predicted:
+        for turn in case.scored:
+            if (case.id, turn) not in predicted:
                 raise DataError(
-                    f"turn {place} of case {case.id!r} has no prediction; route the same file again"
+                    f"turn {turn} of case {case.id!r} has no prediction; route the same file again"
                 )
-            turns.append(RoutedTurn.of(case, place, predicted[case.id, place]))
+            turns.append(RoutedTurn.of(case, turn, predicted[case.id, turn]))
     return turns

@@ -153,8 +153,8 @@ def _answers(reply: "Reply") -> dict[str, bool]:
         if isinstance(event.body, ApprovalAsked):
             questions.append(event.body)
     answers: dict[str, bool] = {}
-    for one in questions:
-        answers[one.key] = input(f"{one.question} [y/N] ").strip().lower().startswith("y")
+    for question in questions:
+        answers[question.key] = input(f"{question.question} [y/N] ").strip().lower().startswith("y")
     return answers
 
 

@@ -55,13 +55,13 @@ def _doctor(arguments: Namespace) -> int:
             print(
                 f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
             )
-        others: list[ModelSpec] = []
+        other_specs: list[ModelSpec] = []
         for key, spec in deck.models.items():
             if key not in (*deck_keys, *keys) and spec.provider not in NO_LLM:
-                others.append(spec)
-        if others:
+                other_specs.append(spec)
+        if other_specs:
             print(
-                f"{many(len(others), 'more model')} of models.yaml, named by no card; to try "
+                f"{many(len(other_specs), 'more model')} of models.yaml, named by no card; to try "
                 f"one: {command('doctor', 'MODEL')}"
             )
     return int(any(finding.state == "failed" and finding.needed for finding in findings))

@@ -76,7 +76,9 @@ def _metrics(arguments: Namespace) -> int:
     since = _since(arguments)
     with _store() as store:
         if arguments.judge:
-            ids = {label.turn_id for label in labels}
+            ids: set[str] = set()
+            for label in labels:
+                ids.add(label.turn_id)
             judgements = label_store(store, RuleLabeller.read(), since, arguments.tenant)
             labels += [label for label in judgements if label.turn_id not in ids]
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)

@@ -73,13 +73,13 @@ class Story:
             omitted = ""
         self._line(f"  asked {names or 'nobody'}{omitted}")
 
-    def _end(self, body: Completed, at: float) -> None:
+    def _end(self, body: Completed, seconds: float) -> None:
         ending = ending_words(body.status, self._parts)
         if body.saved:
             unsaved = ""
         else:
             unsaved = "; not saved"
-        self._line(f"  {ending} after {at:.1f} s, {self._model}{unsaved}")
+        self._line(f"  {ending} after {seconds:.1f} s, {self._model}{unsaved}")
 
     def _margin(self, event: Event) -> str:
         if event.parent_span_id in self._spans:

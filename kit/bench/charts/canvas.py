@@ -88,8 +88,8 @@ def table(frame: pd.DataFrame) -> Styler:
     """A frame for reading: no index, text to the left, numbers to the right with two decimals."""
     words = frame.select_dtypes(exclude="number").columns
     styles: list[Any] = []
-    for place in map(frame.columns.get_loc, words):
-        styles.append({"selector": f".col{place}", "props": "text-align: left"})
+    for column in map(frame.columns.get_loc, words):
+        styles.append({"selector": f".col{column}", "props": "text-align: left"})
     style = frame.style.hide().set_table_styles(
         [*styles, {"selector": "td", "props": "white-space: nowrap"}]
     )

@@ -21,20 +21,22 @@ def dots(
     """
     rows: Any = frame
     names = list(dict.fromkeys(rows["row"]))
-    labels = [_count(name, rows, "row") for name in names]
+    labels: list[str] = []
+    for name in names:
+        labels.append(_count(name, rows, "row"))
     step = 0.24
     with canvas(0.9 + 0.3 * len(names) + 0.06 * len(names) * (len(colours) - 1)) as (figure, axes):
-        for place, (line, colour) in enumerate(colours.items()):
+        for index, (line, colour) in enumerate(colours.items()):
             part = rows[rows["line"] == line]
-            at: list[float] = []
+            heights: list[float] = []
             for name in part["row"]:
-                at.append(names.index(name) + step * (place - (len(colours) - 1) / 2))
+                heights.append(names.index(name) + step * (index - (len(colours) - 1) / 2))
             whiskers = [part["y"] - part["low"], part["high"] - part["y"]]
             axes.errorbar(
                 part["y"],
-                at,
+                heights,
                 xerr=whiskers,
-                fmt=MARKERS[place % len(MARKERS)],
+                fmt=MARKERS[index % len(MARKERS)],
                 color=colour,
                 ms=5,
                 elinewidth=1.4,
@@ -68,7 +70,9 @@ def _count(name: str, rows: Any, column: str) -> str:
     """The name of a row or of a line, and of how many items each of its dots is; the name alone
     where they differ in that."""
     if "n" in rows:
-        counts = {int(n) for n in rows[rows[column] == name]["n"]}
+        counts: set[int] = set()
+        for n in rows[rows[column] == name]["n"]:
+            counts.add(int(n))
     else:
         counts = set[int]()
     if len(counts) == 1:

@@ -28,16 +28,16 @@ def ecdf(
     with panels(2.9, len(columns)) as (figure, row):
         for axes, (column, words) in zip(row, columns.items(), strict=True):
             axes.axhline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-            for place, (name, colour) in enumerate(colours.items()):
+            for index, (name, colour) in enumerate(colours.items()):
                 values = sorted(rows[rows[by] == name][column].dropna())
                 proportions: list[float] = []
                 for rank in range(len(values)):
                     proportions.append((rank + 1) / len(values))
                 label = f"{name} (n = {len(values):,})"
-                width = 2.8 - 1.6 * place / len(colours)  # the lower line shows at the edges
+                width = 2.8 - 1.6 * index / len(colours)  # the lower line shows at the edges
                 style: Any = {
                     "color": colour,
-                    "linestyle": DASHES[place % len(DASHES)],
+                    "linestyle": DASHES[index % len(DASHES)],
                     "linewidth": width,
                     "label": label,
                 }

@@ -39,29 +39,29 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
     points = _merge([_Dot(*map(row.get, _Dot._fields)) for row in rows.to_dict("records")])
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
-        for place, point in enumerate(points):
-            if place in best:
+        for index, point in enumerate(points):
+            if index in best:
                 colour = BLUE
             else:
                 colour = GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
             style: Any = {
-                "fmt": "o" if place in best else "s",
+                "fmt": "o" if index in best else "s",
                 "ms": 11,
                 "elinewidth": 1.2,
                 "clip_on": False,
                 "zorder": 3,
             }
             axes.errorbar(point.x, point.y, whiskers, across, color=colour, **style)
-            at: Any = {
+            anchor: Any = {
                 "ha": "center",
                 "va": "center_baseline",
                 "fontsize": 7.5,
                 "fontweight": "bold",
                 "zorder": 4,
             }
-            axes.annotate(str(place + 1), (point.x, point.y), color="white", **at)
+            axes.annotate(str(index + 1), (point.x, point.y), color="white", **anchor)
         axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
         axes.set_ylim(max(0.0, min((point.low for point in points), default=0.0) - 0.04), 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
@@ -78,9 +78,9 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
 def front(points: Sequence[tuple[float, float]]) -> set[int]:
     """Places of the points that no other one beats: none has as small an x and as large a y, and one of them better."""
     numbers: set[int] = set()
-    for place, (x, y) in enumerate(points):
+    for index, (x, y) in enumerate(points):
         if not any(a <= x and b >= y and (a, b) != (x, y) for a, b in points):
-            numbers.add(place)
+            numbers.add(index)
     return numbers
 
 
@@ -88,7 +88,7 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     wide = max((dot.x for dot in dots), default=1.0) or 1.0
     distinct: list[_Dot] = []
     for dot in dots:
-        same = next(
+        twin = next(
             (
                 p
                 for p, o in enumerate(distinct)
@@ -96,10 +96,10 @@ def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
             ),
             None,
         )
-        if same is None:
+        if twin is None:
             distinct.append(dot)
         else:
-            distinct[same] = distinct[same]._replace(way=f"{distinct[same].way},\n    {dot.way}")
+            distinct[twin] = distinct[twin]._replace(way=f"{distinct[twin].way},\n    {dot.way}")
     return distinct
 
 
@@ -107,12 +107,12 @@ def _names(axes: Axes, ways: Sequence[str], best: set[int]) -> None:
     """Beside the figure; the dots have their numbers already."""
     beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0}
     handles: list[Line2D] = []
-    for place, way in enumerate(ways):
-        handles.append(Line2D([], [], linestyle="none", label=f"{place + 1}  {way}"))
+    for index, label in enumerate(ways):
+        handles.append(Line2D([], [], linestyle="none", label=f"{index + 1}  {label}"))
     title = "blue and round: none is\nboth cheaper and better"
     legend = axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside
     )
     legend.get_title().set(fontsize=8, color=GREY)
-    for place, text in enumerate(legend.get_texts()):
-        text.set_color(BLUE if place in best else INK)
+    for index, text in enumerate(legend.get_texts()):
+        text.set_color(BLUE if index in best else INK)

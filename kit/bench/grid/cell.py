@@ -103,22 +103,22 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     else is in it.
     """
     grid = spec.grid
-    own = spec.own
+    own_parts = spec.own
     base = digest(FORMAT, grid.seed, grid.sub_agents, grid.scorers)
-    base += own.identity("scorer", grid.scorers) + own.identity("tools", ("",))
-    base += own.identity("guard", spec.deck.code.guards)
+    base += own_parts.identity("scorer", grid.scorers) + own_parts.identity("tools", ("",))
+    base += own_parts.identity("guard", spec.deck.code.guards)
     base += judges_identity(spec)
     models = _model_identities(spec)
     if grid.others is not None:
         base = digest(base, models[grid.others])
     decks = {names: _deck_identity(deck) for names, deck in spec.decks.items()}
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
-    cases = sorted((case.id, place, digest(case)) for place, case in enumerate(spec.cases))
+    cases = sorted((case.id, index, digest(case)) for index, case in enumerate(spec.cases))
     ways = product(
         *map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults))
     )
     for model, prompt, setting, pattern, fault in ways:
-        way = "|".join(
+        way_identity = "|".join(
             (
                 base,
                 models[model],
@@ -127,10 +127,10 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
                 faults[fault],
             )
         )
-        for _, place, case in cases:
+        for _, index, case in cases:
             for repeat in range(grid.repeats):
-                key = hashlib.sha256(f"{way}|{case}|{repeat}".encode()).hexdigest()[:24]
-                yield Cell(key, model, prompt, setting, pattern, fault, place, repeat)
+                key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
+                yield Cell(key, model, prompt, setting, pattern, fault, index, repeat)
 
 
 def turn_keys(spec: GridSpec) -> dict[str, str]:
@@ -140,7 +140,10 @@ def turn_keys(spec: GridSpec) -> dict[str, str]:
     """
     nobody = spec.grid.model_copy(update={"scorers": (), "judges": {}})
     unscored = cells(replace(spec, grid=nobody))
-    return {cell.key: turn.key for cell, turn in zip(cells(spec), unscored, strict=True)}
+    keys: dict[str, str] = {}
+    for cell, turn in zip(cells(spec), unscored, strict=True):
+        keys[cell.key] = turn.key
+    return keys
 
 
 def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
@@ -153,8 +156,8 @@ def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
 
     def position(cell: Cell) -> tuple[str, str]:
         sample = f"{spec.grid.seed}|{spec.cases[cell.case].id}|{cell.repeat}"
-        way = f"{cell.model}|{cell.prompt}|{cell.setting}|{cell.pattern}|{cell.fault}"
-        return _draw(sample), _draw(f"{sample}|{way}")
+        variant = f"{cell.model}|{cell.prompt}|{cell.setting}|{cell.pattern}|{cell.fault}"
+        return _draw(sample), _draw(f"{sample}|{variant}")
 
     return sorted(cells, key=position)
 
@@ -199,10 +202,10 @@ def _draw(text: str) -> str:
 
 def _identity(spec: GridSpec, pattern: str) -> str:
     """What a pattern is beside its name: its source where it is the grid's own, and what its messages cross."""
-    own = spec.own.identity("pattern", (pattern,))
-    if pattern == A2A.name and not own:
+    identity = spec.own.identity("pattern", (pattern,))
+    if pattern == A2A.name and not identity:
         return digest(spec.link or "loopback")
-    return own
+    return identity
 
 
 def _deck_identity(deck: Deck) -> str:

@@ -9,7 +9,8 @@ missing value is.
 
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import isfinite
 from typing import Any
 
@@ -106,16 +107,13 @@ class CaseTally:
 
     def mean_between(self, missing: int, within: Range) -> tuple[float, float]:
         """The mean had each missing value been the least, and the greatest there can be."""
+        if not missing:  # of what has no bound, nothing times infinity would be no number
+            mean = self.total / self.count
+            return mean, mean
         count = self.count + missing
-        if missing:
-            lost_low = missing * within.low
-        else:
-            lost_low = 0.0
-        if missing:
-            lost_high = missing * within.high
-        else:
-            lost_high = 0.0
-        return (self.total + lost_low) / count, (self.total + lost_high) / count
+        low = (self.total + missing * within.low) / count
+        high = (self.total + missing * within.high) / count
+        return low, high
 
 
 Tallies = dict[str, CaseTally]
@@ -136,17 +134,17 @@ class Summary(Value):
 
     def __str__(self) -> str:
         if self.undecided:
-            rest = f", {self.undecided} undecided"
+            notes = f", {self.undecided} undecided"
         else:
-            rest = ""
+            notes = ""
         if self.failed:
-            rest += f" of the completed; {many(self.failed, 'turn')} failed"
+            notes += f" of the completed; {many(self.failed, 'turn')} failed"
         if self.bounds is not None:
-            rest += (
+            notes += (
                 f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to "
                 f"{self.bounds[1]:.3f} had they been wrong or right"
             )
-        return f"{_label(self.way)}, {self.scorer}: {self.estimate}{rest}"
+        return f"{_label(self.way)}, {self.scorer}: {self.estimate}{notes}"
 
 
 class Comparison(Value):
@@ -268,13 +266,14 @@ def summarise(
     item, and the cases of a cluster for one cluster, in order of way."""
     groups: dict[tuple[str, ...], Tallies] = defaultdict(dict)
     for row in rows:
-        key = (row["scorer"], *(str(row.get(name, "")) for name in by))
+        key = (row["scorer"], *_names_of(row, by))
         groups[key].setdefault(row["case"], CaseTally()).add(row)
-    return [
-        _summary(dict(zip(by, key[1:], strict=True)), key[0], tallies, clusters)
-        for key, tallies in sorted(groups.items())
-        if any(tally.count for tally in tallies.values())
-    ]
+    summaries: list[Summary] = []
+    for (scorer, *names), tallies in sorted(groups.items()):
+        if any(tally.count for tally in tallies.values()):
+            way = dict(zip(by, names, strict=True))
+            summaries.append(_summary(way, scorer, tallies, clusters))
+    return summaries
 
 
 def _summary(way: dict[str, str], scorer: str, tallies: Tallies, clusters: Clusters) -> Summary:
@@ -311,53 +310,42 @@ def compare(
     difference that is too small to matter; without it no two ways are called equivalent. Where too
     many cells failed there is no verdict. Raises DataError where no row is of the baseline.
     """
-    ways: dict[tuple[str, ...], dict[str, Tallies]] = defaultdict(lambda: defaultdict(dict))
-    ends: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
-    for row in rows:
-        names = tuple(str(row.get(name, "")) for name in by)
-        ends[names][row["case"], row.get("repeat")] = bool(row.get("lost"))
-        if scorers is None or row["scorer"] in scorers:
-            ways[names][row["scorer"]].setdefault(row["case"], CaseTally()).add(row)
-    counts = {names: CellCount.of(own) for names, own in ends.items()}
-    way_of = {names: dict(zip(by, names, strict=True)) for names in ways}
-    bases = [
-        names
-        for names, way in way_of.items()
-        if all(way.get(key) == str(value) for key, value in baseline.items())
-    ]
+    ways = _ways_of(rows, by, scorers)
+    bases = [way for way in ways if _is_of(way.names, baseline)]
     if not bases:
         name = _label(baseline)
-        existing = sorted({_label(way) for way in way_of.values()})
+        existing = sorted({_label(way.names) for way in ways})
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
-    free = [name for name in by if name not in baseline]
-    pairs = [
-        _Pair(
-            scorer=scorer,
-            baseline=way_of[base],
-            way=way_of[way],
-            before=ways[base][scorer],
-            after=ways[way][scorer],
-            clusters=clusters,
-            planned=planned is not None and len(ends[base].keys() & ends[way].keys()) == planned,
-            unplanned=planned is None,
-            obstacle=obstacle(counts[base], counts[way]),
-            margin=margin_of(scorer, margin),
-        )
-        for base in sorted(bases)
-        for way in sorted(set(ways) - set(bases))
-        if all(way_of[base][name] == way_of[way][name] for name in free)
-        for scorer in ways[base]
-    ]
-    samples = [(pair, _sample(pair)) for pair in pairs]
-    comparable = [(pair, sample) for pair, sample in samples if sample is not None]
-    p_values = [_p_value(pair, sample, len(comparable), seed) for pair, sample in comparable]
-    chances = {str(place): p.value for place, p in enumerate(p_values)}
-    adjusted = list(holm(chances).values())
-    levels = list(holm_levels(chances).values())
-    return [
-        _settle(pair, sample, p_values[place], adjusted[place], levels[place], len(comparable))
-        for place, (pair, sample) in enumerate(comparable)
-    ]
+    comparable: list[tuple[_Pair, _Sample]] = []
+    for base in bases:
+        free = {name: base.names[name] for name in by if name not in baseline}
+        for way in ways:
+            if way in bases or not _is_of(way.names, free):
+                continue
+            for scorer in base.tallies:
+                pair = _Pair(
+                    scorer=scorer,
+                    baseline=base,
+                    way=way,
+                    clusters=clusters,
+                    planned=planned,
+                    margin=margin_of(scorer, margin),
+                )
+                sample = _sample(pair)
+                if sample is not None:
+                    comparable.append((pair, sample))
+    # All verdicts are corrected together, so none is settled before the last p-value is known.
+    comparisons = len(comparable)
+    p_values = [_p_value(pair, sample, comparisons, seed) for pair, sample in comparable]
+    chances = {str(index): p.value for index, p in enumerate(p_values)}
+    adjusted = holm(chances)
+    levels = holm_levels(chances)
+    verdicts: list[Comparison] = []
+    for index, (pair, sample) in enumerate(comparable):
+        chance = adjusted[str(index)]
+        level = levels[str(index)]
+        verdicts.append(_settle(pair, sample, p_values[index], chance, level, comparisons))
+    return verdicts
 
 
 def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Standing]:
@@ -366,20 +354,25 @@ def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Stan
     for row in rows:
         if row["scorer"] == QUALITY and row["value"] is not None:
             tallies[row.get("domain", "")].setdefault(row["case"], CaseTally()).add(row)
-    return [
-        Standing(
-            vertical=vertical,
-            estimate=_estimate(tallies[vertical], QUALITY, NO_CLUSTERS),
-            threshold=threshold,
-        )
-        for vertical, threshold in thresholds.items()
-        if vertical in tallies
-    ]
+    found: list[Standing] = []
+    for vertical, threshold in thresholds.items():
+        if vertical in tallies:
+            found.append(
+                Standing(
+                    vertical=vertical,
+                    estimate=_estimate(tallies[vertical], QUALITY, NO_CLUSTERS),
+                    threshold=threshold,
+                )
+            )
+    return found
 
 
 def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
     """A share where every value is yes or no, else a mean; cases, or their clusters, are the items."""
-    tallies_with_items = {case: tally for case, tally in tallies.items() if tally.count}
+    tallies_with_items: dict[str, CaseTally] = {}
+    for case, tally in tallies.items():
+        if tally.count:
+            tallies_with_items[case] = tally
     sums: dict[str, float] = defaultdict(float)
     sizes: dict[str, float] = defaultdict(float)
     for case, tally in tallies_with_items.items():
@@ -393,29 +386,75 @@ def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
     return mean_of_sums(every_sum, every_size, within=SCORES if is_score(scorer) else ANYTHING)
 
 
+@dataclass
+class _Way:
+    """The rows of one way."""
+
+    names: dict[str, str]
+    tallies: dict[str, Tallies] = field(default_factory=dict[str, Tallies])
+    """Scorer -> what it scored by it."""
+    ends: CellEnds = field(default_factory=dict[tuple[object, object], bool])
+
+    @cached_property
+    def count(self) -> CellCount:
+        """How many cells it has, and how many of them failed; read once all rows are in."""
+        return CellCount.of(self.ends)
+
+
+def _ways_of(rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | None) -> list[_Way]:
+    """The ways that a scorer in question has a row of, in order of their names."""
+    ways: dict[tuple[str, ...], _Way] = {}
+    for row in rows:
+        names = _names_of(row, by)
+        way = ways.get(names)
+        if way is None:
+            way = ways[names] = _Way(dict(zip(by, names, strict=True)))
+        way.ends[row["case"], row.get("repeat")] = bool(row.get("lost"))
+        if scorers is None or row["scorer"] in scorers:
+            tallies = way.tallies.setdefault(row["scorer"], {})
+            tallies.setdefault(row["case"], CaseTally()).add(row)
+    return [way for _, way in sorted(ways.items()) if way.tallies]
+
+
+def _names_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
+    return tuple(str(row.get(name, "")) for name in by)
+
+
+def _is_of(names: Mapping[str, str], wanted_names: Mapping[str, str]) -> bool:
+    return all(names.get(axis) == str(name) for axis, name in wanted_names.items())
+
+
 @dataclass(frozen=True)
 class _Pair:
     """Two ways by one scorer, and what was laid down about their comparison before it was made."""
 
     scorer: str
-    baseline: dict[str, str]
-    way: dict[str, str]
-    before: Tallies
-    after: Tallies
+    baseline: _Way
+    way: _Way
     clusters: Clusters
-    planned: bool
-    """The sample is the planned one."""
-    unplanned: bool
-    """No sample was planned at all."""
-    obstacle: str
+    planned: int | None
+    """Plays of each way that were planned before the first look; None: no sample was planned."""
     margin: float | None
+
+    @property
+    def before(self) -> Tallies:
+        return self.baseline.tallies[self.scorer]
+
+    @property
+    def after(self) -> Tallies:
+        return self.way.tallies.get(self.scorer, {})
+
+    @property
+    def is_planned(self) -> bool:
+        """Whether the sample is the planned one, so that the verdict is that of a single look."""
+        return len(self.baseline.ends.keys() & self.way.ends.keys()) == self.planned
 
     @property
     def spends(self) -> float:
         """The part of the chance of a false claim that this look may spend."""
-        if self.unplanned:
+        if self.planned is None:
             return 1.0
-        if self.planned:
+        if self.is_planned:
             return AT_PLAN
         return 1 - AT_PLAN
 
@@ -440,20 +479,20 @@ def _sample(pair: _Pair) -> _Sample | None:
     highest: dict[str, float] = {}
     one_sided = 0
     for case in sorted(pair.before.keys() & pair.after.keys()):
-        before = pair.before[case]
-        after = pair.after[case]
-        if before.count and after.count:
-            gains[case] = after.total / after.count - before.total / before.count
+        first = pair.before[case]
+        second = pair.after[case]
+        if first.count and second.count:
+            gains[case] = second.total / second.count - first.total / first.count
         # What neither side decides is no part of the question; what infrastructure took may be.
-        missing_before = before.lost + max(0, before.undecided - after.undecided)
-        missing_after = after.lost + max(0, after.undecided - before.undecided)
-        if not before.count + missing_before or not after.count + missing_after:
+        missing_before = first.lost + max(0, first.undecided - second.undecided)
+        missing_after = second.lost + max(0, second.undecided - first.undecided)
+        if not first.count + missing_before or not second.count + missing_after:
             continue
         if missing_before or missing_after:
             one_sided += 1
-            least, most = before.mean_between(missing_before, within)
-            low, high = after.mean_between(missing_after, within)
-            lowest[case] = low - most
+            least, greatest = first.mean_between(missing_before, within)
+            low, high = second.mean_between(missing_after, within)
+            lowest[case] = low - greatest
             highest[case] = high - least
         else:
             lowest[case] = highest[case] = gains[case]
@@ -467,7 +506,10 @@ def _range_of(pair: _Pair) -> Range:
     if is_score(pair.scorer):
         return SCORES
     tallies = [*pair.before.values(), *pair.after.values()]
-    means = [tally.total / tally.count for tally in tallies if tally.count]
+    means: list[float] = []
+    for tally in tallies:
+        if tally.count:
+            means.append(tally.total / tally.count)
     if means:
         return Range(min(means), max(means))
     return ANYTHING
@@ -479,10 +521,14 @@ def _p_value(pair: _Pair, sample: _Sample, comparisons: int, seed: int) -> PValu
         ends = sample.ends
     else:
         ends = (sample.gains,)
-    sums = [sum(gains.values()) for gains in ends]
+    sums: list[float | int] = []
+    for gains in ends:
+        sums.append(sum(gains.values()))
     if min(sums) < 0 < max(sums):
         return PValue(value=1.0)
-    tests = [_test(pair, gains, comparisons, seed) for gains in ends]
+    tests: list[PValue] = []
+    for gains in ends:
+        tests.append(_test(pair, gains, comparisons, seed))
     worst = max(tests, key=lambda p: p.value)
     return PValue(value=min(1.0, worst.value / pair.spends), is_bound=worst.is_bound)
 
@@ -491,7 +537,7 @@ def _test(pair: _Pair, gains: dict[str, float], comparisons: int, seed: int) -> 
     sums: dict[str, float] = defaultdict(float)
     for case, gain in gains.items():
         sums[pair.clusters.get(case, case)] += gain
-    if not pair.planned:
+    if not pair.is_planned:
         return PValue(value=any_look_p(list(sums.values())))
     if len(sums) == len(gains) and all_or_nothing(gains):
         return PValue(value=mcnemar_of(gains).mid_p)
@@ -522,15 +568,15 @@ def _settle(
         cases = items_for_reach(margin, fixed_size.deviation, _reach(pair, sample, alone))
     return Comparison(
         scorer=pair.scorer,
-        baseline=pair.baseline,
-        way=pair.way,
+        baseline=pair.baseline.names,
+        way=pair.way.names,
         before=before,
         after=_estimate(_of(pair.after, sample.gains), pair.scorer, pair.clusters),
         difference=difference,
         p=p,
         adjusted=p.model_copy(update={"value": adjusted}),
         finding=_finding(pair, difference, adjusted),
-        planned=pair.planned,
+        planned=pair.is_planned,
         margin=margin,
         cases=cases,
         one_sided=sample.one_sided,
@@ -538,8 +584,9 @@ def _settle(
 
 
 def _finding(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
-    if pair.obstacle:
-        return NoVerdict(reason=pair.obstacle)
+    reason = obstacle(pair.baseline.count, pair.way.count)
+    if reason:
+        return NoVerdict(reason=reason)
     if adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (difference.low > 0) != (pair.scorer in LOWER)
         if ahead:
@@ -554,9 +601,12 @@ def _finding(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
 def _reach(pair: _Pair, sample: _Sample, level: float) -> float:
     """How many standard errors an interval reaches at this level, for the part this look may spend."""
     level = 1 - (1 - level) * pair.spends
-    if pair.planned:
+    if pair.is_planned:
         return normal_reach(level)
-    differing = {pair.clusters.get(case, case) for case, gain in sample.gains.items() if gain}
+    differing: set[str] = set()
+    for case, gain in sample.gains.items():
+        if gain:
+            differing.add(pair.clusters.get(case, case))
     return any_look_reach(len(differing), level)
 
 
@@ -568,11 +618,11 @@ def _difference(pair: _Pair, gains: dict[str, float]) -> Difference:
     return difference_of(gains, clusters=pair.clusters or None, within=within)
 
 
-def _usual_margin(scorer: str, before: float) -> float:
+def _usual_margin(scorer: str, baseline_value: float) -> float:
     """The difference that sample sizes are given for where none is stated."""
     if is_score(scorer):
         return POINTS
-    return TENTH * abs(before)
+    return TENTH * abs(baseline_value)
 
 
 def _of(tallies: Tallies, cases: Iterable[str]) -> Tallies:

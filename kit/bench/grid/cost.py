@@ -63,7 +63,10 @@ async def count_calls(work: Awaitable[object]) -> int:
     finally:
         profile.disable()
         gc.enable()
-    return sum(entry.callcount for entry in profile.getstats())
+    total = 0
+    for entry in profile.getstats():
+        total += entry.callcount
+    return total
 
 
 def cell_costs(
@@ -130,7 +133,9 @@ class _Sample:
             turn_ms = 1e3 * statistics.median(turns)
             player.run = again
             harness = await count_calls(self._play(player)) / len(self._cells)
-            harness_ms = [await self._play(player) for _ in range(4 * rounds)]
+            harness_ms: list[float] = []
+            for _ in range(4 * rounds):
+                harness_ms.append(await self._play(player))
         finally:
             await player.close()
         return CellCost(

@@ -90,19 +90,19 @@ def experiments(
     for row in rows:
         groups[tuple(row[axis] for axis in names_of_axes)].append(row)
     common = _common(spec, run)
-    for names, own in groups.items():
+    for names, own_rows in groups.items():
         way = dict(zip(names_of_axes, names, strict=True))
-        kind = own[0]["kind"]
+        kind = own_rows[0]["kind"]
         yield Experiment(
             name=" · ".join((spec.grid.name, *names, kind)),
             metadata={
                 **common,
                 "kind": kind,
                 **{
-                    axis: own[0][axis]
+                    axis: own_rows[0][axis]
                     for axis in ("model", "prompt", "setting", "pattern", "fault")
                 },
-                "turns": len(own),
+                "turns": len(own_rows),
                 "estimates": {
                     summary.scorer: _estimate(summary) for summary in ways if summary.way == way
                 },
@@ -110,7 +110,7 @@ def experiments(
                 "is_baseline": any(verdict.baseline == way for verdict in verdicts),
             },
             tags=(spec.grid.name, kind),
-            results=_scored_turns(own, store),
+            results=_scored_turns(own_rows, store),
         )
 
 

@@ -55,22 +55,22 @@ class Streaks:
     def answered(self, names: Collection[str]) -> None:
         """Notes who has answered: the model of a scored cell, and every judge."""
         self._answered.update(names)
-        for who, error_class in list(self._counts):
-            if who in names:
-                del self._counts[who, error_class]
+        for blamed, error_class in list(self._counts):
+            if blamed in names:
+                del self._counts[blamed, error_class]
 
-    def failed(self, who: str, error_class: ErrorClass) -> None:
+    def failed(self, blamed: str, error_class: ErrorClass) -> None:
         """Notes a failed cell, and who is to blame for it."""
-        if error_class in HOPELESS or (error_class in UNREACHED and who not in self._answered):
-            self._counts[who, error_class] += 1
+        if error_class in HOPELESS or (error_class in UNREACHED and blamed not in self._answered):
+            self._counts[blamed, error_class] += 1
 
     @property
     def hopeless(self) -> dict[str, ErrorClass]:
         """Who is asked no further, and why."""
         hopeless: dict[str, ErrorClass] = {}
-        for (who, error_class), n in self._counts.items():
+        for (blamed, error_class), n in self._counts.items():
             if n >= STREAK:
-                hopeless[who] = error_class
+                hopeless[blamed] = error_class
         return hopeless
 
 
@@ -118,18 +118,18 @@ def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...],
             row.get("lost")
         )
     mapping: dict[tuple[str, ...], CellCount] = {}
-    for way, one in cells.items():
-        mapping[way] = CellCount.of(one)
+    for names, ends in cells.items():
+        mapping[names] = CellCount.of(ends)
     return mapping
 
 
-def obstacle(before: CellCount, after: CellCount) -> str:
+def obstacle(baseline: CellCount, compared: CellCount) -> str:
     """Returns why two ways must not be compared; empty where they may."""
-    words = f"{after} here, {before} in the baseline"
-    if max(before.share, after.share) > MOST:
+    words = f"{compared} here, {baseline} in the baseline"
+    if max(baseline.share, compared.share) > MOST:
         return f"{words}; more than {MOST:.0%} is no fair comparison"
-    sides = (before.failed, before.total), (after.failed, after.total)
-    if before.failed != after.failed and fisher_p(*sides) < 1 - LEVEL:
+    sides = (baseline.failed, baseline.total), (compared.failed, compared.total)
+    if baseline.failed != compared.failed and fisher_p(*sides) < 1 - LEVEL:
         return f"{words}; they fail differently"
     return ""
 
@@ -148,6 +148,6 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     for row in failures:
         groups[" / ".join(row[axis] for axis in axes), row["error_class"]].append(row)
     lines: list[str] = []
-    for (way, name), rows in sorted(groups.items()):
-        lines.append(f"{way}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}")
+    for (names, name), rows in sorted(groups.items()):
+        lines.append(f"{names}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}")
     return lines

@@ -69,10 +69,11 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.scored) for case in spec.cases)
-    prices: dict[str, Price | None] = {}
+    prices: dict[str, Price] = {}
     for key, model in spec.every_model.items():
-        prices[key] = _price_of(model, grid.limits.unpriced)
-    known_prices = {key: price for key, price in prices.items() if price is not None}
+        price = _price_of(model, grid.limits.unpriced)
+        if price is not None:
+            prices[key] = price
     seconds = START
     dollars = 0.0
     for model in grid.models:
@@ -80,17 +81,17 @@ def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
             reads = _of(pace_of_turns.tokens_in, pattern)
             writes = _of(pace_of_turns.tokens_out, pattern)
             seconds += turns * _of(pace_of_turns.cpu, pattern)
-            dollars += turns * _dollars(known_prices.get(model), reads, writes)
+            dollars += turns * _dollars(prices.get(model), reads, writes)
             for name, judge in grid.judges.items():
                 # it reads the rubric, and what a turn wrote as findings and again as the reply
                 material = len(spec.rubrics[name].text) / CHARACTERS + 2 * writes
-                dollars += turns * _dollars(known_prices.get(judge.model), material, VERDICT)
+                dollars += turns * _dollars(prices.get(judge.model), material, VERDICT)
     ways = len(grid.models) * len(grid.patterns)
     return Forecast(
         cells=often * len(spec.cases) * ways,
         turns=turns * ways,
         seconds=seconds if spec.virtual else None,
-        dollars=dollars if len(known_prices) == len(prices) else None,
+        dollars=dollars if len(prices) == len(spec.every_model) else None,
     )
 
 
@@ -98,46 +99,47 @@ def announce(spec: GridSpec) -> str:
     """What a grid of real models may ask for at most, in a sentence; empty where nobody is paid or waited for."""
     if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
-    turns = sum(len(case.scored) for case in spec.cases) * spec.grid.repeats * len(spec.faults)
-    ways: list[tuple[str, Deck, str]] = []
-    for model in spec.kinds:
-        for deck in spec.decks.values():
-            for pattern in spec.grid.patterns:
-                ways.append((model, deck, pattern))
-    measured_decks = [deck for model, deck, _ in ways if spec.kinds[model] == "measured"]
-    calls = turns * sum(most_calls(spec, deck) for deck in measured_decks)
-    limit = spec.grid.limits.dollars
-    judges = dict.fromkeys(judge.model for judge in spec.grid.judges.values())
-    if limit is None:
-        money = "no limit of dollars is set (limits.dollars)"
-    else:
-        # those at work, and what is left of the last case: it is finished on every way
-        most_after = spec.concurrency + len(ways) * len(spec.faults) - 1
-        money = (
-            f"no case is begun past ${limit:,.2f}, and at most {many(most_after, 'cell')} "
-            f"more are played then"
+    grid = spec.grid
+    turns = sum(len(case.scored) for case in spec.cases) * grid.repeats * len(spec.faults)
+    ways = len(spec.kinds) * len(spec.decks) * len(grid.patterns)
+    measured_models = [model for model, kind in spec.kinds.items() if kind == "measured"]
+    limits: list[str] = []
+    if measured_models:
+        often = turns * len(measured_models) * len(grid.patterns)
+        calls = often * sum(most_calls(spec, deck) for deck in spec.decks.values())
+        limits.append(
+            f"{many(often * len(spec.decks), 'turn')} of real models and {many(calls, 'call')} of theirs"
         )
-        unpriced = spec.grid.limits.unpriced
-        free = [
-            key for key, model in spec.every_model.items() if _price_of(model, unpriced) is None
-        ]
-        if free:
-            money += (
-                f"; {', '.join(free)} has no price and counts as nothing there: set "
-                f"price_in and price_out, or limits.unpriced"
-            )
-    most: list[str] = []
-    if measured_decks:
-        most.append(
-            f"{many(turns * len(measured_decks), 'turn')} of real models and {many(calls, 'call')} of theirs"
-        )
-    if judges:
-        most.append(
-            f"{many(turns * len(ways) * len(spec.grid.judges), 'call')} of judges ({', '.join(judges)})"
-        )
+    if grid.judges:
+        names = ", ".join(dict.fromkeys(judge.model for judge in grid.judges.values()))
+        limits.append(f"{many(turns * ways * len(grid.judges), 'call')} of judges ({names})")
     return (
-        f"At most {', and '.join(most)}, each sent twice where it fails; {_about(spec)}; {money}."
+        f"At most {', and '.join(limits)}, each sent twice where it fails; {_about(spec)}; "
+        f"{_limit(spec, ways)}."
     )
+
+
+def _limit(spec: GridSpec, ways: int) -> str:
+    """Says in words where the dollars of a grid end, and which models are not counted there."""
+    dollars = spec.grid.limits.dollars
+    if dollars is None:
+        return "no limit of dollars is set (limits.dollars)"
+    # Cells at work are finished, and so is the last case, on every way.
+    most_after = spec.concurrency + ways * len(spec.faults) - 1
+    sentence = (
+        f"no case is begun past ${dollars:,.2f}, and at most {many(most_after, 'cell')} more are "
+        f"played then"
+    )
+    free: list[str] = []
+    for key, model in spec.every_model.items():
+        if _price_of(model, spec.grid.limits.unpriced) is None:
+            free.append(key)
+    if free:
+        sentence += (
+            f"; {', '.join(free)} has no price and counts as nothing there: set price_in and "
+            f"price_out, or limits.unpriced"
+        )
+    return sentence
 
 
 def _about(spec: GridSpec) -> str:
@@ -156,11 +158,11 @@ def most_calls(spec: GridSpec, deck: Deck) -> int:
     stubs = spec.grid.sub_agents == "stubs"
     subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
     steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
-    own = (
+    orchestrator_calls = (
         2 + max(MAX_ROUNDS, settings.cap + 1) + 1
     )  # decides, looks again, composes in rounds and after a check
     helpers = 1 + settings.cap  # a summary, and what each agent is told of earlier turns
-    return own + helpers + (0 if stubs else settings.cap * steps)
+    return orchestrator_calls + helpers + (0 if stubs else settings.cap * steps)
 
 
 def _price_of(model: ModelSpec, unpriced: Price | None) -> Price | None:
@@ -183,4 +185,7 @@ def _of(means: Mapping[str, float], pattern: str) -> float:
 
 
 def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    return {name: fmean(numbers) for name, numbers in values.items()}
+    means: dict[str, float] = {}
+    for name, numbers in values.items():
+        means[name] = fmean(numbers)
+    return means

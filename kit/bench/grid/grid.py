@@ -172,19 +172,22 @@ class Grid(Value):
 
 def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
     """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
-    names = {
-        axis: grid.get(f"{axis}s") or ["mediated" if axis == "pattern" else "deck"] for axis in AXES
-    }
-    names = {axis: list(PATTERNS) if every == "all" else every for axis, every in names.items()}
-    way: dict[str, str] = {}
-    for name in map(str.strip, words.split(" / ")):
-        match [axis for axis, every in names.items() if name in every]:
-            case [axis]:
-                way[axis] = name
-            case []:
-                raise ValueError(
-                    f"no way has {name!r}: {nearest(name, [one for every in names.values() for one in every])}"
-                )
-            case axes:
-                raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
-    return way
+    usual = {"pattern": ["mediated"]}
+    names_of_axes: dict[str, list[str]] = {}
+    known_names: list[str] = []
+    for axis in AXES:
+        names = grid.get(f"{axis}s") or usual.get(axis, ["deck"])
+        if names == "all":
+            names = list(PATTERNS)
+        names_of_axes[axis] = names
+        known_names += names
+    names_of_way: dict[str, str] = {}
+    for part in words.split(" / "):
+        name = part.strip()
+        axes = [axis for axis in AXES if name in names_of_axes[axis]]
+        if not axes:
+            raise ValueError(f"no way has {name!r}: {nearest(name, known_names)}")
+        if len(axes) > 1:
+            raise ValueError(f"{name!r} is on several axes: write {{{axes[0]}: {name}}}")
+        names_of_way[axes[0]] = name
+    return names_of_way

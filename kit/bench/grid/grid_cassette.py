@@ -20,18 +20,18 @@ def with_cassette(
     """
     if file is None and mode is None and spec.grid.cassette is None:
         return spec, None
-    own = spec.grid.cassette or GridCassette(file=str(folder / "cassette.jsonl"))
+    grid_cassette = spec.grid.cassette or GridCassette(file=str(folder / "cassette.jsonl"))
     if file is not None:
-        own = GridCassette(file=str(file))
+        grid_cassette = GridCassette(file=str(file))
     if mode is not None:
-        own = own.model_copy(update={"mode": mode})
+        grid_cassette = grid_cassette.model_copy(update={"mode": mode})
     if file is None:
         option = ()
     else:
-        option = ("--cassette", own.file)
+        option = ("--cassette", grid_cassette.file)
     again = shlex.join(("python", "-m", "kit", "grid", str(source), *option, "--refresh"))
-    cassette = Cassette(own.file, own.mode, again=f"refresh it with: {again}")
-    return replace(spec, grid=spec.grid.model_copy(update={"cassette": own})), cassette
+    cassette = Cassette(grid_cassette.file, grid_cassette.mode, again=f"refresh it with: {again}")
+    return replace(spec, grid=spec.grid.model_copy(update={"cassette": grid_cassette})), cassette
 
 
 def drop_stale_tracks(spec: GridSpec, cassette: Cassette | None) -> None:

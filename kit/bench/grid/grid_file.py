@@ -56,28 +56,31 @@ class GridSpec:
 
     @property
     def models(self) -> dict[str, ModelSpec]:
-        return {key: self.deck.models[key] for key in self.grid.models}
+        found: dict[str, ModelSpec] = {}
+        for key in self.grid.models:
+            found[key] = self.deck.models[key]
+        return found
 
     def at(self, access: ModelAccess) -> "GridSpec":
         """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
         if self.grid.cassette is not None and self.grid.cassette.mode != "record":
             return self  # the recording answers, wherever it was made
-        urls = {
-            key: url
-            for key, model in self.every_model.items()
-            if (url := access.moved_endpoint(model))
-        }
+        urls: dict[str, str] = {}
+        for key, model in self.every_model.items():
+            url = access.moved_endpoint(model)
+            if url:
+                urls[key] = url
         return replace(self, endpoints=urls)
 
     @property
     def every_model(self) -> dict[str, ModelSpec]:
         """The models of its ways, the one of the other agents where that is another, and those of the judges."""
         if self.grid.others is None:
-            others = ()
+            other_models = ()
         else:
-            others = (self.grid.others,)
+            other_models = (self.grid.others,)
         judges = (judge.model for judge in self.grid.judges.values())
-        return {**self.models, **{key: self.deck.models[key] for key in (*others, *judges)}}
+        return {**self.models, **{key: self.deck.models[key] for key in (*other_models, *judges)}}
 
     @property
     def patterns(self) -> Mapping[str, Pattern]:
@@ -111,7 +114,10 @@ class GridSpec:
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
-        return all(model.provider in _KINDS for model in self.every_model.values())
+        for model in self.every_model.values():
+            if model.provider not in _KINDS:
+                return False
+        return True
 
     @property
     def replayed(self) -> bool:
@@ -126,10 +132,13 @@ class GridSpec:
     @property
     def kinds(self) -> dict[str, str]:
         """Model -> what its figures are: "simulated", "offline stand-in" or "measured"."""
-        others = self.grid.others
-        if others is not None and self.deck.models[others].provider not in _KINDS:
+        other_model = self.grid.others
+        if other_model is not None and self.deck.models[other_model].provider not in _KINDS:
             return dict.fromkeys(self.grid.models, "measured")
-        return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
+        found: dict[str, str] = {}
+        for key, model in self.models.items():
+            found[key] = _KINDS.get(model.provider, "measured")
+        return found
 
     @property
     def concurrency(self) -> int:
@@ -156,8 +165,8 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         )
     if grid.cassette is not None:
         file = beside(grid.cassette.file, path)
-        here = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
-        if grid.cassette.mode != "replay" and not here:
+        is_beside = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
+        if grid.cassette.mode != "replay" and not is_beside:
             raise DataError(
                 f"{source.at('cassette')}: a grid writes to .jsonl files in its own folder; else give --cassette FILE"
             )
@@ -175,16 +184,23 @@ def make_spec(
     deck: Deck,
     source: Source,
     cases: Callable[[Sequence[str]], Iterable[Case]],
-    own: OwnParts = NONE,
+    own_parts: OwnParts = NONE,
 ) -> GridSpec:
     """The grid with all it names. `cases` gives them for the sub-agents there are. Raises DataError."""
-    deck = _with_models(deck, grid, source, own.models)
+    deck = _with_models(deck, grid, source, own_parts.models)
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
-    spec = GridSpec(grid, deck, (), {}, {}, own=own.with_code_of(deck))
+    spec = GridSpec(grid, deck, (), {}, {}, own=own_parts.with_code_of(deck))
     _check_names(spec, source)
-    rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
-    decks = {(p, s): _deck(deck, grid, p, s, source) for p in grid.prompts for s in grid.settings}
-    wrong = {name: _parse_faults(texts, deck, name, source) for name, texts in grid.faults.items()}
+    rubrics: dict[str, Rubric] = {}
+    for name in grid.judges:
+        rubrics[name] = _rubric(spec, name, source)
+    decks: dict[tuple[str, str], Deck] = {}
+    for p in grid.prompts:
+        for s in grid.settings:
+            decks[(p, s)] = _deck(deck, grid, p, s, source)
+    wrong: dict[str, tuple[Fault, ...]] = {}
+    for name, texts in grid.faults.items():
+        wrong[name] = _parse_faults(texts, deck, name, source)
     spec = replace(spec, cases=tuple(cases(agents)), faults=wrong, decks=decks, rubrics=rubrics)
     if not spec.cases:
         raise DataError(
@@ -202,26 +218,27 @@ def build_value(model: type[V], source: Source, *path: str | int, extra: dict[st
     return value
 
 
-def _with_models(deck: Deck, grid: Grid, source: Source, more: Mapping[str, ModelSpec]) -> Deck:
+def _with_models(
+    deck: Deck, grid: Grid, source: Source, given_models: Mapping[str, ModelSpec]
+) -> Deck:
     """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in
     every simulated one."""
-    own = {
+    grid_models = {
         **{
             key: build_value(ModelSpec, source, "specs", key, extra={"key": key})
             for key in grid.specs
         },
-        **more,
+        **given_models,
     }
     models = {
         OFFLINE.key: OFFLINE,
         **load_models(HOME / "cards" / "models.yaml"),
         **deck.models,
-        **own,
+        **grid_models,
     }
-    seeded = {
-        key: model.model_copy(update={"seed": grid.seed}) if model.law else model
-        for key, model in models.items()
-    }
+    seeded: dict[str, ModelSpec] = {}
+    for key, model in models.items():
+        seeded[key] = model.model_copy(update={"seed": grid.seed}) if model.law else model
     return replace(deck, models=Registry("model", seeded))
 
 
@@ -238,12 +255,14 @@ def _check_names(spec: GridSpec, source: Source) -> None:
         ("scorers", "scorer", spec.scorers),
         ("verdicts", "scorer or measure", (*grid.scorers, *grid.judges, *MEASURES)),
     ):
-        for place, name in enumerate(getattr(grid, names)):
+        for index, name in enumerate(getattr(grid, names)):
             if name not in registry:
                 raise DataError(
-                    f"{source.at(names, place)}: unknown {noun} {name!r}: {nearest(name, registry)}"
+                    f"{source.at(names, index)}: unknown {noun} {name!r}: {nearest(name, registry)}"
                 )
-    ways = {axis: getattr(grid, f"{axis}s") for axis in AXES}
+    ways: dict[str, Any] = {}
+    for axis in AXES:
+        ways[axis] = getattr(grid, f"{axis}s")
     for axis, name in grid.baseline.items():
         if axis not in ways:
             raise DataError(
@@ -265,8 +284,8 @@ def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
             f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own"
         )
     if judge.model not in models:
-        place = source.at("judges", name, "model")
-        raise DataError(f"{place}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
+        where = source.at("judges", name, "model")
+        raise DataError(f"{where}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
     if models[judge.model].provider in _KINDS:
         raise DataError(
             f"{source.at('judges', name, 'model')}: {judge.model!r} is no language model: it has no verdict to give"
@@ -288,16 +307,15 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
             raise DataError(
                 f"{source.at('prompts', prompt, block)}: unknown block {block!r}: {nearest(block, blocks)}"
             )
-        blocks[block] = blocks[block].model_copy(
-            update={"flag": None} if text is True else {"text": text}
-        )
+        change = {"flag": None} if text is True else {"text": text}
+        blocks[block] = blocks[block].model_copy(update=change)
     fields = deck.settings.model_dump(mode="json")
-    changes: dict[str, Any] = {
-        field: {**fields[field], **value}
-        if isinstance(value, dict) and isinstance(fields.get(field), dict)
-        else value
-        for field, value in grid.settings[setting].items()
-    }
+    changes: dict[str, Any] = {}
+    for name, value in grid.settings[setting].items():
+        if isinstance(value, dict) and isinstance(fields.get(name), dict):
+            changes[name] = {**fields[name], **value}
+        else:
+            changes[name] = value
     settings = deck.settings
     if changes:
         settings = build_value(
@@ -341,7 +359,9 @@ def beside(name: str, path: Path) -> Path:
 
 def digest(*parts: object) -> str:
     """A short name for values: equal for equal ones, on every machine."""
-    plain = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
+    plain: list[dict[str, Any] | object] = []
+    for part in parts:
+        plain.append(part.model_dump(mode="json") if isinstance(part, Value) else part)
     return hashlib.sha256(
         json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).encode()
     ).hexdigest()[:32]

@@ -78,7 +78,9 @@ def hop_lines(spec: GridSpec, rows: Results, axes: Sequence[str]) -> list[str]:
         if law is None or name != "hop_writing_ms":
             names.append(name)
     crossing: Iterable[Row] = (row for row in rows if "hops" in row)
-    summaries = [str(summary) for summary in summarise(tidy(crossing, names), axes)]
+    summaries: list[str] = []
+    for summary in summarise(tidy(crossing, names), axes):
+        summaries.append(str(summary))
     if not summaries:
         return []
     spend = "What peers spent is part of their turn's figures above."

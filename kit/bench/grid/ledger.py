@@ -85,7 +85,10 @@ class Ledger:
 
     def keys(self) -> set[str]:
         """Keys of the scored cells."""
-        return {key for (key,) in self._read("SELECT key FROM cells")}
+        found: set[str] = set()
+        for (key,) in self._read("SELECT key FROM cells"):
+            found.add(key)
+        return found
 
     def forget(self) -> None:
         """Takes out every cell and its turns: they are played again."""
@@ -109,7 +112,10 @@ class Ledger:
             )
         if failed_rows:
             self._write(_KEEP_FAILURE, failed_rows)
-        played_turns = [(cell.turn, cell.played) for cell in cells if cell.turn and cell.played]
+        played_turns: list[tuple[str, str]] = []
+        for cell in cells:
+            if cell.turn and cell.played:
+                played_turns.append((cell.turn, cell.played))
         if played_turns:
             self._write("INSERT OR REPLACE INTO turns VALUES (?, ?)", played_turns)
 

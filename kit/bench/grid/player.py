@@ -69,14 +69,13 @@ class Player:
         self._tools = {card.id: tool_name(card.tools[0]) for card in subs if card.tools}
         self.store = TransientStore()
         """Where the rollups of the turns are until their cells have taken them."""
-        if spec.traces:
-            self._traces = SqliteStore(spec.traces)
-        else:
-            self._traces = None
+        self._traces = SqliteStore(spec.traces) if spec.traces else None
         self._patterns = spec.patterns
         self._rules = {name: SCORERS[name] for name in spec.grid.scorers if name in SCORERS}
-        own = spec.own.judges
-        self._own_judges = {name: own[name] for name in spec.grid.scorers if name in own}
+        own_judges = spec.own.judges
+        self._own_judges = {
+            name: own_judges[name] for name in spec.grid.scorers if name in own_judges
+        }
         self._judges = Judges(spec, {})
         self._kinds = spec.kinds
         self._virtual = spec.virtual
@@ -95,13 +94,12 @@ class Player:
         then. What one cell raises ends all of them.
         """
         cells = list(cells)
-        for cell in {
-            (cell.model, cell.prompt, cell.setting, cell.pattern): cell for cell in cells
-        }.values():
-            await self.host(
-                cell,
-                faults=bool(self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults),
-            )
+        ways: dict[tuple[str, str, str, str], Cell] = {}
+        for cell in cells:
+            ways[cell.model, cell.prompt, cell.setting, cell.pattern] = cell
+        for cell in ways.values():
+            faults = self._spec.faults[cell.fault] or self._spec.cases[cell.case].faults
+            await self.host(cell, faults=bool(faults))
         await self._bind_judges()
         if cells:
             await try_judges(self._own_judges, self._spec.cases[cells[0].case])
@@ -143,11 +141,8 @@ class Player:
 
     async def _cell(self, cell: Cell) -> FinishedCell:
         case = self._spec.cases[cell.case]
-        if cell.stored:
-            played = PlayedCell.from_json(cell.stored)
-        else:
-            played = None
-        if played is None:
+        played = PlayedCell.from_json(cell.stored) if cell.stored else None
+        if played is None:  # not stored, or by a version that wrote turns otherwise
             played = await self._play_turns(cell, case)
         if isinstance(played, FinishedCell):
             return played
@@ -158,27 +153,16 @@ class Player:
         faults = self._spec.faults[cell.fault]
         if faults:
             case = case.model_copy(update={"faults": (*case.faults, *map(str, faults))})
-        host = await self.host(cell, faults=bool(case.faults))
-        if case.live:
-            store = SqliteStore(":memory:")
-        else:
-            store = self.store
-        if host.cassette is not None:
-            cassette = host.cassette.track(track(self._spec, cell))
-        else:
-            cassette = None
-        if case.live or cassette is not None:
-            host = replace(host, store=store, cassette=cassette)
-        pattern = self._patterns[cell.pattern]
-        if (gate := host.team.orchestrator.model.gate) is not None and not self._spec.replayed:
-            await gate.opened()
+        store = SqliteStore(":memory:") if case.live else self.store
+        host = await self._host_of_cell(cell, case, store)
+        cassette = host.cassette
         landed: set[Fault] = set()
         began = time.process_time()
         wall = time.perf_counter()
         turns = await run_case(
             case,
             host,
-            pattern,
+            self._patterns[cell.pattern],
             session=cell.key,
             repeat=cell.repeat,
             tools=self._tools,
@@ -188,31 +172,37 @@ class Player:
         cpu_seconds = time.process_time() - began
         wall_seconds = time.perf_counter() - wall
         if cassette is not None and not (cassette.mode != "replay" and self._spec.virtual):
-            cassette.close()  # before the cell counts as finished: what a model said once is not paid for twice
-        records = [self._record(store, reply) for _, reply in turns]
-        dollars = _sum(map(self._cost, records))
-        if self._traces is not None:
-            for (_, reply), record in zip(turns, records, strict=True):
+            # Before the cell counts as finished: what a model said once is not paid for twice.
+            cassette.close()
+        costs: list[float | None] = []
+        played_turns: list[PlayedTurn] = []
+        turn_times: list[dict[str, float | None]] = []
+        for observation, reply in turns:
+            record = self._record(store, reply)
+            costs.append(self._cost(record))
+            if self._traces is not None:
                 self._traces.end_turn(record, reply.events, ())
-        if self._kinds[cell.model] == "measured" and (
-            error := error_of([reply for _, reply in turns], faults=bool(case.faults))
-        ):
-            return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
+            fields = self._fields(case, observation, reply, record)
+            played_turns.append(PlayedTurn(observation, fields))
+            if not self._virtual:
+                turn_times.append(_times(record, hops_of(reply.events)))
+        dollars = _sum(costs)
+        if self._kinds[cell.model] == "measured":
+            error = error_of([reply for _, reply in turns], faults=bool(case.faults))
+            if error is not None:
+                return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
         timing: dict[str, Any] = {"wall_ms": round(1e3 * wall_seconds, 3)}
+        # Of turns at the same time nobody can say whose CPU it was.
         if self._concurrency == 1:
             timing["cpu_ms"] = round(1e3 * cpu_seconds, 3)
         if not self._virtual:
-            timing["turns"] = [
-                _times(*turn)
-                for turn in zip(records, (hops_of(reply.events) for _, reply in turns), strict=True)
-            ]
+            timing["turns"] = turn_times
+        # A fault that was asked for and struck nobody makes the cell a sample of something else.
+        void = ", ".join(map(str, faults)) if landed.isdisjoint(faults) else ""
         return PlayedCell(
             cell=cell.key,
-            turns=tuple(
-                PlayedTurn(observation, self._fields(case, observation, reply, record))
-                for (observation, reply), record in zip(turns, records, strict=True)
-            ),
-            void=", ".join(map(str, faults)) if landed.isdisjoint(faults) else "",
+            turns=tuple(played_turns),
+            void=void,
             dollars=dollars,
             timing=timing,
         )
@@ -220,23 +210,18 @@ class Player:
     async def _score_turns(self, cell: Cell, case: Case, played: PlayedCell) -> FinishedCell:
         """The end of a cell that is a sample, if every judge has a verdict on it."""
         scored_again = bool(cell.stored)
-        # what its turns cost was booked when they were played, if that was under the same key
-        if scored_again and played.cell == cell.key:
-            dollars = None
-        else:
-            dollars = played.dollars
-        if cell.turn and not scored_again:
-            text = played.to_json()
-        else:
-            text = ""
+        # What its turns cost was booked when they were played, if that was under the same key.
+        is_booked = scored_again and played.cell == cell.key
+        dollars = None if is_booked else played.dollars
+        text = played.to_json() if cell.turn and not scored_again else ""
         judgements = [NOTHING] * len(played.turns)
         judging = NOTHING.usage
         if self._spec.grid.judges and not played.void:
-            judgements = await self._judges.judge(
-                cell, case, [turn.observation for turn in played.turns]
-            )
-            judging = total(one.usage for one in judgements)
-            if (loss := judgements[-1].loss) is not None:
+            observations = [turn.observation for turn in played.turns]
+            judgements = await self._judges.judge(cell, case, observations)
+            judging = total(judgement.usage for judgement in judgements)
+            loss = judgements[-1].loss
+            if loss is not None:
                 return self._failed(cell, case, loss, dollars, played.dollars, judging, text)
         lines: list[str] = []
         for turn, judgement in zip(played.turns, judgements, strict=True):
@@ -303,6 +288,21 @@ class Player:
             played=played,
         )
 
+    async def _host_of_cell(
+        self, cell: Cell, case: Case, store: TransientStore | SqliteStore
+    ) -> Kit:
+        """The host with the cell's own store and track, once its provider takes another request."""
+        host = await self.host(cell, faults=bool(case.faults))
+        cassette = host.cassette
+        if cassette is not None:
+            cassette = cassette.track(track(self._spec, cell))
+        if case.live or cassette is not None:
+            host = replace(host, store=store, cassette=cassette)
+        gate = host.team.orchestrator.model.gate
+        if gate is not None and not self._spec.replayed:
+            await gate.opened()
+        return host
+
     async def host(self, cell: Cell, *, faults: bool) -> Kit:
         """The kit that a cell's turns run on, with the team of its pattern and a store that forgets."""
         key = (cell.model, cell.prompt, cell.setting, faults, cell.pattern)
@@ -325,24 +325,22 @@ class Player:
                 if self._spec.grid.sub_agents != "world":
                     deck = with_simulated_tools(deck)
                 lead = deck.settings.orchestrator
-                others = self._spec.grid.others
-                if others is None:
+                other_model = self._spec.grid.others
+                if other_model is None:
                     models = cell.model
                 else:
-                    models = {lead: cell.model, "*": others, "helper": others}
+                    models = {lead: cell.model, "*": other_model, "helper": other_model}
                 context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
         return self._kits[key]
 
     async def _bind_judges(self) -> None:
         deck = judge_deck(self._spec.deck.models)
-        contexts: dict[str, AbstractAsyncContextManager[Kit, bool | None]] = {}
-        for name, one in self._spec.grid.judges.items():
-            contexts[name] = self._open(models=one.model, deck=deck, faults=False)
-        self._judges = Judges(
-            self._spec,
-            {name: await self._stack.enter_async_context(one) for name, one in contexts.items()},
-        )
+        kits: dict[str, Kit] = {}
+        for name, judge in self._spec.grid.judges.items():
+            context = self._open(models=judge.model, deck=deck, faults=False)
+            kits[name] = await self._stack.enter_async_context(context)
+        self._judges = Judges(self._spec, kits)
 
     def _cost(self, record: TurnRecord | Usage) -> float | None:
         """What a turn, or its judges, count for against the limit."""
@@ -374,13 +372,18 @@ class Player:
         """What a turn's line says beside its names and its scores."""
         hops = hops_of(reply.events)
         expected = case.turns[observation.turn].expected
-        return {
+        fields: dict[str, Any] = {
             "turn": observation.turn,
             "domain": case.domain,
             "parts": len(expected),
             "status": observation.status,
-            **({"truncated": True} if reply.truncated else {}),
-            **({} if observation.routed else {"routed": False}),
+        }
+        # The bytes of a row depend on this order, and what is usual stands in no row.
+        if reply.truncated:
+            fields["truncated"] = True
+        if not observation.routed:
+            fields["routed"] = False
+        fields |= {
             "called": sorted(observation.called),
             "failed": sorted(record.failed),
             "failsafe": fate(expected, observation.called, reply),
@@ -388,9 +391,13 @@ class Player:
             "input_tokens": record.input_tokens,
             "output_tokens": record.output_tokens,
             "cost": record.cost,
-            **(hop_counts(hops) if hops else {}),
-            **(_times(record, hops) if self._virtual else {}),
         }
+        if hops:
+            fields |= hop_counts(hops)
+        # Real time is no part of a result: it stands in timings.jsonl.
+        if self._virtual:
+            fields |= _times(record, hops)
+        return fields
 
     def _line(
         self,
@@ -416,13 +423,8 @@ class Player:
 
 def _sum(dollars: Iterable[float | None]) -> float | None:
     """None where no price is known."""
-    costs: list[float] = []
-    for cost in dollars:
-        if cost is not None:
-            costs.append(cost)
-    if costs:
-        return sum(costs)
-    return None
+    costs = [cost for cost in dollars if cost is not None]
+    return sum(costs) if costs else None
 
 
 def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:

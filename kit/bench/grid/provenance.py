@@ -99,16 +99,16 @@ def equal_messages(cases: Sequence[Case]) -> dict[str, str]:
     """Cases that ask the same in the same words; each cluster has the name of its first case."""
     groups: dict[tuple[object, ...], list[str]] = {}
     for case in cases:  # few calls a case: what a grid adds to a turn is gated
-        asked = (
+        message = (
             *[ask.user.casefold() for ask in case.turns],
             case.principal.tenant_id,
             case.principal.user_id,
             case.faults,
         )
-        if asked in groups:
-            groups[asked].append(case.id)
+        if message in groups:
+            groups[message].append(case.id)
         else:
-            groups[asked] = [case.id]
+            groups[message] = [case.id]
     return {case: group[0] for group in groups.values() if len(group) > 1 for case in group}
 
 

@@ -73,8 +73,8 @@ def report(spec: GridSpec, run: Run) -> str:
             _list(failure_lines(failures, axes(chain(rows, failures)))),
         ]
     lost_ways: list[str] = []
-    for way, count in unscored(ways, rows, failures).items():
-        lost_ways.append(f"{way}: no verdict, {count}")
+    for label, count in unscored(ways, rows, failures).items():
+        lost_ways.append(f"{label}: no verdict, {count}")
     if verdicts or (grid.baseline and (failures or missing)):
         parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways]), str(plan)]
     if plan.warning:
@@ -103,19 +103,19 @@ def compare_ways(
     names = spec.grid.verdicts
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
-    others: dict[str, str] = {}
+    baseline: dict[str, str] = {}
     for axis, name in spec.grid.baseline.items():
         if axis in differing:
-            others[axis] = name
+            baseline[axis] = name
     has_baseline = any(
-        all(row[axis] == name for axis, name in others.items()) for row in chain(rows, failures)
+        all(row[axis] == name for axis, name in baseline.items()) for row in chain(rows, failures)
     )
-    comparable = others and has_baseline and len(ways) > len(names)
+    comparable = baseline and has_baseline and len(ways) > len(names)
     if not comparable:
         return ways, []
     verdicts = compare(
         tidy(rows, names, failures),
-        others,
+        baseline,
         differing,
         planned=plan.planned,
         margin=plan.margin,
@@ -134,12 +134,12 @@ def unscored(
         chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures))
     )
     compared_ways: set[tuple[str, ...]] = set()
-    for way in ways:
-        compared_ways.add(tuple(way.way.values()))
+    for names in ways:
+        compared_ways.add(tuple(names.way.values()))
     cell_counts: dict[str, CellCount] = {}
-    for way, count in sorted(counts.items()):
-        if way not in compared_ways:
-            cell_counts[" / ".join(way)] = count
+    for names, count in sorted(counts.items()):
+        if names not in compared_ways:
+            cell_counts[" / ".join(names)] = count
     return cell_counts
 
 
@@ -147,8 +147,8 @@ def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
     ways = {tuple(row[axis] for axis in AXES) for row in rows}
     texts: list[str] = []
-    for place, axis in enumerate(AXES):
-        if axis == "model" or len({way[place] for way in ways}) > 1:
+    for index, axis in enumerate(AXES):
+        if axis == "model" or len({names[index] for names in ways}) > 1:
             texts.append(axis)
     return texts
 
@@ -160,14 +160,14 @@ def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[s
         if card.eval:
             thresholds[card.id] = card.eval.threshold
     texts: list[str] = []
-    for way in (summary.way for summary in ways if summary.scorer == QUALITY):
-        for standing in standings(tidy(_rows_of(way, rows), [QUALITY]), thresholds):
-            texts.append(f"{' / '.join(way.values())}, {standing}")
+    for names in (summary.way for summary in ways if summary.scorer == QUALITY):
+        for standing in standings(tidy(_rows_of(names, rows), [QUALITY]), thresholds):
+            texts.append(f"{' / '.join(names.values())}, {standing}")
     return texts
 
 
-def _rows_of(way: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
-    return (row for row in rows if all(row[axis] == name for axis, name in way.items()))
+def _rows_of(names: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
+    return (row for row in rows if all(row[axis] == name for axis, name in names.items()))
 
 
 def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
@@ -231,5 +231,5 @@ def _list(items: Iterable[object]) -> str:
     return "\n".join(f"- {line}" for line in items) or "Nothing was decided."
 
 
-def _words(way: Mapping[str, str]) -> str:
-    return ", ".join(f"{axis} {name}" for axis, name in way.items())
+def _words(names: Mapping[str, str]) -> str:
+    return ", ".join(f"{axis} {name}" for axis, name in names.items())

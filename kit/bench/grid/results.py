@@ -46,7 +46,10 @@ class Results:
         """How many there are; the lines are counted, not read."""
         try:
             with (self.folder / "results.jsonl").open("rb") as file:
-                return sum(1 for _ in file)
+                total = 0
+                for _ in file:
+                    total += 1
+                return total
         except OSError:
             return 0
 
@@ -99,7 +102,7 @@ def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
         ) from error
 
 
-def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
+def _row(line: str, fields: Iterable[str], where: str) -> dict[str, Any]:
     try:
         row: dict[str, Any] = orjson.loads(line)  # unlike json it keeps one copy of each name
         for name in fields:
@@ -111,7 +114,7 @@ def _row(line: str, fields: Iterable[str], place: str) -> dict[str, Any]:
         else:
             lacks = ""
         raise DataError(
-            f"{place}: no line of a grid{lacks}; run the grid again, it writes the file anew"
+            f"{where}: no line of a grid{lacks}; run the grid again, it writes the file anew"
         ) from error
 
 
@@ -125,7 +128,9 @@ def tidy(
     A turn of a failed cell has no value and is marked `lost`; neither has one whose fault never happened.
     """
     for row in rows:
-        common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
+        common: dict[str, Any] = {}
+        for name in (*AXES, "case", "repeat", "turn", "domain"):
+            common[name] = row[name]
         if "hops" in row:
             elsewhere = {}
         else:
@@ -137,7 +142,9 @@ def tidy(
                 value = row["scores"].get(name)
             yield {**common, "scorer": name, "value": None if "void" in row else value}
     for row in failures:
-        common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
+        common: dict[str, Any] = {}
+        for name in (*AXES, "case", "repeat", "domain"):
+            common[name] = row[name]
         for turn in range(row["turns"]):
             for name in names:
                 yield {**common, "turn": turn, "scorer": name, "value": None, "lost": True}
@@ -145,7 +152,9 @@ def tidy(
 
 def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
-    case_of = {case.id: case for case in cases}
+    case_of: dict[str, Case] = {}
+    for case in cases:
+        case_of[case.id] = case
     turns: list[RoutedTurn] = []
     for row in rows:
         turns.append(RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]))

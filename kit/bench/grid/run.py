@@ -88,10 +88,12 @@ def run_grid(
         todo = in_play_order(spec, (cell for cell in all_cells if cell.key not in finished))
         if keeps_turns(spec):
             todo = _with_turns(spec, todo, ledger.turns())
-        before = len(all_cells) - len(todo)
+        present = len(all_cells) - len(todo)
         cost = ledger.cost(cell.key for cell in all_cells)
-        names = {cell.key: cell.model for cell in all_cells}
-        tally = _Tally(spec, ledger, names, before, cost, progress)
+        names: dict[str, str] = {}
+        for cell in all_cells:
+            names[cell.key] = cell.model
+        tally = _Tally(spec, ledger, names, present, cost, progress)
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
@@ -112,11 +114,11 @@ def run_grid(
             )
         write(folder, spec, all_cells, ledger)
         failed = len(ledger.failures().keys() & {cell.key for cell in all_cells})
-        missing = len(all_cells) - before - tally.count - failed
+        missing = len(all_cells) - present - tally.count - failed
         return Run(
             folder,
             len(all_cells),
-            before,
+            present,
             tally.count,
             tally.dollars,
             failed,
@@ -137,7 +139,9 @@ def _goes_on(spec: GridSpec) -> bool:
 def what_is_kept(spec: GridSpec, folder: Path) -> str:
     """Says how many cells of a run that was interrupted are played, and how it goes on. Raises
     DataError for a ledger that cannot be read."""
-    keys = {cell.key for cell in cells(spec)}
+    keys: set[str] = set()
+    for cell in cells(spec):
+        keys.add(cell.key)
     with closing(Ledger(folder / LEDGER)) as ledger:
         played_count = len(keys & ledger.keys())
     progress = f"{played_count:,} of {many(len(keys), 'cell')} are played"
@@ -229,8 +233,8 @@ class _Tally:
     def reasons(self) -> str:
         """Why cells were not begun, in words; empty where nothing kept them from it."""
         reasons: list[str] = []
-        for who, error_class in self._streaks.hopeless.items():
-            reasons.append(f"{who} failed {STREAK} times for the same reason ({error_class})")
+        for blamed, error_class in self._streaks.hopeless.items():
+            reasons.append(f"{blamed} failed {STREAK} times for the same reason ({error_class})")
         if self._limit is not None and self.dollars >= self._limit:
             reasons.append(f"the limit of {self._limit:g} dollars is reached")
         return "; ".join(reasons)
@@ -243,7 +247,9 @@ def _model_name(model: str) -> str:
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
     """The files of scored and failed cells, in order, each file whole or not at all. Raises
     DataError where there is no room."""
-    order = [cell.key for cell in all_cells]
+    order: list[str] = []
+    for cell in all_cells:
+        order.append(cell.key)
     grid = spec.grid
     files = {RESULTS: "lines", TIMINGS: "timing"}
     try:

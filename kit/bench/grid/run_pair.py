@@ -34,8 +34,8 @@ def compare_runs(
     names = tuple(measures) or runs["before"].verdicts or ("exact",)
     rows: list[dict[str, Any]] = []
     for name, run in runs.items():
-        own = tidy(read_results(run.folder), names, read_failures(run.folder))
-        rows += [{**row, "run": name} for row in own]
+        run_rows = tidy(read_results(run.folder), names, read_failures(run.folder))
+        rows += [{**row, "run": name} for row in run_rows]
     plan = runs["before"].plan
     same_size = plan.planned == runs["after"].plan.planned
     return compare(
@@ -48,13 +48,15 @@ def compare_runs(
     )
 
 
-def _check_inputs(before: StoredRun, after: StoredRun) -> None:
+def _check_inputs(first_run: StoredRun, second_run: StoredRun) -> None:
     for name, words in _SAME.items():
-        first, second = (run.runs[-1].get("inputs", {}).get(name) for run in (before, after))
+        first, second = (
+            run.runs[-1].get("inputs", {}).get(name) for run in (first_run, second_run)
+        )
         if first is None or first != second:
             known = f"{first or 'unknown'} and {second or 'unknown'}"
             raise DataError(
-                f"{before.folder} and {after.folder} cannot be compared: they were played over "
+                f"{first_run.folder} and {second_run.folder} cannot be compared: they were played over "
                 f"{words} ({name} {known}); "
                 "play both again with the same ones"
             )

@@ -68,13 +68,13 @@ def play_here(
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
     if spec.virtual and spec.grid.limits.dollars is None:
-        most = BATCH
+        batch_size = BATCH
     else:
-        most = 1
+        batch_size = 1
 
-    def one(cell: FinishedCell) -> None:
+    def keep_one(cell: FinishedCell) -> None:
         batch.append(cell)
-        if len(batch) >= most:
+        if len(batch) >= batch_size:
             full = batch.copy()
             batch.clear()
             keep(full)
@@ -82,7 +82,7 @@ def play_here(
     async def main() -> None:
         player = Player(spec, opener)
         try:
-            await player.play(cells, one, halt)
+            await player.play(cells, keep_one, halt)
         finally:
             await player.close()
 

@@ -100,13 +100,16 @@ def needless(case: Case, observation: Observation) -> float | None:
     ):
         return None
     findings = " ".join(observation.answers.values())
-    own = (
+    own_sentences = (
         text
         for text in SENTENCE_END.split(observation.text)
         if text.strip() and text.strip() not in findings
     )
     return float(
-        any(_DENIES.search(sentence) and _sorry(sentence, observation.called) for sentence in own)
+        any(
+            _DENIES.search(sentence) and _sorry(sentence, observation.called)
+            for sentence in own_sentences
+        )
     )
 
 
@@ -153,7 +156,10 @@ def _lost_agents(case: Case, observation: Observation) -> set[str]:
 
 def _names(sentence: str, agent: str, case: Case) -> bool:
     label = agent.replace("_", " ").replace("-", " ").casefold()
-    return any(word.casefold() in sentence for word in (label, *case.topics.get(agent, ())))
+    for word in (label, *case.topics.get(agent, ())):
+        if word.casefold() in sentence:
+            return True
+    return False
 
 
 def _sorry(sentence: str, agents: Iterable[str]) -> bool:

@@ -74,13 +74,13 @@ class Kappa(Estimate):
 
     def __str__(self) -> str:
         if self.undecided:
-            rest = f", {self.undecided} undecided"
+            note = f", {self.undecided} undecided"
         else:
-            rest = ""
+            note = ""
         if self.is_constant:
-            return f"kappa 0: {self.agreed} of {self.n} verdicts as labelled, as a constant{rest}"
+            return f"kappa 0: {self.agreed} of {self.n} verdicts as labelled, as a constant{note}"
         constant = f"a constant has {self.best_constant}"
-        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled, {constant}{rest}"
+        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled, {constant}{note}"
 
     @property
     def detail(self) -> str:

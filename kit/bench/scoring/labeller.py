@@ -75,15 +75,15 @@ class RuleLabeller:
     def label(self, item: Item) -> Label:
         """Whom the message is for, what had to be carried over, and scores of each answer; agents
         None where no rule says."""
-        one = resolve(item.message, item.shown)
-        foreign = one is not None and one.agent not in item.called
+        reference = resolve(item.message, item.shown)
+        foreign = reference is not None and reference.agent not in item.called
         return Label(
             turn_id=item.turn_id,
             agents=self._agents(item),
-            carried=(one.title,)
-            if one is not None and foreign and item.called and one.title
+            carried=(reference.title,)
+            if reference is not None and foreign and item.called and reference.title
             else (),
-            resolved=_resolved(item, one) if one is not None and foreign else None,
+            resolved=_resolved(item, reference) if reference is not None and foreign else None,
             scores={agent: scores(item, agent) for agent in item.called},
         )
 
@@ -178,10 +178,10 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     }
 
 
-def _resolved(item: Item, one: ShownComponent) -> bool:
+def _resolved(item: Item, reference: ShownComponent) -> bool:
     """Whether what was meant reached those who were called, or the reply."""
     text = " ".join([*item.prior_context.values(), *item.answers.values(), item.reply]).casefold()
-    for name in (one.id, one.title):
+    for name in (reference.id, reference.title):
         if name and name.casefold() in text:
             return True
     return False

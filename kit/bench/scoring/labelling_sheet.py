@@ -67,7 +67,10 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
             sorted(ids), min(per_stratum, len(ids))
         ):
             strata_of[turn_id].append(name)
-    return {turn_id: tuple(names) for turn_id, names in sorted(strata_of.items())}
+    found: dict[str, tuple[str, ...]] = {}
+    for turn_id, names in sorted(strata_of.items()):
+        found[turn_id] = tuple(names)
+    return found
 
 
 def items(
@@ -75,23 +78,25 @@ def items(
 ) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
     turns = turns_since(store, since, tenant)
-    by_id = {turn.id: turn for turn in turns}
-    return [
-        item_of(store, by_id[turn_id], strata)
-        for turn_id, strata in sample(turns, per_stratum, seed).items()
-    ]
+    by_id: dict[str, TurnRecord] = {}
+    for turn in turns:
+        by_id[turn.id] = turn
+    found: list[Item] = []
+    for turn_id, strata in sample(turns, per_stratum, seed).items():
+        found.append(item_of(store, by_id[turn_id], strata))
+    return found
 
 
 def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
     """A stored turn with what came before it in its session."""
-    past = [
-        other
-        for other in store.turns(session_id=turn.session_id, limit=ALL)
-        if _before(other, turn)
-    ]
+    past: list[TurnRecord] = []
+    for earlier_turn in store.turns(session_id=turn.session_id, limit=ALL):
+        if _before(earlier_turn, turn):
+            past.append(earlier_turn)
     bodies = [event.body for event in store.events(turn.id, OPERATOR)]
     lines = (
-        (f"user: {other.message}", f"assistant: {other.text}") for other in reversed(past[:EARLIER])
+        (f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}")
+        for earlier_turn in reversed(past[:EARLIER])
     )
     return Item(
         turn_id=turn.id,
@@ -100,9 +105,11 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
         earlier=tuple(line for pair in lines for line in pair),
         before=past[0].invoked if past else (),
         shown=tuple(
-            one
-            for other in reversed(past[:EARLIER])
-            for one in shown_in(other.id, log_of(store.events(other.id, OPERATOR)))
+            component
+            for earlier_turn in reversed(past[:EARLIER])
+            for component in shown_in(
+                earlier_turn.id, log_of(store.events(earlier_turn.id, OPERATOR))
+            )
         ),
         called=turn.invoked,
         prior_context={
@@ -129,16 +136,16 @@ def read_sheet(path: Path) -> list[Item]:
     """A sheet, labelled in part or whole. Raises DataError with file and line for what is none, or
     labels another turn."""
     by_turn: dict[str, Item] = {}
-    for place, item in validate_lines(Item, read_text(path), path, "a line of a labelling sheet"):
+    for where, item in validate_lines(Item, read_text(path), path, "a line of a labelling sheet"):
         if item.label.turn_id != item.turn_id:
             raise DataError(
-                f"{place}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}"
+                f"{where}: the label is of turn {item.label.turn_id!r}; it belongs to {item.turn_id!r}"
             )
         if item.turn_id in by_turn:
-            raise DataError(f"{place}: turn {item.turn_id!r} stands here twice; take one out")
+            raise DataError(f"{where}: turn {item.turn_id!r} stands here twice; take one out")
         by_turn[item.turn_id] = item
     return list(by_turn.values())
 
 
-def _before(other: TurnRecord, turn: TurnRecord) -> bool:
-    return other.started_at < turn.started_at and other.seconds is not None
+def _before(earlier_turn: TurnRecord, turn: TurnRecord) -> bool:
+    return earlier_turn.started_at < turn.started_at and earlier_turn.seconds is not None

@@ -70,66 +70,63 @@ class Observation(Value):
 def observe(events: Iterable[Event], turn: int = 0) -> Observation:
     """Folds the events of one turn."""
     events = tuple(events)
-    by: dict[str, list[Any]] = defaultdict(list)
+    bodies: dict[str, list[Any]] = defaultdict(list)
     for event in events:
-        by[event.body.kind].append(event.body)
+        bodies[event.body.kind].append(event.body)
     visible = transcript(events)
-    completed = by["completed"]
-    if by["routing"]:
-        routing = by["routing"][-1].decision
+    status = "running"
+    text = ""
+    for body in bodies["completed"]:
+        status = body.status
+        text = body.text
+    begun = bodies["agent_started"]
+    ended = bodies["agent_ended"]
+    if bodies["routing"]:
+        decision = bodies["routing"][-1].decision
+        # Agents further down are left out: the agent that asked them tells what became of them.
+        calls = {(outcome.agent, outcome.call_id) for outcome in decision.outcomes}
+        begun = [body for body in begun if (body.agent, body.call_id) in calls]
+        ended = [body for body in ended if (body.agent, body.outcome.call_id) in calls]
+        routed_fields: dict[str, Any] = decision.model_dump(include=_OF_ROUTING)
     else:
-        routing = None
-    if routing:
-        own = {(outcome.agent, outcome.call_id) for outcome in routing.outcomes}
-    else:
-        own = None
-    # agents further down are left out: what became of them is told by the agent that asked them
-    begun = [
-        body for body in by["agent_started"] if own is None or (body.agent, body.call_id) in own
-    ]
-    outcomes = [
-        (e.agent, e.outcome)
-        for e in by["agent_ended"]
-        if own is None or (e.agent, e.outcome.call_id) in own
-    ]
-    answers = [(agent, outcome) for agent, outcome in outcomes if outcome.kind == "answer"]
-    well = {agent for agent, _ in answers}
-    tools = [
-        (body.agent.rpartition("/")[2], body.result) for body in by["tool_ended"] if not body.error
-    ]
-    fields: dict[str, Any] = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
-    if routing is not None:
-        fields = routing.model_dump(include=_OF_ROUTING)
+        routed_fields = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
+    answers = [body for body in ended if body.outcome.kind == "answer"]
+    with_answer = {body.agent for body in answers}
+    failed: dict[str, None] = {}
+    for body in ended:
+        if body.agent not in with_answer:
+            failed[body.agent] = None
+    with_reservation: dict[str, None] = {}
+    for body in answers:
+        if body.outcome.reservation:
+            with_reservation[body.agent] = None
+    tool_texts: list[tuple[str, str]] = []
+    for body in bodies["tool_ended"]:
+        if not body.error:
+            tool_texts.append((body.agent.rpartition("/")[2], body.result))
+    visible_bodies = [*bodies["text"], *bodies["text_replaced"], *bodies["status_line"]]
+    summaries = [body for body in bodies["model_ended"] if body.agent == _SUMMARIST]
+    kept = [body.kept for body in bodies["compacted"] if body.done]
+    acknowledged = [body.path for body in bodies["acknowledged"]]
     return Observation(
         turn=turn,
-        routed=_is_routed(by),
-        status=completed[0].status if completed else "running",
-        text=(completed[0].text if completed else "") or visible.answer or visible.lead,
+        routed=_is_routed(bodies),
+        status=status,
+        text=text or visible.answer or visible.lead,
         preamble=visible.lead if visible.answer else "",
-        visible_texts=tuple(
-            body.text for kind in ("text", "text_replaced", "status_line") for body in by[kind]
-        ),
+        visible_texts=tuple(body.text for body in visible_bodies),
         queries=_lines((body.agent, body.query) for body in begun),
-        answers=_lines((agent, outcome.text) for agent, outcome in answers),
-        failed=tuple(dict.fromkeys(agent for agent, _ in outcomes if agent not in well)),
-        with_reservation=tuple(
-            dict.fromkeys(agent for agent, outcome in answers if outcome.reservation)
-        ),
-        material=_lines(tools),
+        answers=_lines((body.agent, body.outcome.text) for body in answers),
+        failed=tuple(failed),
+        with_reservation=tuple(with_reservation),
+        material=_lines(tool_texts),
         prior_context=_lines(
             (body.agent, body.prior_context) for body in begun if body.prior_context
         ),
-        summary=next(
-            (
-                _submitted_text(body, SUMMARY)
-                for body in by["model_ended"]
-                if body.agent == _SUMMARIST
-            ),
-            None,
-        ),
-        whole=next((body.kept for body in by["compacted"] if body.done), 0),
-        acknowledged=by["acknowledged"][-1].path if by["acknowledged"] else None,
-        **fields,
+        summary=_submitted_text(summaries[0], SUMMARY) if summaries else None,
+        whole=kept[0] if kept else 0,
+        acknowledged=acknowledged[-1] if acknowledged else None,
+        **routed_fields,
     )
 
 
@@ -144,7 +141,10 @@ def _is_routed(bodies: Mapping[str, Sequence[Any]]) -> bool:
     decision = bodies["routing"][-1].decision
     if decision.outcomes or decision.dropped or decision.refused or decision.rounds:
         return True
-    return any(body.purpose == "decide" for body in bodies["model_started"])
+    for body in bodies["model_started"]:
+        if body.purpose == "decide":
+            return True
+    return False
 
 
 def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:

@@ -47,8 +47,10 @@ async def own_scores(
                 error_class = "judge"
             else:
                 error_class = class_of(error)
-            who = judge_in_words(name)
-            return Loss(error_class, f"{who}: {describe_error(error)}{_place(error)}", who)
+            judge_words = judge_in_words(name)
+            return Loss(
+                error_class, f"{judge_words}: {describe_error(error)}{_place(error)}", judge_words
+            )
     return scores
 
 
@@ -71,11 +73,11 @@ async def try_judges(judges: Mapping[str, Scorer | Judge], case: Case) -> None:
 
 def canned_turns(case: Case) -> dict[str, Observation]:
     """Three turns as a grid can see them, over the first scored message of a case: kind -> turn."""
-    place = case.scored[0]
-    ask = case.turns[place]
+    turn = case.scored[0]
+    ask = case.turns[turn]
     queries = {agent: ask.queries.get(agent, ask.user) for agent in ask.expected}
     answered = Observation(
-        turn=place,
+        turn=turn,
         text="Here is what I found.",
         invoked=ask.expected,
         intent_count=len(ask.expected),
@@ -84,7 +86,7 @@ def canned_turns(case: Case) -> dict[str, Observation]:
         answers=dict.fromkeys(ask.expected, "Here is what I found."),
     )
     failed = Observation(
-        turn=place,
+        turn=turn,
         status="failed",
         text="I could not look that up just now.",
         invoked=ask.expected,
@@ -93,7 +95,7 @@ def canned_turns(case: Case) -> dict[str, Observation]:
         queries=queries,
         failed=ask.expected,
     )
-    asked_nobody = Observation(turn=place, text="What can I do for you?")
+    asked_nobody = Observation(turn=turn, text="What can I do for you?")
     return {
         "that was answered": answered,
         "that failed": failed,
@@ -120,10 +122,12 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
 
 def _place(error: BaseException) -> str:
     """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)]
-    if not own:
+    own_frames = [
+        frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)
+    ]
+    if not own_frames:
         return ""
-    last = own[-1]
+    last = own_frames[-1]
     return f" ({Path(last.filename).name}:{last.lineno}, in {last.name})"
 
 

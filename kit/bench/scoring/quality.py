@@ -81,7 +81,7 @@ def summary(case: Case, observation: Observation) -> float | None:
     if not case.kept or observation.summary is None:
         return None
     text = plain(observation.summary)
-    before = plain(
+    earlier = plain(
         " ".join(
             f"{ask.user} {' '.join(ask.answers.values())}"
             for ask in case.turns[: max(0, observation.turn - observation.whole)]
@@ -90,7 +90,7 @@ def summary(case: Case, observation: Observation) -> float | None:
     due: list[str] = []
     for names in case.kept.values():
         for name in names:
-            if plain(name) in before:
+            if plain(name) in earlier:
                 due.append(plain(name))
     if due:
         return fmean(name in text for name in due)
@@ -104,12 +104,12 @@ def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
     values: dict[str, float] = {}
     for agent in ask.expected:
         if (text := observation.answers.get(agent)) is not None:
-            own: list[bool] = []
+            verdicts: list[bool] = []
             for fact in ask.facts:
                 if fact.agent == agent:
-                    own.append(fact.stated_in(text))
+                    verdicts.append(fact.stated_in(text))
             values[agent] = fmean(
-                [float(bool(text.strip())), float(not raw_in(text)), *map(float, own)]
+                [float(bool(text.strip())), float(not raw_in(text)), *map(float, verdicts)]
             )
     return values
 
@@ -191,9 +191,9 @@ def raw_in(text: str) -> list[str]:
 
 def passed_on(answer: str, text: str) -> float:
     """1 when a reply holds the substance of an answer: one of its figures, or enough of its words."""
-    own = figures(answer)
-    if own:
-        return float(bool(own & figures(text)))
+    own_figures = figures(answer)
+    if own_figures:
+        return float(bool(own_figures & figures(text)))
     content = content_words(answer)
     return float(len(content & content_words(text)) >= ENOUGH * len(content))
 

@@ -49,17 +49,17 @@ async def run_case(
     history: list[Message] = []
     in_play: tuple[str, ...] = ()
     turns: list[tuple[Observation, Reply]] = []
-    for place, ask in enumerate(case.turns):
+    for number, ask in enumerate(case.turns):
         if ask.skip:
             in_play = ask.expected or in_play
         else:
             with (
                 inject_faults(faults) as injection,
-                use_truth(truth_of(f"{case.id}-{place}#{repeat}", ask, tools or {})),
+                use_truth(truth_of(f"{case.id}-{number}#{repeat}", ask, tools or {})),
             ):
-                before, last = (None, None) if case.live else (tuple(history), in_play)
+                earlier, last = (None, None) if case.live else (tuple(history), in_play)
                 if session:
-                    name = turn_id(session, place)
+                    name = turn_id(session, number)
                 else:
                     name = None
                 turn = run(
@@ -67,7 +67,7 @@ async def run_case(
                     owner,
                     host,
                     pattern,
-                    history=before,
+                    history=earlier,
                     in_play=last,
                     turn_id=name,
                     images=ask.pictures,
@@ -76,14 +76,14 @@ async def run_case(
             if landed is not None:
                 landed |= injection.landed
             in_play = reply.routing.invoked or in_play
-            turns.append((observe(reply.events, place), reply))
-        history += ask.messages(f"{case.id}-{place}")
+            turns.append((observe(reply.events, number), reply))
+        history += ask.messages(f"{case.id}-{number}")
     return turns
 
 
-def turn_id(session: str, place: int) -> str:
+def turn_id(session: str, number: int) -> str:
     """The id of a turn of a named session: of 32 characters where the session's is the key of a cell."""
-    return f"{session}{place:08x}"
+    return f"{session}{number:08x}"
 
 
 def turn_of(row: Mapping[str, Any]) -> str:
@@ -103,7 +103,9 @@ def truth_of(name: str, ask: Ask, tools: Mapping[str, str]) -> Truth:
 def plant_answers(kit: K, case: Case) -> K:
     """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
     lines: dict[str, dict[str, str]] = {}
-    subs = [card.id for card in kit.team.orchestrator.sub_cards.values()]
+    subs: list[str] = []
+    for card in kit.team.orchestrator.sub_cards.values():
+        subs.append(card.id)
     for ask in case.turns:
         for agent, text in ask.answers.items():
             for name in subs if agent == ANYBODY else [agent]:

@@ -235,6 +235,6 @@ def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
         return whole or (part is not None and words(text) == words(part))
     if part is None or words(text) == words(part):
         return True
-    own = content_words(part)
+    part_words = content_words(part)
     content = content_words(text)
-    return own <= content and len(content - own) <= SLACK
+    return part_words <= content and len(content - part_words) <= SLACK

@@ -60,8 +60,8 @@ def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
 
 def sum_clusters(values: Sequence[float], clusters: Sequence[Any]) -> tuple[Floats, Floats]:
     """Sum and size of every cluster, in the order in which they first appear."""
-    place: dict[Any, int] = {}
-    where = np.array([place.setdefault(cluster, len(place)) for cluster in clusters])
+    index_of: dict[Any, int] = {}
+    where = np.array([index_of.setdefault(cluster, len(index_of)) for cluster in clusters])
     sums = np.bincount(where, weights=np.asarray(values, dtype=float))
     sizes = np.bincount(where)
     return sums.astype(np.float64), sizes.astype(np.float64)

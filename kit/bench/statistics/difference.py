@@ -64,12 +64,12 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     "Interval estimation for the difference between independent proportions", method 10). Raises
     DataError for a share of nothing.
     """
-    one = wilson(*first)
-    two = wilson(*second)
+    first_share = wilson(*first)
+    second_share = wilson(*second)
     n = min(first[1], second[1])
-    gap = two.value - one.value
-    low = gap - hypot(two.value - two.low, one.high - one.value)
-    high = gap + hypot(two.high - two.value, one.value - one.low)
+    gap = second_share.value - first_share.value
+    low = gap - hypot(second_share.value - second_share.low, first_share.high - first_share.value)
+    high = gap + hypot(second_share.high - second_share.value, first_share.value - first_share.low)
     return Difference(value=gap, low=low, high=high, n=n, basis=f"{n} items, not paired")
 
 
@@ -160,7 +160,7 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
     """
     fewer = min(only_first, only_second)
     tosses = only_first + only_second
-    below, at = (
+    below, seen_count = (
         sum(comb(tosses, heads) for heads in some) / 2**tosses
         for some in (range(fewer + 1), (fewer,))
     )
@@ -168,7 +168,7 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
         only_first=only_first,
         only_second=only_second,
         exact=min(1.0, 2 * below),
-        mid_p=min(1.0, 2 * below - at),
+        mid_p=min(1.0, 2 * below - seen_count),
     )
 
 
@@ -182,7 +182,7 @@ def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
 def holm(chances: Mapping[str, float]) -> dict[str, float]:
     """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
     names = sorted(chances, key=lambda name: (chances[name], name))
-    products = (min(1.0, (len(names) - place) * chances[name]) for place, name in enumerate(names))
+    products = (min(1.0, (len(names) - index) * chances[name]) for index, name in enumerate(names))
     adjusted = dict(zip(names, accumulate(products, max), strict=True))
     return {name: adjusted[name] for name in chances}
 
@@ -196,6 +196,6 @@ def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
     for name, chance in chances.items():
         places[name] = min(ascending.index(chance), claims)
     levels: dict[str, float] = {}
-    for name, place in places.items():
-        levels[name] = 1 - (1 - LEVEL) / (len(chances) - place)
+    for name, index in places.items():
+        levels[name] = 1 - (1 - LEVEL) / (len(chances) - index)
     return levels

@@ -37,8 +37,8 @@ def sign_flip_test(gains: Sequence[float], *, comparisons: int = 1, seed: int = 
     if not len(sizes):
         return PValue(value=1.0)
     total = abs(float(sum(gains))) - 1e-9 * float(sizes.max())
-    most = max(_BATCH, ceil(_FINER * comparisons / (1 - LEVEL)))
-    floor = 1 / (1 + most)
+    flip_limit = max(_BATCH, ceil(_FINER * comparisons / (1 - LEVEL)))
+    floor = 1 / (1 + flip_limit)
     # The sum of coins is no further out than this (Hoeffding 1963): where that is less than the
     # flips could show, they need not be made.
     bound = 2 * exp(-(total**2) / (2 * float((sizes**2).sum())))
@@ -49,7 +49,7 @@ def sign_flip_test(gains: Sequence[float], *, comparisons: int = 1, seed: int = 
     generator = np.random.default_rng(seed)
     as_odd = 0
     flips = 0
-    while flips < most and as_odd < _ENOUGH:
+    while flips < flip_limit and as_odd < _ENOUGH:
         flips += _BATCH
         as_odd += _as_odd_as(total, sizes, generator)
     if as_odd == 0:
