@@ -132,17 +132,17 @@ def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
             agents.append(sub.id)
     measured_pairs: set[tuple[str, str]] = set()
     for turn in turns:
-        for left in turn.previous:
-            for entered in turn.expected:
-                measured_pairs.add((left, entered))
+        for origin in turn.previous:
+            for target in turn.expected:
+                measured_pairs.add((origin, target))
     pairs: list[tuple[str, str]] = []
     for agent in agents:
         for pair in ((card_id, agent), (agent, card_id)):
             pairs.append(pair)
     missing: list[str] = []
-    for left, entered in pairs:
-        if (left, entered) not in measured_pairs:
-            missing.append(f"{left} to {entered}")
+    for origin, target in pairs:
+        if (origin, target) not in measured_pairs:
+            missing.append(f"{origin} to {target}")
     if missing:
         return [f"no switch was measured from {', '.join(missing)}"]
     return []

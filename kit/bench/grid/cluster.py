@@ -71,15 +71,15 @@ def play_on_cluster(
 
         at_first = AHEAD * sum(threads.values())
         first = list(islice(iter(begin_next, None), at_first))
-        done = as_completed(first, loop=client.loop)
-        for task in done:
+        completed_tasks = as_completed(first, loop=client.loop)
+        for task in completed_tasks:
             finished, sentence = task.result()
             keep(finished)
             if sentence:
                 raise DataError(sentence)
             following = begin_next()
             if following is not None:
-                done.add(following)
+                completed_tasks.add(following)
 
 
 @contextmanager

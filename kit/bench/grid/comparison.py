@@ -354,17 +354,17 @@ def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Stan
     for row in rows:
         if row["scorer"] == QUALITY and row["value"] is not None:
             tallies[row.get("domain", "")].setdefault(row["case"], CaseTally()).add(row)
-    found: list[Standing] = []
+    in_order: list[Standing] = []
     for vertical, threshold in thresholds.items():
         if vertical in tallies:
-            found.append(
+            in_order.append(
                 Standing(
                     vertical=vertical,
                     estimate=_estimate(tallies[vertical], QUALITY, NO_CLUSTERS),
                     threshold=threshold,
                 )
             )
-    return found
+    return in_order
 
 
 def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:

@@ -90,12 +90,12 @@ def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str
         for name, line in ends:
             if name is not None and name != "budget":
                 return name, line
-        spent: list[str] = []
+        details: list[str] = []
         for o in reply.outcomes:
             if o.kind == "failure" and o.reason in ("timeout", "budget"):
-                spent.append(o.detail)
-        if not faults and (spent or reply.status in ("failed", "deadline")):
-            lines = [*(line for name, line in ends if name), *spent]
+                details.append(o.detail)
+        if not faults and (details or reply.status in ("failed", "deadline")):
+            lines = [*(line for name, line in ends if name), *details]
             if lines or reply.status == "deadline":
                 return "budget", next(iter(lines), "the turn took longer than the deck allows")
     return None

@@ -56,10 +56,10 @@ class GridSpec:
 
     @property
     def models(self) -> dict[str, ModelSpec]:
-        found: dict[str, ModelSpec] = {}
+        models: dict[str, ModelSpec] = {}
         for key in self.grid.models:
-            found[key] = self.deck.models[key]
-        return found
+            models[key] = self.deck.models[key]
+        return models
 
     def at(self, access: ModelAccess) -> "GridSpec":
         """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
@@ -135,10 +135,10 @@ class GridSpec:
         other_model = self.grid.others
         if other_model is not None and self.deck.models[other_model].provider not in _KINDS:
             return dict.fromkeys(self.grid.models, "measured")
-        found: dict[str, str] = {}
+        kinds: dict[str, str] = {}
         for key, model in self.models.items():
-            found[key] = _KINDS.get(model.provider, "measured")
-        return found
+            kinds[key] = _KINDS.get(model.provider, "measured")
+        return kinds
 
     @property
     def concurrency(self) -> int:

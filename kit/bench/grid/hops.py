@@ -17,11 +17,11 @@ Figures = dict[str, float | None]
 
 def hops_of(events: Iterable[Event]) -> list[Hop]:
     """The hops of a turn, in the order in which they ended."""
-    found: list[Hop] = []
+    hops: list[Hop] = []
     for event in events:
         if (body := event.body).kind == "hop":
-            found.append(body)
-    return found
+            hops.append(body)
+    return hops
 
 
 def hop_counts(hops: Sequence[Hop]) -> Figures:

@@ -85,10 +85,10 @@ class Ledger:
 
     def keys(self) -> set[str]:
         """Keys of the scored cells."""
-        found: set[str] = set()
+        keys: set[str] = set()
         for (key,) in self._read("SELECT key FROM cells"):
-            found.add(key)
-        return found
+            keys.add(key)
+        return keys
 
     def forget(self) -> None:
         """Takes out every cell and its turns: they are played again."""

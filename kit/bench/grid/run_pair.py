@@ -54,16 +54,16 @@ def _check_inputs(first_run: StoredRun, second_run: StoredRun) -> None:
             run.runs[-1].get("inputs", {}).get(name) for run in (first_run, second_run)
         )
         if first is None or first != second:
-            known = f"{first or 'unknown'} and {second or 'unknown'}"
+            digests = f"{first or 'unknown'} and {second or 'unknown'}"
             raise DataError(
                 f"{first_run.folder} and {second_run.folder} cannot be compared: they were played over "
-                f"{words} ({name} {known}); "
+                f"{words} ({name} {digests}); "
                 "play both again with the same ones"
             )
 
 
 def _shared_axes(rows: Sequence[dict[str, Any]]) -> list[str]:
-    shared: list[str] = []
+    differing: list[str] = []
     for axis in AXES:
         first, second = (
             {row[axis] for row in rows if row["run"] == run} for run in ("before", "after")
@@ -71,10 +71,10 @@ def _shared_axes(rows: Sequence[dict[str, Any]]) -> list[str]:
         if len(first | second) == 1:
             continue
         if first == second:
-            shared.append(axis)
+            differing.append(axis)
         elif len(first) > 1 or len(second) > 1:
             raise DataError(
                 f"the runs have other {axis}s, {sorted(first)} and {sorted(second)}: play both "
                 f"with one, or with the same"
             )
-    return shared
+    return differing

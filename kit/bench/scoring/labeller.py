@@ -151,9 +151,9 @@ def label_store(
 ) -> list[Label]:
     """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since
     the epoch) or later."""
-    ended = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
+    endings = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
     labels: list[Label] = []
-    for turn in ended:
+    for turn in endings:
         labels.append(labeller.label(item_of(store, turn)))
     return labels
 
