@@ -24,28 +24,30 @@ def components_of(view: TurnView) -> list[tuple[str, list[Payload]]]:
 
     Where one chose what to show by render_* calls, only that is returned.
     """
-    steps = {step.span_id for step in view.steps if step.state in ("ok", "partial")}
+    answered_spans: set[str | None] = set()
+    for step in view.steps:
+        if step.state in ("ok", "partial"):
+            answered_spans.add(step.span_id)
     rendering: set[str] = set()
-    for e in view.events:
-        if isinstance(e.body, ToolStarted) and e.body.tool.startswith("render_"):
-            rendering.add(e.span_id)
-    components = [
-        (e, e.body)
-        for e in view.events
-        if isinstance(e.body, Component) and steps & {e.span_id, e.parent_span_id}
-    ]
-    choosy: set[str] = set()
-    for event, body in components:
-        if event.span_id in rendering:
-            choosy.add(body.agent)
+    components: list[tuple[bool, Component]] = []
+    choosy_agents: set[str] = set()
+    for event in view.events:
+        body = event.body
+        if isinstance(body, ToolStarted) and body.tool.startswith("render_"):
+            rendering.add(event.span_id)
+        # A component comes from a sub-agent's own span or from one of its tools.
+        is_answered = event.span_id in answered_spans or event.parent_span_id in answered_spans
+        if isinstance(body, Component) and is_answered:
+            is_rendered = event.span_id in rendering
+            components.append((is_rendered, body))
+            if is_rendered:
+                choosy_agents.add(body.agent)
     types: dict[str, dict[str, Payload]] = {}
-    for number, (event, body) in enumerate(components):
-        if event.span_id in rendering or body.agent not in choosy:
-            types.setdefault(body.type, {})[str(body.payload.get("id", number))] = body.payload
-    pairs: list[tuple[str, list[Payload]]] = []
-    for kind, payloads in types.items():
-        pairs.append((kind, list(payloads.values())))
-    return pairs
+    for number, (is_rendered, body) in enumerate(components):
+        if is_rendered or body.agent not in choosy_agents:
+            identity = str(body.payload.get("id", number))
+            types.setdefault(body.type, {})[identity] = body.payload
+    return [(kind, list(payloads.values())) for kind, payloads in types.items()]
 
 
 def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
@@ -53,35 +55,33 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
 
     It is folded away where the answer names all of it: nobody reads the same list twice.
     """
-    items: list[tuple[str, ComponentCard | ComponentTable]] = []
+    text = f"{view.lead}\n{view.answer}"
+    cards: list[str] = []
+    tables: list[str] = []
+    is_named = True
     for kind, payloads in components_of(view):
         for item in _items(renderers.get(kind, plain_cards), payloads):
-            items.append((item.heading or kind.replace("_", " ").capitalize(), item))
-    if not items:
-        return ""
-    cards: list[str] = []
-    for heading, item in items:
-        if isinstance(item, ComponentCard):
-            cards.append(_card(heading, item))
-    tables: list[str] = []
-    for heading, item in items:
-        if isinstance(item, ComponentTable):
-            tables.append(_table(heading, item))
-    text = f"{view.lead}\n{view.answer}"
+            heading = item.heading or kind.replace("_", " ").capitalize()
+            is_named = is_named and all(name in text for name in _names(item))
+            if isinstance(item, ComponentCard):
+                cards.append(_card(heading, item))
+            else:
+                tables.append(_table(heading, item))
+    counts: list[str] = []
+    body = ""
     if cards:
-        list_html = f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>'
-    else:
-        list_html = ""
-    if all(name in text for _, item in items for name in _names(item)):
+        counts.append(many(len(cards), "card"))
+        body += f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>'
+    if tables:
+        counts.append(many(len(tables), "table"))
+        body += "".join(tables)
+    if not counts:
+        return ""
+    state = " open"
+    if is_named:
         state = ""
-    else:
-        state = " open"
-    counts = ((len(cards), "card"), (len(tables), "table"))
-    summary = "What was found: " + " and ".join(
-        many(count, noun) for count, noun in counts if count
-    )
-    details = f"<details{state}><summary>{summary}</summary>{list_html}{''.join(tables)}</details>"
-    return f'<section class="found">{details}</section>'
+    summary = f"What was found: {' and '.join(counts)}"
+    return f'<section class="found"><details{state}><summary>{summary}</summary>{body}</details></section>'
 
 
 def _names(item: ComponentCard | ComponentTable) -> list[str]:
@@ -100,7 +100,8 @@ def _items(
 ) -> Sequence[ComponentCard | ComponentTable]:
     try:
         return renderer(payloads)
-    except Exception:  # a payload of another shape than its type has: it is shown as what it is, and the page goes on
+    except Exception:
+        # A payload of another shape than its type has is shown as what it is, and the page goes on.
         return plain_cards(payloads)
 
 
@@ -114,36 +115,37 @@ def _plain_card(payload: Payload) -> ComponentCard:
     for name, value in payload.items():
         if isinstance(value, str | int | float):
             fields[name] = value
-    title = next((str(fields[name]) for name in ("title", "name", "id") if name in fields), "")
-    lines = tuple(
-        f"{name.replace('_', ' ').capitalize()}: {value}"
-        for name, value in list(fields.items())[:4]
-    )
-    return ComponentCard(title=title or "Found", lines=lines)
+    title = fields.get("title") or fields.get("name") or fields.get("id") or "Found"
+    lines: list[str] = []
+    for name, value in list(fields.items())[:4]:
+        lines.append(f"{name.replace('_', ' ').capitalize()}: {value}")
+    return ComponentCard(title=str(title), lines=tuple(lines))
 
 
 def _card(heading: str, card: ComponentCard) -> str:
+    name = escape(heading)
+    mark = ""
     if card.mark:
         mark = f"<em>{escape(card.mark)}</em>"
-    else:
-        mark = ""
-    lines = "".join(f"<span>{escape(line)}</span>" for line in card.lines if line)
-    return (
-        f'<li data-found="{escape(heading)}"><small>{escape(heading)} '
-        f"{mark}</small><b>{escape(card.title)}</b>{lines}</li>"
-    )
+    lines = "".join(f"<span>{escape(line)}</span>" for line in filter(None, card.lines))
+    return f'<li data-found="{name}"><small>{name} {mark}</small><b>{escape(card.title)}</b>{lines}</li>'
 
 
 def _table(heading: str, table: ComponentTable) -> str:
-    def cells(row: Iterable[str], tag: str, scope: str = "") -> str:
-        right = ' class="figure"'
-        return "".join(
-            f"<{tag}{scope}{right if i in table.figures else ''}>{escape(c)}</{tag}>"
-            for i, c in enumerate(row)
-        )
-
-    rows = "".join(f"<tr>{cells(row, 'td')}</tr>" for row in table.rows)
-    head = cells(table.columns, "th", ' scope="col"')
-    inner = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     name = escape(heading)
+    head = _cells(table, table.columns, "th", ' scope="col"')
+    rows = ""
+    for row in table.rows:
+        rows += f"<tr>{_cells(table, row, 'td')}</tr>"
+    inner = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
     return f'<div class="rows" data-found="{name}" tabindex="0" role="group" aria-label="{name}">{inner}</div>'
+
+
+def _cells(table: ComponentTable, row: Iterable[str], tag: str, scope: str = "") -> str:
+    cells = ""
+    for number, text in enumerate(row):
+        attributes = scope
+        if number in table.figures:
+            attributes += ' class="figure"'
+        cells += f"<{tag}{attributes}>{escape(text)}</{tag}>"
+    return cells

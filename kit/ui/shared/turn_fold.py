@@ -29,9 +29,8 @@ def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
     if not batch:
         return view
     fields: dict[str, object] = {"events": view.events + batch}
-    if any(
-        isinstance(event.body, Text | TextReplaced) for event in batch
-    ):  # once, and not at each look: it reads them all
+    # The transcript is read from all events: once where a batch brings text, not at each look.
+    if any(isinstance(event.body, Text | TextReplaced) for event in batch):
         fields["transcript"] = transcript(view.events + batch)
     return view.model_copy(update=fields)
 
@@ -71,15 +70,14 @@ def _apply(view: TurnView, event: Event) -> TurnView:
                 "session_id": begun.session_id,
                 "question": begun.message,
                 "started_at": begun.started_at,
-            }
-            fields |= {
                 "principal": begun.principal,
                 "pattern": begun.pattern,
                 "model": begun.model,
                 "faults": begun.faults,
             }
         case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
-            return view  # a member of a race or the like: its asker's step stands for it
+            # A member of a race or the like: its asker's step stands for it.
+            return view
         case AgentStarted(agent=agent, query=query, call_id=call_id):
             step = Step(
                 span_id=event.span_id,
@@ -89,20 +87,12 @@ def _apply(view: TurnView, event: Event) -> TurnView:
                 start=event.at,
             )
             fields = {"steps": (*view.steps, step)}
-        case StatusLine() | ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
-            words = isinstance(act, StatusLine)
-            fields = {
-                "steps": _with_line(view.steps, event, act.agent, act.text)
-                if words
-                else _with_act(view.steps, event, act)
-            }
+        case StatusLine(agent=agent, text=text):
+            fields = {"steps": _with_line(view.steps, event, agent, text)}
+        case ModelStarted() | ModelEnded() | ToolStarted() | ToolEnded() as act:
+            fields = {"steps": _with_act(view.steps, event, act)}
         case AgentEnded(outcome=outcome):
-            fields = {
-                "steps": tuple(
-                    _end_step(s, outcome, event.at) if s.span_id == event.span_id else s
-                    for s in view.steps
-                )
-            }
+            fields = {"steps": _with_end(view.steps, event, outcome)}
         case CallDropped(agent=agent, reason="over_cap"):
             fields = {"left_out": (*view.left_out, agent)}
         case Routing(decision=decision):
@@ -142,20 +132,15 @@ def _with_act(
     target = next((step for step in steps if step.span_id == event.parent_span_id), None)
     if target is None:
         return steps
-    if isinstance(act, ToolStarted | ToolEnded):
-        name = f"{act.tool}()"
+    if isinstance(act, ModelStarted):
+        words = f"asks {act.model}"
+    elif isinstance(act, ToolStarted):
+        words = f"calls {act.tool}({', '.join(act.args)})"
     else:
-        name = act.model
-    if isinstance(act, ModelStarted | ToolStarted):
-        if isinstance(act, ModelStarted):
-            words = f"asks {name}"
-        else:
-            words = f"calls {act.tool}({', '.join(act.args)})"
-    else:
+        name = act.model if isinstance(act, ModelEnded) else f"{act.tool}()"
+        words = f"{name} has answered"
         if act.error:
             words = f"{name} failed"
-        else:
-            words = f"{name} has answered"
     return _with_entry(steps, target, Entry(at=event.at, text=words))
 
 
@@ -167,21 +152,30 @@ def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[St
     return tuple(results)
 
 
+def _with_end(steps: tuple[Step, ...], event: Event, outcome: Outcome) -> tuple[Step, ...]:
+    results: list[Step] = []
+    for step in steps:
+        if step.span_id == event.span_id:
+            results.append(_end_step(step, outcome, event.at))
+        else:
+            results.append(step)
+    return tuple(results)
+
+
 def _end_step(step: Step, outcome: Outcome, seconds: float) -> Step:
-    if isinstance(outcome, Answer):
+    state: StepState = "failed"
+    note = ""
+    if not isinstance(outcome, Answer):
+        note = REASONS[outcome.reason]
+        if outcome.reason in ("cancelled", "paused"):
+            state = "stopped"
+    else:
+        state = "ok"
+        if outcome.is_partial:
+            state = "partial"
         if outcome.reservation:
             note = PARTLY
-        else:
-            note = ""
-        return step.model_copy(
-            update={
-                "state": "partial" if outcome.is_partial else "ok",
-                "end": seconds,
-                "note": note,
-            }
-        )
-    state: StepState = "stopped" if outcome.reason in ("cancelled", "paused") else "failed"
-    return step.model_copy(update={"state": state, "end": seconds, "note": REASONS[outcome.reason]})
+    return step.model_copy(update={"state": state, "end": seconds, "note": note})
 
 
 def _stop_step(step: Step, seconds: float) -> Step:
