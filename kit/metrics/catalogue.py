@@ -4,18 +4,18 @@ A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit me
 `metrics(store).rows()` read this list and nothing else.
 """
 
-from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from kit.core.bodies.speech import Acknowledgement
 from kit.core.display.turn_parts import ENDING_WORDS
 from kit.core.timeout import Cause
+from kit.metrics import labelled, spending
 from kit.metrics.alert import MISMATCH
-from kit.metrics.estimate import Estimate, share
+from kit.metrics.estimate import share
 from kit.metrics.latency import PATHS, Spread, TimedPart, spread
-from kit.metrics.sample import Sample
+from kit.metrics.sample import Figures, Number, Sample
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
 Group = Literal[
@@ -29,12 +29,6 @@ Group = Literal[
     "Judged by labels",
 ]
 GROUPS: tuple[Group, ...] = get_args(Group)
-Number = float | None
-"""A count, a sum, a mean or a percentile; None where there is nothing to make it from."""
-Figures = Mapping[str, Number] | Mapping[str, Estimate]
-"""What each figure is of (an agent, a pattern, a purpose ...; empty: the turns) -> the figure."""
-EXTRA_CALLS = ("compose", "prior_context", "summary")
-"""Purposes of calls that are made beside routing and answering, only when they are needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,99 +217,6 @@ def _statuses(sample: Sample) -> Figures:
 
 def _unknown_statuses(sample: Sample) -> Figures:
     return {"": sum(sample.tally.of("unknown_statuses").values())}
-
-
-def _purposes(sample: Sample) -> dict[str, int]:
-    """Returns what model calls were for -> the turns with such a call."""
-    return dict(sorted(sample.tally.of("purpose").items()))
-
-
-def _by_purpose(*counts: str) -> Callable[[Sample], Figures]:
-    """Measures a sum over the model calls of each purpose."""
-
-    def measure(sample: Sample) -> Figures:
-        figures: dict[str, Number] = {}
-        for purpose in _purposes(sample):
-            figures[purpose] = sum(sample.tally.counts[name, purpose] for name in counts)
-        return figures
-
-    return measure
-
-
-def _a_turn(measure: Callable[[Sample], Mapping[str, Number]]) -> Callable[[Sample], Figures]:
-    """Divides what is measured by the number of turns."""
-
-    def divided(sample: Sample) -> Figures:
-        turns = sample.tally.counts["turns",]
-        return {of: _divide(value, turns) for of, value in measure(sample).items()}
-
-    return divided
-
-
-def _divide(value: Number, count: int) -> Number:
-    if value is None or not count:
-        return None
-    return value / count
-
-
-def _calls(sample: Sample) -> dict[str, Number]:
-    return {purpose: sample.tally.counts["model_calls", purpose] for purpose in _purposes(sample)}
-
-
-def _cost(sample: Sample) -> dict[str, Number]:
-    """Returns dollars by purpose; None where no price is known."""
-    return {purpose: sample.tally.dollars.get(("cost", purpose)) for purpose in _purposes(sample)}
-
-
-def _extra_cost(sample: Sample) -> dict[str, Number]:
-    costs = _cost(sample)
-    priced_costs: list[float] = []
-    for purpose in EXTRA_CALLS:
-        cost = costs.get(purpose)
-        if cost is not None:
-            priced_costs.append(cost)
-    total = None
-    if priced_costs:
-        total = sum(priced_costs)
-    return {" + ".join(EXTRA_CALLS): total}
-
-
-def _extra_cost_of_users(sample: Sample) -> Figures:
-    users = len(sample.tally.users)
-    (cost,) = _extra_cost(sample).values()
-    return {f"{users} users": _divide(cost, users)}
-
-
-def _routing_accuracy(sample: Sample) -> Figures:
-    """Over the turns in which a vertical should have been asked, or was."""
-    concerned = Counter[str]()
-    hits = Counter[str]()
-    for turn, label in sample.labelled_turns:
-        if label.agents is None:
-            continue
-        right = set(label.agents)
-        invoked_agents = set(turn.invoked)
-        concerned.update(right | invoked_agents)
-        hits.update(right & invoked_agents)
-    return {vertical: share(hits[vertical], concerned[vertical]) for vertical in sorted(concerned)}
-
-
-def _recall(sample: Sample) -> Figures:
-    return {"": sample.recall}
-
-
-def _resolved(sample: Sample) -> Figures:
-    resolved = [label.resolved for _, label in sample.labelled_turns if label.resolved is not None]
-    return {"": share(sum(resolved), len(resolved))}
-
-
-def _scores(sample: Sample) -> Figures:
-    by_quality: dict[str, list[float]] = {}
-    for _, label in sample.labelled_turns:
-        for vertical, scores in label.scores.items():
-            for quality, score in scores.items():
-                by_quality.setdefault(f"{vertical}: {quality}", []).append(score)
-    return {of: sum(scores) / len(scores) for of, scores in sorted(by_quality.items())}
 
 
 METRICS: tuple[Metric, ...] = (
@@ -585,7 +486,7 @@ METRICS: tuple[Metric, ...] = (
         "Model calls",
         "count",
         "Calls of a model, by what they were for; of a fork those that it made, not those that it played.",
-        _by_purpose("model_calls"),
+        spending.by_purpose("model_calls"),
     ),
     Metric(
         "model_calls_per_turn",
@@ -593,7 +494,7 @@ METRICS: tuple[Metric, ...] = (
         "Model calls a turn",
         "each",
         "The same over all turns.",
-        _a_turn(_calls),
+        spending.a_turn(spending.calls_by_purpose),
     ),
     Metric(
         "turns_with_model_call",
@@ -601,7 +502,7 @@ METRICS: tuple[Metric, ...] = (
         "Turns with such a call",
         "count",
         "Turns in which a model was called for this.",
-        _purposes,
+        spending.purposes,
     ),
     Metric(
         "tokens_total",
@@ -609,7 +510,7 @@ METRICS: tuple[Metric, ...] = (
         "Tokens",
         "count",
         "Tokens in and out of those calls.",
-        _by_purpose("input_tokens", "output_tokens"),
+        spending.by_purpose("input_tokens", "output_tokens"),
     ),
     Metric(
         "cached_tokens_total",
@@ -617,7 +518,7 @@ METRICS: tuple[Metric, ...] = (
         "Cached tokens",
         "count",
         "Of the tokens in, those that a provider says it had in its cache; 0 where it says nothing.",
-        _by_purpose("cached_tokens"),
+        spending.by_purpose("cached_tokens"),
     ),
     Metric(
         "cost_dollars_total",
@@ -625,7 +526,7 @@ METRICS: tuple[Metric, ...] = (
         "Cost",
         "dollars",
         "Of those calls; empty where no price is known.",
-        _cost,
+        spending.cost_by_purpose,
     ),
     Metric(
         "cost_dollars_per_turn",
@@ -633,7 +534,7 @@ METRICS: tuple[Metric, ...] = (
         "Cost a turn",
         "dollars",
         "The same over all turns.",
-        _a_turn(_cost),
+        spending.a_turn(spending.cost_by_purpose),
     ),
     Metric(
         "extra_cost_dollars_per_turn",
@@ -641,7 +542,7 @@ METRICS: tuple[Metric, ...] = (
         "Extra calls, a turn",
         "dollars",
         "Composing, what is carried over, and summaries.",
-        _a_turn(_extra_cost),
+        spending.a_turn(spending.extra_cost),
     ),
     Metric(
         "extra_cost_dollars_per_user",
@@ -649,7 +550,7 @@ METRICS: tuple[Metric, ...] = (
         "Extra calls, a user",
         "dollars",
         "The same over the users of this window.",
-        _extra_cost_of_users,
+        spending.extra_cost_of_users,
     ),
     Metric(
         "routing_accuracy",
@@ -657,7 +558,7 @@ METRICS: tuple[Metric, ...] = (
         "Routing accuracy",
         "share",
         "Labelled turns in which a vertical was asked, of those in which it should have been or was.",
-        _routing_accuracy,
+        labelled.routing_accuracy,
         "{of} ({n} labelled)",
     ),
     Metric(
@@ -666,7 +567,7 @@ METRICS: tuple[Metric, ...] = (
         "Carried over",
         "share",
         "Entities a label names that crossed to another sub-agent as prior context.",
-        _recall,
+        labelled.recall,
         "{n} entities",
     ),
     Metric(
@@ -675,7 +576,7 @@ METRICS: tuple[Metric, ...] = (
         "References understood",
         "share",
         "Labelled references to something of another vertical that were understood.",
-        _resolved,
+        labelled.resolved,
         "{n} labelled",
     ),
     Metric(
@@ -684,7 +585,7 @@ METRICS: tuple[Metric, ...] = (
         "Scores",
         "each",
         "Mean of a label's scores, for each vertical and quality.",
-        _scores,
+        labelled.scores,
     ),
 )
 """Every metric, in the order in which they are read."""

@@ -1,6 +1,6 @@
 """What metrics are made from: the sums over stored turns, and what labels say about some of them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -12,6 +12,11 @@ from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import Path, Spread, TimedPart, latencies, spread
 from kit.stores.protocol import Store
 from kit.stores.tally import Tally
+
+Number = float | None
+"""A count, a sum, a mean or a percentile; None where there is nothing to make it from."""
+Figures = Mapping[str, Number] | Mapping[str, Estimate]
+"""What each figure is of (an agent, a pattern, a purpose ...; empty: the turns) -> the figure."""
 
 
 class Label(Value):

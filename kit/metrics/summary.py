@@ -6,9 +6,8 @@ from typing import Any, cast
 
 from kit.core.record import TurnRecord
 from kit.metrics import catalogue
-from kit.metrics.catalogue import Figures, Number
 from kit.metrics.estimate import Estimate
-from kit.metrics.sample import Label, Sample, read_sample
+from kit.metrics.sample import Figures, Label, Number, Sample, read_sample
 from kit.stores.protocol import Store
 from kit.stores.tally import Tally
 

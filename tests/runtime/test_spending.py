@@ -18,7 +18,7 @@ from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord
-from kit.metrics.catalogue import EXTRA_CALLS
+from kit.metrics.spending import EXTRA_CALLS
 from kit.metrics.summary import fold, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent

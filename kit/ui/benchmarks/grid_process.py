@@ -71,7 +71,8 @@ def _say(**step: Any) -> None:
     try:
         print(json.dumps(step), flush=True)
     except BrokenPipeError:
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115  nobody listens any more; finished cells are kept all the same
+        # Nobody listens any more; finished cells are kept all the same.
+        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
 
 
 if __name__ == "__main__":
