@@ -95,8 +95,8 @@ def table(turns: Iterable[TurnRecord]) -> list[dict[str, Any]]:
 def _columns(longest: float) -> Mapping[str, Any]:
     config = st.column_config
     return {
-        "Question": config.TextColumn(width=176),
-        "How it ended": config.TextColumn(width=106),
+        "Question": config.TextColumn(width=164),
+        "How it ended": config.TextColumn(width=118),
         "Pattern": config.TextColumn(width=122),
         "Model": config.TextColumn(width=98),
         "Sub-agents": config.ListColumn(width=160),
