@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from html import escape
 from pathlib import Path
+from typing import Any
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -27,6 +28,7 @@ from kit.ui.shared import frame
 from kit.wire import Kit, open_kit
 from tests.pages import unescaped
 
+HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "metric.md"
 ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SECTIONS = {
@@ -195,20 +197,18 @@ def test_every_metric_has_one_name() -> None:
 def test_a_metric_added_in_one_place_is_on_the_page_in_the_command_and_in_the_table(
     page: AppTest, asked: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    added = Metric(
-        "turns_twice",
-        "Progress",
-        "Turns, twice",
-        "count",
-        "Every turn counted two times.",
-        lambda sample: {"of all": 2 * sample.tally.counts["turns",]},
-    )
+    example = re.search(r"```python\n(.*?)```", HOW_TO.read_text(encoding="utf-8"), re.S)
+    assert example is not None
+    names: dict[str, Any] = {**vars(catalogue)}
+    exec(example[1], names)
+    added: Metric = names["TURNS_WITH_A_FAN_OUT"]
     monkeypatch.setattr(catalogue, "METRICS", (*METRICS, added))
     said = shown(page.run())
-    assert values(said)["turns_twice"] == "of all  8" and added.means in said
+    assert added.label in said and added.means in said
     store = SqliteStore(asked)
-    row = {"metric": "turns_twice", "of": "of all", "value": 8}
-    assert row in metrics(store, tenant="acme").rows()
+    (row,) = (row for row in metrics(store, tenant="acme").rows() if row["metric"] == added.name)
+    counts = store.tally("acme").counts
+    assert row["value"] == counts["fan_outs",] / counts["turns",] > 0
     print_metrics(store, None, "acme", as_json=True)
     store.close()
     assert row in [json.loads(line) for line in capsys.readouterr().out.splitlines()]
