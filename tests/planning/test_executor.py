@@ -4,7 +4,9 @@ ends by its contract."""
 import asyncio
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,16 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
 from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter
-from kit.tools.skill import canonical_text, text_size
+from kit.tools.skill import (
+    SkillFault,
+    SkillManifest,
+    SkillResult,
+    Skills,
+    SkillSummary,
+    StepSkills,
+    canonical_text,
+    text_size,
+)
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
@@ -476,6 +487,59 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
         == finish.status
         == ("uncertain" if name == "outlet_call" else "complete")
     )
+
+
+@dataclass
+class Overheard:
+    """The skills of a client, whose calls are listed; with `cut`, each result is too large to be read."""
+
+    client: Skills
+    cut: bool = False
+    sent: list[str] = field(default_factory=list[str])
+
+    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
+        return await self.client.find(query)
+
+    async def load(self, name: str) -> SkillManifest | SkillFault:
+        return await self.client.load(name)
+
+    @asynccontextmanager
+    async def step(self, allowed: Collection[str]) -> AsyncGenerator[StepSkills]:
+        async with self.client.step(allowed) as step:
+            self.inner = step
+            yield self
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult | SkillFault:
+        self.sent.append(skill)
+        result = await self.inner.call(skill, arguments, idempotency_key)
+        if self.cut:
+            return SkillFault(skill=skill, reason="oversized", detail="it was cut off")
+        return result
+
+
+async def test_an_act_whose_result_was_too_large_may_have_been_done_and_is_not_done_twice(
+    tmp_path: Path,
+) -> None:
+    log, act = CallLog(), skill("outlet_call", outlet_id=OURS, message="we are late")
+    executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
+    async with in_memory(SkillService(log=log)) as client:
+        kit = step_kit(tmp_path, Overheard(client, cut=True), executor, [RING])
+        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
+    assert len(log.calls()) == 1 and plan.steps[0].status == "uncertain"
+
+
+async def test_arguments_that_break_the_manifest_are_not_sent(tmp_path: Path) -> None:
+    """The service would refuse them too; another one might not."""
+    wrong, right = skill("outlet_details", outlet_id=7), skill("outlet_details", outlet_id=OURS)
+    executor = ScriptedModel(wrong, right, hands_in(found=True), "Done.")
+    async with in_memory(SkillService()) as client:
+        overheard = Overheard(client)
+        kit = step_kit(tmp_path, overheard, executor, [DETAILS])
+        await run_turn("Do it.", ALICE, kit)
+    assert overheard.sent == ["outlet_details"]
+    assert texts(executor)[1].startswith("This call was not made: ")
 
 
 # What is written down

@@ -261,6 +261,26 @@ async def test_the_newest_version_of_a_memory_is_found_by_its_vector(backend: Ba
     assert await nearest() == ("window", "small")
 
 
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+async def test_a_vector_that_no_search_can_rank_is_not_written(
+    backend: Backend, number: float
+) -> None:
+    memory = backend.stores.memory
+    with pytest.raises(StorageSchemaError, match="all finite"):
+        await memory.write(a_memory("door", embedding=(1.0, number, 0.0)))
+    assert await memory.read(ANN, "door") is None
+
+
+async def test_vectors_of_another_embedder_are_passed_over(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path / "kit.sqlite")
+    await open_documents(store, dimension=2).memory.write(a_memory("old", embedding=(1.0, 0.0)))
+    memory = open_documents(store, dimension=3).memory
+    await memory.write(a_memory("new", embedding=(0.0, 1.0, 0.0)))
+    near = await memory.nearest(ANN, "session", (1.0, 0.0, 0.0), session_id="s1")
+    store.close()
+    assert [one.key for one in near] == ["new"]
+
+
 @pytest.mark.req("AS-30")
 async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backend) -> None:
     memory, clock = backend.stores.memory, backend.clock
@@ -472,6 +492,8 @@ async def test_events_are_added_in_order_never_changed_and_kept_once(backend: Ba
         await events.query(big) == [late]
         and await events.query(big.replace(tenant_id="other")) == []
     )
+    recent = EventFilter(tenant_id="acme", event_type="skill.called", since=40.0)
+    assert await events.query(recent) == [late]
     assert await events.query(EventFilter(tenant_id="acme"), limit=1) == [first]
     assert await events.sweep(before=10.0) == 2 and await events.query(
         EventFilter(tenant_id="acme")

@@ -20,6 +20,7 @@ from kit.core.card import AgentCard
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import run_turn
 from kit.settings import HOME
+from kit.tools.mcp.lock import AcceptedTool, tools_difference
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
 from kit.tools.mcp.tools import mcp_tool
@@ -350,3 +351,11 @@ async def test_one_session_serves_every_call_and_its_process_ends_with_the_kit(
     [pid] = {int(line) for line in (folder / "pids").read_text().split()}
     with pytest.raises(ProcessLookupError):
         os.kill(pid, 0)
+
+
+def test_a_tool_that_promises_another_result_is_another_tool() -> None:
+    """Its output schema alone says what may be read of it."""
+    accepted = AcceptedTool(name="stock", input_schema={}, output_schema={"type": "object"})
+    changed = accepted.replace(output_schema={"type": "string"})
+    assert tools_difference([accepted], [accepted]) == ""
+    assert '+   "type": "string"' in tools_difference([accepted], [changed])

@@ -16,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 from mcp_types import CallToolResult
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse
 
 from kit.compose.read import read_skill_service
 from kit.core.errors import BindError
@@ -239,6 +239,25 @@ class Door:
             if self.shut >= 0:
                 return await PlainTextResponse("no", 401)(scope, receive, send)
         await self.app(scope, receive, send)
+
+
+@pytest.mark.realtime
+async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted() -> None:
+    """pydantic's words for what does not fit hold what was sent: here the token."""
+    token = "step-token-0123456789"
+
+    def around(app: Any) -> Any:
+        async def garble(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http" and not scope["path"].endswith("/mcp"):
+                app_of_reply = JSONResponse({"token": [token]}, 201)
+                return await app_of_reply(scope, receive, send)
+            await app(scope, receive, send)
+
+        return garble
+
+    async with over_http(KEYS["acme"], around=around) as client:
+        refused = await fault(client, "outlet_list")
+    assert refused.reason == "schema_mismatch" and token not in repr(refused)
 
 
 @pytest.mark.realtime

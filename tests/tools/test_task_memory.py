@@ -102,6 +102,19 @@ def test_no_two_tasks_make_the_same_key(first: Any, second: Any) -> None:
 
 
 @pytest.mark.req("AS-8")
+async def test_a_memory_is_kept_as_long_as_the_card_says() -> None:
+    memory = memory_over(documents())
+    config = MemoryConfig(seconds=60)
+    key = (await memory.write(a_task(), "taste", "dry", "string", config))["key"]
+    item = await memory.read(ANN, key)
+    assert item and item.value == "dry"
+    await asyncio.sleep(59)
+    assert await memory.read(ANN, key)
+    await asyncio.sleep(1)
+    assert await memory.read(ANN, key) is None
+
+
+@pytest.mark.req("AS-8")
 async def test_what_breaks_the_contract_is_not_written_and_the_report_says_what_it_was() -> None:
     stores = documents()
     memory, task = memory_over(stores), a_task()

@@ -96,6 +96,13 @@ async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempF
     )
 
 
+async def test_a_reading_of_many_long_lines_ends_where_it_has_been_read_enough(
+    files: TempFiles,
+) -> None:
+    file_id = files.write(TASK, ("x" * 3_999 + "\n") * 100)
+    assert files.lines(TASK, file_id, 0, 100) == ["x" * 3_999] * 4
+
+
 @pytest.mark.req("AS-9")
 async def test_folders_are_one_users_and_swept_an_hour_after_the_last_write(
     files: TempFiles,
