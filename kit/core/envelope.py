@@ -64,8 +64,8 @@ class EnricherResponse(Inbound, Generic[T]):
 
 def compatible(version: str, supported: str) -> bool:
     """True when two semantic versions share their major number; a malformed version is never compatible."""
-    major, _, rest = version.partition(".")
-    return major.isdigit() and bool(rest) and major == supported.partition(".")[0]
+    major, _, minor = version.partition(".")
+    return major.isdigit() and bool(minor) and major == supported.partition(".")[0]
 
 
 def sign(reply: EnricherResponse[Any], request_id: str, key: str) -> str:

@@ -166,8 +166,8 @@ class Fault(Value):
     def of(cls, text: str) -> "Fault":
         """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises
         ValueError for another form."""
-        where, _, rest = text.partition("=")
-        kind, _, seconds = rest.partition(":")
+        where, _, failure = text.partition("=")
+        kind, _, seconds = failure.partition(":")
         return cls.model_validate({"where": where, "kind": kind, "seconds": seconds or None})
 
 
@@ -198,8 +198,8 @@ def parse(text: str, agents: Collection[str], root: str) -> Fault:
     it. A kind may be one of ALIASES. Raises FaultError for another form, UnknownId naming the
     nearest agents or kinds.
     """
-    where, equals, rest = (part.strip() for part in text.partition("="))
-    if not (where and equals and rest):
+    where, equals, failure = (part.strip() for part in text.partition("="))
+    if not (where and equals and failure):
         raise FaultError(
             f"fault {text!r} cannot be read: write agent=kind, such as rewards=timeout"
         )
@@ -207,7 +207,7 @@ def parse(text: str, agents: Collection[str], root: str) -> Fault:
         where = root
     if where not in agents:
         raise UnknownId("agent", where, agents)
-    word, colon, figure = (part.strip() for part in rest.partition(":"))
+    word, colon, figure = (part.strip() for part in failure.partition(":"))
     kind = _kind(word, where, root)
     return Fault(where=where, kind=kind, seconds=_seconds(text, kind, figure) if colon else None)
 

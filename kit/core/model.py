@@ -49,9 +49,9 @@ class ModelParams(Value):
 
     def options(self) -> dict[str, Any]:
         """Those that are given, under the names that LangChain's chat models have for them."""
-        given = self.model_dump(exclude_defaults=True)
+        fields = self.model_dump(exclude_defaults=True)
         options: dict[str, Any] = {}
-        for name, value in given.items():
+        for name, value in fields.items():
             options["default_headers" if name == "headers" else name] = value
         return options
 

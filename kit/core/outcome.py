@@ -329,10 +329,10 @@ def tell(
                 component.reference for component in outcome.components[:REFERENCES]
             )
             if len(outcome.components) > REFERENCES:
-                more = [f"{len(outcome.components) - REFERENCES} more"]
+                unlisted = [f"{len(outcome.components) - REFERENCES} more"]
             else:
-                more = []
-            text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *more])})"
+                unlisted = []
+            text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *unlisted])})"
         if note:
             return f"{text}\n\n(Note: {note})"
         return text

@@ -25,8 +25,8 @@ def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> fro
     """The values of variables and headers whose names, or these, say that they are secret."""
     values = (
         value.strip()
-        for some in named
-        for name, value in some.items()
+        for group in named
+        for name, value in group.items()
         if _NAMES_ONE.search(name) or name in names
     )
     texts: set[str] = set()

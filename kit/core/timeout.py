@@ -105,9 +105,9 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     if not span.timed_out:
         return None
     below = _below(trace, span)
-    if any(one.timed_out for one in below):
+    if any(part.timed_out for part in below):
         return None
-    tools, models = ([one for one in below if one.kind == kind] for kind in ("tool", "model"))
+    tools, models = ([part for part in below if part.kind == kind] for kind in ("tool", "model"))
     in_tools = _busy_seconds(tools)
     in_models = _busy_seconds(models)
     idle = span.seconds - _busy_seconds([*tools, *models])
@@ -115,16 +115,16 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     if idle >= max(in_tools, in_models):
         return diagnosis_of(cause="unknown", seconds=idle)
     if in_tools >= in_models:
-        names = dict.fromkeys(one.name for one in tools)
+        names = dict.fromkeys(part.name for part in tools)
         slowest = max(
-            names, key=lambda name: _busy_seconds([one for one in tools if one.name == name])
+            names, key=lambda name: _busy_seconds([part for part in tools if part.name == name])
         )
         return diagnosis_of(cause="tool", slowest=slowest, seconds=in_tools)
-    longest = max(_rounds(models), key=lambda tries: sum(one.seconds for one in tries))
-    seconds = sum(one.seconds for one in longest)
+    longest = max(_rounds(models), key=lambda tries: sum(part.seconds for part in tries))
+    seconds = sum(part.seconds for part in longest)
     if 2 * seconds < in_models:
         return diagnosis_of(cause="reasoning", seconds=in_models)
-    slowest = max(longest, key=lambda one: one.seconds)
+    slowest = max(longest, key=lambda part: part.seconds)
     return diagnosis_of(cause="model", slowest=str(slowest.attributes["model"]), seconds=seconds)
 
 
@@ -141,8 +141,8 @@ def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
 def _below(trace: Trace, span: Span) -> list[Span]:
     spans: list[Span] = []
     for child in trace.children(span.id):
-        for one in (child, *_below(trace, child)):
-            spans.append(one)
+        for part in (child, *_below(trace, child)):
+            spans.append(part)
     return spans
 
 

@@ -246,7 +246,7 @@ def bars(trace: Trace) -> list[Bar]:
         if span.kind in ("model", "tool"):
             until = busy[span.parent_id]
             row = next(
-                (place for place, end in enumerate(until) if end <= span.started), len(until)
+                (index for index, end in enumerate(until) if end <= span.started), len(until)
             )
             until[row : row + 1] = [span.ended]
         layout.append(Bar(span, depth, row))

@@ -12,7 +12,6 @@ class Transcript(Value):
 
     lead: str = ""
     answer: str = ""
-    synthetic_lead: bool = False
     answer_seq: int | None = None
     """Seq of the first answer text that still stands."""
 
@@ -23,13 +22,11 @@ _transcript = builder(Transcript)
 def transcript(events: Iterable[Event]) -> Transcript:
     """Folds texts and their replacements."""
     parts: dict[str, list[tuple[int, str]]] = {"lead": [], "answer": []}
-    synthetic = False
     for event in events:
         body = event.body
         # Most events are neither, and pydantic's classes answer a missed isinstance by Python code.
         if type(body) is Text:
             parts[body.channel].append((event.seq, body.text))
-            synthetic = synthetic or body.synthetic
         elif type(body) is TextReplaced:
             standing = [part for part in parts[body.channel] if part[0] < body.from_seq]
             parts[body.channel] = [*standing, (event.seq, body.text)]
@@ -37,6 +34,5 @@ def transcript(events: Iterable[Event]) -> Transcript:
     return _transcript(
         lead="".join(text for _, text in parts["lead"]),
         answer="".join(text for _, text in answer),
-        synthetic_lead=synthetic,
         answer_seq=answer[0][0] if answer else None,
     )

@@ -55,10 +55,10 @@ def builder(kind: Callable[P, V]) -> Callable[P, V]:
             optional.add(name)
     names = set(template)
 
-    def build(**given: Any) -> Any:
+    def build(**arguments: Any) -> Any:
         # The template keeps the order of the fields, in which a log has always been written.
-        fields = {**template, **given}
-        known = optional | {*given}
+        fields = {**template, **arguments}
+        known = optional | {*arguments}
         if known != names:
             raise TypeError(f"{model.__name__} lacks or does not know: {sorted(known ^ names)}")
         value = _new(model)

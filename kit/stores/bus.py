@@ -70,32 +70,32 @@ class LocalBus:
 
     async def publish(self, stream: str, body: Mapping[str, Any]) -> int:
         """Adds an entry and wakes the readers that wait for one; returns its number."""
-        it = self._streams[stream]
-        it.last += 1
-        it.entries[it.last] = Entry(it.last, body)
-        if len(it.entries) > LONGEST:
-            del it.entries[next(iter(it.entries))]
-        news, it.news = it.news, asyncio.Event()
+        state = self._streams[stream]
+        state.last += 1
+        state.entries[state.last] = Entry(state.last, body)
+        if len(state.entries) > LONGEST:
+            del state.entries[next(iter(state.entries))]
+        news, state.news = state.news, asyncio.Event()
         news.set()
-        return it.last
+        return state.last
 
     async def read(
         self, stream: str, group: str, reader: str, *, wait: float = 0.0, limit: int = 16
     ) -> list[Entry]:
         """The next entries that no reader of the group was given; waits so many seconds for the first of them."""
-        it = self._streams[stream]
+        state = self._streams[stream]
         loop = asyncio.get_running_loop()
-        readers = it.groups[group]
+        readers = state.groups[group]
         until = loop.time() + wait
-        while readers.last >= it.last and loop.time() < until:
+        while readers.last >= state.last and loop.time() < until:
             try:
                 async with asyncio.timeout_at(until):
-                    await it.news.wait()
+                    await state.news.wait()
             except TimeoutError:
                 break
-        first = max(readers.last + 1, next(iter(it.entries), 1))
-        ids = range(first, min(it.last, first + limit - 1) + 1)
-        return self._deliver(it, readers, reader, list(ids))
+        first = max(readers.last + 1, next(iter(state.entries), 1))
+        ids = range(first, min(state.last, first + limit - 1) + 1)
+        return self._deliver(state, readers, reader, list(ids))
 
     async def acknowledge(self, stream: str, group: str, *ids: int) -> int:
         """Says that these are done with; returns how many were still open."""
@@ -107,14 +107,14 @@ class LocalBus:
 
     async def claim(self, stream: str, group: str, reader: str, idle: float) -> list[Entry]:
         """Gives this reader what others of the group have held for `idle` seconds without acknowledging it."""
-        it = self._streams[stream]
+        state = self._streams[stream]
         now = asyncio.get_running_loop().time()
-        readers = it.groups[group]
+        readers = state.groups[group]
         late: list[int] = []
         for id, delivery in readers.open.items():
             if delivery.reader != reader and now - delivery.at >= idle:
                 late.append(id)
-        return self._deliver(it, readers, reader, late)
+        return self._deliver(state, readers, reader, late)
 
     def _deliver(
         self, stream: _Stream, readers: _Group, reader: str, ids: list[int]

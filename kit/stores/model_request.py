@@ -60,10 +60,10 @@ class ModelRequest(Value):
 
 def request_in(events: Sequence[Event], span_id: str) -> ModelRequest | None:
     """Returns the request of a model call as far as its turn tells it; None where the span is no model call."""
-    asked = _model_started(events, span_id)
-    if asked is None:
+    found = _model_started(events, span_id)
+    if found is None:
         return None
-    start, last_body = asked
+    start, last_body = found
     replies: dict[str, ModelEnded] = {}
     for event in events:
         if isinstance(event.body, ModelEnded):
@@ -157,11 +157,11 @@ def model_request(
         else:
             request = request.replace(prompt=prompt.text, tools=prompt.tools)
     if request.earlier:
-        at = next(event.at for event in events if event.span_id == span_id)
+        moment = next(event.at for event in events if event.span_id == span_id)
         if request.purpose == "job":
-            lines = _job_lines(store, turn, request, events, at)
+            lines = _job_lines(store, turn, request, events, moment)
         else:
-            lines = _lines(store, turn, request, at)
+            lines = _lines(store, turn, request, moment)
         request = request.replace(history=lines)
         if not lines:
             gaps.append(f"{request.earlier} earlier messages are not in this store")
@@ -169,7 +169,7 @@ def model_request(
 
 
 def _lines(
-    store: Store, turn: TurnRecord, request: ModelRequest, at: float
+    store: Store, turn: TurnRecord, request: ModelRequest, moment: float
 ) -> tuple[RequestMessage, ...]:
     """Returns the lines of earlier turns in a request: its agent's own, else the conversation's;
     none where neither fits.
@@ -185,7 +185,7 @@ def _lines(
     if turn.id in order:
         order = order[: order.index(turn.id)]
     earlier = set(order)
-    ended = earlier & _ended_by(store, turn, turn.started_at + at)
+    ended = earlier & _ended_by(store, turn, turn.started_at + moment)
     readers = (request.agent, "") if request.purpose == "work" else ("",)
     for agent in readers:
         history = store.history(turn.session_id, agent, ALL, reader=principal)
@@ -215,7 +215,7 @@ def _fits(lines: Sequence[Message], request: ModelRequest) -> bool:
 
 
 def _job_lines(
-    store: Store, turn: TurnRecord, request: ModelRequest, events: Sequence[Event], at: float
+    store: Store, turn: TurnRecord, request: ModelRequest, events: Sequence[Event], moment: float
 ) -> tuple[RequestMessage, ...]:
     """Returns what a helper is told: the oldest of the lines that the orchestrator reads, under the
     summary of earlier ones."""
@@ -233,7 +233,7 @@ def _job_lines(
         text = summary.partition(SHOWN)[0]
         messages.append(RequestMessage(role="ai", text=f"Earlier: {text}"))
     if lead.earlier:
-        lines = _lines(store, turn, lead, at)
+        lines = _lines(store, turn, lead, moment)
         messages += lines[: request.earlier - len(messages)]
     return tuple(messages)
 

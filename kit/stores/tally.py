@@ -109,21 +109,21 @@ class Tally:
     def _add_agents(self, agents: Iterable[Mapping[str, Any]]) -> None:
         counts = self.counts
         whole = list[bool]()
-        for one in agents:
-            agent = one["agent"]
-            get = one.get
-            self.samples["agent", agent].append(one["seconds"])
+        for measure in agents:
+            agent = measure["agent"]
+            get = measure.get
+            self.samples["agent", agent].append(measure["seconds"])
             if (first := get("first_status")) is not None:
                 self.samples["first_status", agent].append(first)
             self.silences[agent] = max(self.silences[agent], get("longest_silence", 0.0))
             for name in _COUNTED:
                 counts[name, agent] += get(name, 0)
-            if not one["ok"]:
+            if not measure["ok"]:
                 counts["failures", agent] += 1
                 counts["axis", str(get("axis"))] += 1
                 if cause := get("cause"):
                     counts["cause", cause] += 1
-            whole.append(one["ok"] and not get("partial"))
+            whole.append(measure["ok"] and not get("partial"))
         if len(whole) > 1:
             counts["fan_out_whole",] += sum(whole)
             counts["fan_out_calls",] += len(whole)
@@ -182,12 +182,12 @@ class Tally:
             mismatches=[Mismatch(*mismatch) for mismatch in mismatches],
         )
         tally.silences.update(silences)
-        for own, figures in (
+        for totals, figures in (
             (tally.counts, counts),
             (tally.dollars, dollars),
             (tally.samples, samples),
         ):
-            own.update({tuple(key): value for key, value in figures})
+            totals.update({tuple(key): value for key, value in figures})
         return tally
 
 

@@ -43,10 +43,10 @@ def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Html:
     """Returns a table with a head; cells are texts, cut short, or Html."""
     body = "".join(_row("td", row) for row in rows[:MOST])
     if len(rows) > MOST:
-        more = text(f"and {len(rows) - MOST} more")
+        note = text(f"and {len(rows) - MOST} more")
     else:
-        more = ""
-    return Html(f"<table><thead>{_row('th', head)}</thead><tbody>{body}</tbody></table>{more}")
+        note = ""
+    return Html(f"<table><thead>{_row('th', head)}</thead><tbody>{body}</tbody></table>{note}")
 
 
 def folded(summary: str, content: Html) -> Html:

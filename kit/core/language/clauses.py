@@ -31,7 +31,6 @@ _TELLERS = word_set(
 )
 """Of these, words that tell as often as they ask."""
 _ASKERS = word_set("what which who how when where why qué cuál quién cómo cuándo dónde")
-ASKING = re.compile(rf"\b(?:{'|'.join(sorted(OPENERS - _TELLERS))})\b", re.IGNORECASE)
 """The other openers: a text without one asks for nothing."""
 PREPOSITIONS = word_set(
     """about after at before between by during for from in into near of on since through till to until with within
@@ -90,27 +89,29 @@ def clauses(text: str, *, opening: bool = False) -> list[Clause]:
     """
     text = text[:LONGEST]
     cuts = [match.span() for match in JOINER.finditer(text)]
-    inside = {place for start, end in cuts for place in range(start, end)}
+    inside = {position for start, end in cuts for position in range(start, end)}
     soft: list[tuple[int, int]] = []
     for match in SOFT_JOINER.finditer(text):
         if match.start() not in inside:
             soft.append(match.span())
     items = opening and sum("," in text[a:b] for a, b in soft) >= LIST_COMMAS
-    for place, (start, end) in enumerate(soft):
-        if soft[place + 1 :]:
-            upto = soft[place + 1][0]
+    for position, (start, end) in enumerate(soft):
+        if soft[position + 1 :]:
+            upto = soft[position + 1][0]
         else:
             upto = len(text)
         if _opens(words(text[end : end + 30])) or (items and _item(text[end:upto])):
             cuts.append((start, end))
     result: list[Clause] = []
-    at = 0
+    begin = 0
     for start, end in [*sorted(cuts), (len(text), len(text))]:
-        piece = text[at:start].strip(" \t\n,;.!-")
+        piece = text[begin:start].strip(" \t\n,;.!-")
         if _speaks(words(piece)) and not SMALL_TALK.fullmatch(piece[:200]) and len(result) < MOST:
-            has_joiner = any(TIE.search(text[a:b]) for a, b in cuts if at in (a, b) or start == a)
-            result.append(Clause(at, start, piece, has_joiner))
-        at = max(at, end)
+            has_joiner = any(
+                TIE.search(text[a:b]) for a, b in cuts if begin in (a, b) or start == a
+            )
+            result.append(Clause(begin, start, piece, has_joiner))
+        begin = max(begin, end)
     return result
 
 

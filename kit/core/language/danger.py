@@ -81,8 +81,8 @@ def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]
     for name, kind in danger.kinds.items():
         for index, text in enumerate(kind.phrases):
             places.append((("kinds", name, "phrases", index), text))
-    for place, text in places:
+    for location, text in places:
         try:
             read_phrase(text, lists)
         except ValueError as error:
-            yield place, str(error)
+            yield location, str(error)

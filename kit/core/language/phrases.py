@@ -117,11 +117,11 @@ class PhraseFinder:
         """The first letters of a stem -> the stems that begin so, each with its place."""
         for phrase_index, phrase in enumerate(phrases):
             for step_index, step in enumerate(phrase):
-                place = (phrase_index, step_index)
+                step_key = (phrase_index, step_index)
                 for word in step.words:
-                    self._exact.setdefault(word, []).append(place)
+                    self._exact.setdefault(word, []).append(step_key)
                 for stem in step.stems:
-                    self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, place))
+                    self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, step_key))
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -151,11 +151,13 @@ class PhraseFinder:
             for phrase, step in places_by_word[word]:
                 start = position
                 if step > 0:
-                    before = begun.get((phrase, step - 1))
+                    previous = begun.get((phrase, step - 1))
                     gap = self._phrases[phrase][step].gap
-                    if before is None or not _may_follow(gap, before.end, position, last_big_word):
+                    if previous is None or not _may_follow(
+                        gap, previous.end, position, last_big_word
+                    ):
                         continue
-                    start = before.start
+                    start = previous.start
                 match = PhraseMatch(phrase, start, position)
                 begun[phrase, step] = match
                 if step == len(self._phrases[phrase]) - 1:
@@ -167,10 +169,10 @@ class PhraseFinder:
     def _places_of(self, word: str) -> list[tuple[int, int]]:
         """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
         places = set(self._exact.get(word, ()))
-        for stem, place in self._stems.get(word[:SHORTEST_STEM], ()):
+        for stem, step_key in self._stems.get(word[:SHORTEST_STEM], ()):
             if word.startswith(stem):
-                places.add(place)
-        return sorted(places, key=lambda place: -place[1])
+                places.add(step_key)
+        return sorted(places, key=lambda step_key: -step_key[1])
 
 
 def _may_follow(gap: Gap, end: int, position: int, last_big_word: int) -> bool:

@@ -35,15 +35,17 @@ class _Output:
     root: Schema
     """What `#/...` refers to."""
 
-    def lack(self, schemas: Sequence[Any], part: Schema, place: str, splits: int) -> str | None:
+    def lack(
+        self, schemas: Sequence[Any], part: Schema, field_path: str, splits: int
+    ) -> str | None:
         """Returns the first place at which a value that fits all these schemas need not fit the part."""
         if not part:
             return None
         every = list(self.flat(schemas))
         if any(_only(schema, part) for schema in every):
             return None
-        reason = self.direct(every, part, place, splits)
-        if reason is None or self.split(every, part, place, splits):
+        reason = self.direct(every, part, field_path, splits)
+        if reason is None or self.split(every, part, field_path, splits):
             return None
         return reason
 
@@ -76,7 +78,7 @@ class _Output:
         return found
 
     def direct(
-        self, schemas: Sequence[Schema], part: Schema, place: str, splits: int
+        self, schemas: Sequence[Schema], part: Schema, field_path: str, splits: int
     ) -> str | None:
         """As `lack`, by what holds of every value."""
         if part["type"] == "number":
@@ -84,9 +86,9 @@ class _Output:
         else:
             wanted = {part["type"]}
         if not any(types and types <= wanted for types in map(_types, schemas)):
-            return place
+            return field_path
         for name, field in part.get("properties", {}).items():
-            spot = f"{place}.{name}"
+            spot = f"{field_path}.{name}"
             if not any(name in _list(schema.get("required")) for schema in schemas):
                 return spot
             inner: list[Any | None] = []
@@ -96,10 +98,12 @@ class _Output:
             if reason := self.lack(inner, field, spot, splits):
                 return reason
         if items := part.get("items"):
-            return self.items(schemas, items, f"{place}[]", splits)
+            return self.items(schemas, items, f"{field_path}[]", splits)
         return None
 
-    def items(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> str | None:
+    def items(
+        self, schemas: Sequence[Schema], part: Schema, field_path: str, splits: int
+    ) -> str | None:
         """As `lack`, for each item of an array: those at the head have schemas of their own."""
         heads = max((len(_list(schema.get("prefixItems"))) for schema in schemas), default=0)
         for at in range(heads + 1):
@@ -107,23 +111,27 @@ class _Output:
             for schema in schemas:
                 rows.append((_list(schema.get("prefixItems")), schema.get("items")))
             if reason := self.lack(
-                [head[at] if at < len(head) else rest for head, rest in rows], part, place, splits
+                [head[at] if at < len(head) else remaining for head, remaining in rows],
+                part,
+                field_path,
+                splits,
             ):
                 return reason
         return None
 
-    def split(self, schemas: Sequence[Schema], part: Schema, place: str, splits: int) -> bool:
+    def split(self, schemas: Sequence[Schema], part: Schema, field_path: str, splits: int) -> bool:
         """Whether some schema has alternatives, each of which, with all else, promises the part."""
         for number, schema in enumerate(schemas if splits else ()):
             for word in ("anyOf", "oneOf"):
-                rest: dict[str, Any] = {}
+                remaining: dict[str, Any] = {}
                 for key, value in schema.items():
                     if key not in (word, "allOf", "$ref"):
-                        rest[key] = value
-                others = [*schemas[:number], rest, *schemas[number + 1 :]]
+                        remaining[key] = value
+                alternatives = [*schemas[:number], remaining, *schemas[number + 1 :]]
                 ways = _list(schema.get(word))
                 if ways and all(
-                    self.lack([*others, way], part, place, splits - 1) is None for way in ways
+                    self.lack([*alternatives, option], part, field_path, splits - 1) is None
+                    for option in ways
                 ):
                     return True
         return False

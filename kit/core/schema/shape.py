@@ -40,20 +40,20 @@ def shape_of(value: Any) -> Shape:
 class _Reader:
     """Reads one text from left to right."""
 
-    def __init__(self, text: str, place: str, closed: bool):
+    def __init__(self, text: str, field_path: str, closed: bool):
         self.text = text
-        self.place = place
+        self.place = field_path
         self.closed = closed
         self.at = 0
 
     def fault(self, wanted: str) -> ShapeError:
-        rest = self.text[self.at :].strip()
+        remaining = self.text[self.at :].strip()
         if self.place:
-            place = f"field {self.place!r}, "
+            field_path = f"field {self.place!r}, "
         else:
-            place = ""
+            field_path = ""
         return ShapeError(
-            f"shape {self.text!r}: {place}character {self.at + 1}: {wanted}, not {rest[:20]!r}"
+            f"shape {self.text!r}: {field_path}character {self.at + 1}: {wanted}, not {remaining[:20]!r}"
         )
 
     def token(self) -> tuple[str, str]:
@@ -121,29 +121,31 @@ class _Reader:
                 return _object(properties, self.closed)
 
 
-def _schema(shape: Any, closed: bool, place: str, depth: int) -> dict[str, Any]:
+def _schema(shape: Any, closed: bool, field_path: str, depth: int) -> dict[str, Any]:
     if isinstance(shape, str):
-        reader = _Reader(shape, place, closed)
+        reader = _Reader(shape, field_path, closed)
         schema = reader.type(depth)
         if reader.token() != ("", ""):
             raise reader.fault("expected the end")
         return schema
     if not isinstance(shape, Mapping) or depth > DEEPEST:
         raise ShapeError(
-            f"field {place!r}: expected a text, or a mapping of at most {DEEPEST} levels"
-            if place
+            f"field {field_path!r}: expected a text, or a mapping of at most {DEEPEST} levels"
+            if field_path
             else f"{shape!r} is no shape: give a text or a mapping"
         )
     fields = cast("Mapping[str, Any]", shape)
     if not fields:
-        if place:
-            place = f"field {place!r}"
+        if field_path:
+            field_path = f"field {field_path!r}"
         else:
-            place = "shape {}"
-        raise ShapeError(f"{place}: expected the name of a field, or `object` for whatever it has")
+            field_path = "shape {}"
+        raise ShapeError(
+            f"{field_path}: expected the name of a field, or `object` for whatever it has"
+        )
     return _object(
         {
-            name: _schema(part, closed, f"{place}.{name}".strip("."), depth + 1)
+            name: _schema(part, closed, f"{field_path}.{name}".strip("."), depth + 1)
             for name, part in fields.items()
         },
         closed,
@@ -190,8 +192,8 @@ def _common(kinds: Sequence[Any]) -> Any:
     if all(kind == first for kind in kinds):
         return first
     if all(isinstance(kind, dict) for kind in kinds):
-        same = all(kind.keys() == first.keys() for kind in kinds)
-        if same:
+        same_keys = all(kind.keys() == first.keys() for kind in kinds)
+        if same_keys:
             return {name: _common([kind[name] for kind in kinds]) for name in first}
         return "object"
     if all(isinstance(kind, tuple) for kind in kinds):

@@ -239,8 +239,8 @@ def check(document: Value, dimension: int | None = None) -> str:
         text.encode()
     except ValidationError as error:
         faults = "; ".join(
-            f"{'.'.join(map(str, one['loc'])) or 'document'}: {one['msg']}"
-            for one in error.errors()
+            f"{'.'.join(map(str, item['loc'])) or 'document'}: {item['msg']}"
+            for item in error.errors()
         )
         raise StorageSchemaError(f"{kind} was not written, {faults}") from error
     except (TypeError, ValueError, RecursionError) as error:
