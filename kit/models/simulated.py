@@ -18,7 +18,7 @@ from typing import Any, cast
 
 from langchain_core.language_models import LanguageModelInput
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
-from langchain_core.messages.tool import tool_call_chunk
+from langchain_core.messages.tool import ToolCallChunk, tool_call_chunk
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.utils.function_calling import convert_to_openai_tool
@@ -38,6 +38,7 @@ from kit.models.seeded_draws import Draws, canary_figure, draws
 
 NAME = "simulated"
 PREAMBLE = "Simulated: let me look into that."
+NOTHING = "Simulated answer: there is nothing to look up."
 REFUSAL = "Simulated: I can't help with that."
 GARBLED = "simulated: unreadable"
 """Arguments that no reader can make sense of."""
@@ -63,14 +64,16 @@ def case_at_hand() -> str:
     return ""
 
 
+_Call = tuple[str, dict[str, Any]]
+"""A tool's name and its arguments."""
+
+
 @dataclass(slots=True)
 class _Reply:
     """A reply before it is put into a message."""
 
     text: str = ""
-    calls: list[tuple[str, dict[str, Any]]] = field(
-        default_factory=list[tuple[str, dict[str, Any]]]
-    )
+    calls: list[_Call] = field(default_factory=list[_Call])
     unreadable: tuple[str, ...] = ()
     """Tools of calls whose arguments cannot be read."""
     refusal: bool = False
@@ -161,22 +164,22 @@ class Simulated(AsyncModel):
     def _rest(
         self, messages: Sequence[BaseMessage], reply: _Reply, text: str, draw: Draws
     ) -> AIMessageChunk:
-        read = (
-            sum(len(m.content if isinstance(m.content, str) else m.text) for m in messages)
-            + self._weight
-        ) // 4
-        wrote = round(self._model.law.tokens.quantile(draw.tokens))
-        arguments = [(name, json.dumps(args)) for name, args in reply.calls] + [
-            (name, GARBLED) for name in reply.unreadable
-        ]
+        characters = self._weight
+        for message in messages:
+            characters += len(message.text)
+        input_tokens = characters // 4  # about four characters a token
+        output_tokens = round(self._model.law.tokens.quantile(draw.tokens))
+        arguments = [(name, json.dumps(args)) for name, args in reply.calls]
+        arguments += [(name, GARBLED) for name in reply.unreadable]
+        chunks: list[ToolCallChunk] = []
+        for n, (name, args) in enumerate(arguments):
+            call_id = f"sim-{draw.mark:08x}-{n}"
+            chunks.append(tool_call_chunk(name=name, args=args, id=call_id, index=n))
         return AIMessageChunk(
             content=text,
-            tool_call_chunks=[
-                tool_call_chunk(name=name, args=args, id=f"sim-{draw.mark:08x}-{n}", index=n)
-                for n, (name, args) in enumerate(arguments)
-            ],
+            tool_call_chunks=chunks,
             additional_kwargs={"refusal": REFUSAL} if reply.refusal else {},
-            usage_metadata=token_count(read, wrote),
+            usage_metadata=token_count(input_tokens, output_tokens),
             response_metadata={"model_name": str(self._model.name)},
             chunk_position="last",
         )
@@ -203,29 +206,20 @@ class Simulated(AsyncModel):
     def _orchestrate(self, talk: Conversation, truth: Truth, draw: Draws) -> _Reply:
         """An orchestrator calls for every part, one at a time where it is told to, and then puts
         the results together."""
-        calls: list[tuple[str, dict[str, str]]] = []
+        calls: list[_Call] = []
         for part in truth.parts:
             if part.agent in self._asks:
                 calls.append((self._asks[part.agent], {"query": part.query}))
         if talk.in_turns:
-            open_calls: list[tuple[str, dict[str, str]]] = []
-            for call in calls:
-                if call[0] not in talk.calls.values():
-                    open_calls.append(call)
             forgets = bool(talk.calls) and draw.drop < self._model.law.drop
-            if forgets:
-                calls = []
-            else:
-                calls = open_calls[:1]
+            open_calls = [call for call in calls if call[0] not in talk.calls.values()]
+            calls = [] if forgets else open_calls[:1]
         if talk.has_results and not (talk.in_turns and calls):
             return _Reply(compose(talk.request, talk.all_results))
-        if talk.has_results:
-            preamble = ""
-        else:
-            preamble = PREAMBLE
-        return _Reply(
-            preamble if calls else "Simulated answer: there is nothing to look up.", calls
-        )
+        if not calls:
+            return _Reply(NOTHING)
+        # The preamble was said with the first call of the turn.
+        return _Reply("" if talk.has_results else PREAMBLE, calls)
 
     def _answer_in_swarm(self, talk: Conversation, truth: Truth, agent: str, draw: Draws) -> _Reply:
         """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
@@ -234,13 +228,16 @@ class Simulated(AsyncModel):
             for part in truth.parts
             if part.agent in self._asks and self._asks[part.agent] not in talk.previous_speakers
         ]
-        over = [(self._asks[part.agent], {"query": part.query}) for part in open_parts][:1]
+        handover: list[_Call] = []
+        if open_parts:
+            next_part = open_parts[0]
+            handover.append((self._asks[next_part.agent], {"query": next_part.query}))
         if not any(part.agent == agent for part in truth.parts):
-            return _Reply("" if over else "Simulated answer: there is nothing to look up.", over)
+            return _Reply("" if handover else NOTHING, handover)
         reply = self._answer_with_tools(talk, truth, agent)
         if reply.calls or draw.drop < self._model.law.drop:
             return reply
-        return _Reply(reply.text, over)
+        return _Reply(reply.text, handover)
 
     def _answer_with_tools(self, talk: Conversation, truth: Truth, agent: str) -> _Reply:
         """A specialist calls the tool its part needs and says what that told it; one agent for all
@@ -252,13 +249,11 @@ class Simulated(AsyncModel):
                 calls[part.tool] = _arguments(self._own[part.tool], part.query)
         if calls and not talk.has_results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
+        good: dict[str, str] = {}
         if talk.has_results:
-            good: dict[str, str] = {}
             for result in talk.results:
                 if not result.failed:
                     good[result.tool] = result.text
-        else:
-            good = {}
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
         facts: list[str] = []
         for name in known_by_heart:
@@ -275,17 +270,13 @@ class Simulated(AsyncModel):
         for name, spec in properties_of(tool.schema).items():
             if name == "labels":
                 labels = [part.agent for part in truth.parts]
-                args[name] = (
-                    _without(labels, draw)
-                    if len(labels) > 1 and draw.drop < self._model.law.drop
-                    else labels
-                )
+                if len(labels) > 1 and draw.drop < self._model.law.drop:
+                    labels = _without(labels, draw)
+                args[name] = labels
+            elif name == "query" and spec.get("type") == "string":
+                args[name] = _query_of_job(talk, truth)
             elif spec.get("type") == "string":
-                args[name] = (
-                    _own_words(talk, truth)
-                    if name == "query"
-                    else f"Simulated {name.replace('_', ' ')}."
-                )
+                args[name] = f"Simulated {name.replace('_', ' ')}."
         return _Reply(calls=[(tool.name, args)])
 
 
@@ -293,11 +284,11 @@ def _add_mistakes(
     reply: _Reply, talk: Conversation, asks: Mapping[str, str], law: Law, draw: Draws
 ) -> _Reply:
     """The calls of a reply with the law's mistakes in them, each with the count the model reports."""
+    again = set[str]()
     if "<missing_calls>" in talk.system:
         again = set(_CALL_MADE.findall(talk.system))
-    else:
-        again = set[str]()
-    calls, count = reply.calls, len(reply.calls)
+    calls = reply.calls
+    count = len(calls)
     if again:
         calls = [call for call in calls if call[0].removeprefix("ask_") not in again]
     if again and law.retry_drop is not None:
@@ -307,30 +298,24 @@ def _add_mistakes(
     if count > 1 and calls and draw.drop < chance:
         calls = _without(calls, draw)
         count -= draw.report < law.under_report
-    others: list[str] = []
-    for name in asks.values():
-        if name not in dict(reply.calls):
-            others.append(name)
-    if others and draw.stray < law.stray:
-        calls = [*calls, (others[int(draw.which * len(others))], {"query": talk.request})]
+    called = [name for name, _ in reply.calls]
+    uncalled = [name for name in asks.values() if name not in called]
+    if uncalled and draw.stray < law.stray:
+        stray = uncalled[int(draw.which * len(uncalled))]
+        calls = [*calls, (stray, {"query": talk.request})]
     if not again and draw.over < law.over_trigger:
         count += 1
     count = max(count, len(calls))
-    counted_calls: list[
-        tuple[Any | str, dict[str, str | int] | Any | dict[str, Any] | dict[str, str]]
-    ] = []
+    counted_calls: list[_Call] = []
     for name, args in calls:
-        counted_calls.append(
-            (name, {**args, "intent_count": count} if name in asks.values() else args)
-        )
+        if name in asks.values():
+            args = {**args, "intent_count": count}
+        counted_calls.append((name, args))
     if not counted_calls or draw.garble >= law.malformed:
         return _Reply(reply.text, counted_calls)
     readable = _without(counted_calls, draw)
-    return _Reply(
-        reply.text,
-        readable,
-        tuple(name for name, args in counted_calls if (name, args) not in readable),
-    )
+    unreadable = [name for name, args in counted_calls if (name, args) not in readable]
+    return _Reply(reply.text, readable, tuple(unreadable))
 
 
 def _agent(place: str) -> str:
@@ -346,10 +331,14 @@ def _arguments(tool: Tool, query: str) -> dict[str, Any]:
     return {"query": query}
 
 
-def _own_words(talk: Conversation, truth: Truth) -> str:
+def _query_of_job(talk: Conversation, truth: Truth) -> str:
     """What the user said for the agent the job names, else for the first."""
-    queries = (part.query for part in truth.parts if f"specialist {part.agent};" in talk.request)
-    return next(queries, truth.parts[0].query if truth.parts else talk.request)
+    for part in truth.parts:
+        if f"specialist {part.agent};" in talk.request:
+            return part.query
+    if truth.parts:
+        return truth.parts[0].query
+    return talk.request
 
 
 def _without(items: Sequence[Any], draw: Draws) -> list[Any]:

@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 from kit.models.offline.composition import UNMATCHED, sentences
@@ -33,18 +34,16 @@ def build(schema: Schema, request: str, system: str, results: Sequence[str]) -> 
     """JSON of the schema: copied from a draft where there is one, else told from what was found."""
     draft = _DRAFT.search(system)
     draft_fields: Mapping[str, Any] = json.loads(draft[1]) if draft else {}
-    source = _Source(
-        request,
-        _rows(results),
-        [s for text in results for s in sentences(text) if not _ID.match(s)],
-        any(spec.get("type") == "string" for spec in properties_of(schema).values()),
-    )
-    return json.dumps(
-        {
-            name: draft_fields.get(name, source.value(name, spec))
-            for name, spec in properties_of(schema).items()
-        }
-    )
+    beside: list[str] = []
+    for text in results:
+        beside += [sentence for sentence in sentences(text) if not _ID.match(sentence)]
+    fields = properties_of(schema)
+    has_text = any(spec.get("type") == "string" for spec in fields.values())
+    source = _Source(request, _rows(results), beside, has_text)
+    answer: dict[str, Any] = {}
+    for name, spec in fields.items():
+        answer[name] = draft_fields[name] if name in draft_fields else source.value(name, spec)
+    return json.dumps(answer)
 
 
 @dataclass(frozen=True)
@@ -66,36 +65,39 @@ class _Source:
         items = cast("Schema", spec.get("items") or {})
         match spec.get("type"):
             case "array" if items.get("type") == "object":
-                most = int(spec.get("maxItems") or ITEMS)
-                filled = [self._item(items, key, lines) for key, lines in self.rows.items()]
-                if self.has_text:
-                    missing = []
-                else:
-                    missing = [self._item(items, "", [s]) for s in self.missing]
-                return [*missing, *filled][:most]
+                objects: list[dict[str, Any]] = []
+                if not self.has_text:
+                    objects += [self._item(items, "", [sentence]) for sentence in self.missing]
+                objects += [self._item(items, key, lines) for key, lines in self.rows.items()]
+                return objects[: int(spec.get("maxItems") or ITEMS)]
             case "array":
                 return list(self.rows)[: int(spec.get("maxItems") or ITEMS)]
             case "integer":
                 return self._preferred()
             case "number":
-                return self._sure(
-                    [line for lines in self.rows.values() for line in lines] or self.beside
-                )
+                lines = list(chain.from_iterable(self.rows.values()))
+                return self._sure(lines or self.beside)
             case "boolean":
                 return True
             case _:
-                lines = [_bare(line, key) for key, row in self.rows.items() for line in row]
-                first_sentences = [
-                    sentences(line)[0] for line in lines if line
-                ]  # each begins with its name
-                most = int(spec.get("maxSentences") or 2)
-                summary = self._closest_sentences(name, spec, first_sentences or self.beside)
-                others = [s for s in sentences(summary) if s not in self.missing]
-                return " ".join([*self.missing, *others][:most])
+                return self._text(name, spec)
+
+    def _text(self, name: str, spec: Schema) -> str:
+        """What tools said is missing, and then the sentences that come closest."""
+        # The first sentence of a row begins with the name of what the row is about.
+        first_sentences: list[str] = []
+        for key, row in self.rows.items():
+            for line in row:
+                bare = _bare(line, key)
+                if bare:
+                    first_sentences.append(sentences(bare)[0])
+        summary = self._closest_sentences(name, spec, first_sentences or self.beside)
+        found = [sentence for sentence in sentences(summary) if sentence not in self.missing]
+        return " ".join([*self.missing, *found][: int(spec.get("maxSentences") or 2)])
 
     def _item(self, schema: Schema, key: str, lines: list[str]) -> dict[str, Any]:
         bare = [_bare(line, key) for line in lines]
-        pieces = [piece for text in bare for piece in sentences(text)]
+        pieces = list(chain.from_iterable(map(sentences, bare)))
         item: dict[str, Any] = {}
         for name, spec in properties_of(schema).items():
             if name.endswith("id"):
@@ -111,7 +113,7 @@ class _Source:
 
     def _closest_sentences(self, name: str, spec: Schema, texts: Sequence[str]) -> str:
         """The sentences that come closest to what the field is for, in their own order."""
-        pieces = list(dict.fromkeys(piece for text in texts for piece in sentences(text)))
+        pieces = list(dict.fromkeys(chain.from_iterable(map(sentences, texts))))
         if not pieces:
             return "Nothing was found for this."
         if spec.get("description"):
@@ -119,10 +121,9 @@ class _Source:
         else:
             aim = self.request
         ranks = closeness(aim, pieces)
-        best = sorted(range(len(pieces)), key=lambda at: -ranks[at])[
-            : int(spec.get("maxSentences") or 2)
-        ]
-        return " ".join(pieces[at] for at in sorted(best))
+        best_first = sorted(range(len(pieces)), key=lambda place: -ranks[place])
+        chosen = sorted(best_first[: int(spec.get("maxSentences") or 2)])
+        return " ".join([pieces[place] for place in chosen])
 
     def _preferred(self) -> int:
         """Which candidate comes closest to the request, counted from one."""
@@ -130,7 +131,7 @@ class _Source:
         if not candidates:
             return 1
         ranks = closeness(self.request.split("\n", 1)[0], candidates)
-        return 1 + max(range(len(candidates)), key=lambda at: ranks[at])
+        return 1 + ranks.index(max(ranks))
 
     def _sure(self, lines: Sequence[str]) -> float:
         """A made-up confidence: how close the best line comes to the request."""
@@ -144,10 +145,11 @@ class _Source:
 def _rows(results: Sequence[str]) -> dict[str, list[str]]:
     """Identifier -> the lines that begin with it, from every tool, in the order they came."""
     rows: dict[str, list[str]] = {}
-    for line in (line for text in results for line in text.splitlines()):
-        id_match = _ID.match(line)
-        if id_match:
-            rows.setdefault(id_match[0], []).append(line)
+    for text in results:
+        for line in text.splitlines():
+            id_match = _ID.match(line)
+            if id_match:
+                rows.setdefault(id_match[0], []).append(line)
     return rows
 
 
