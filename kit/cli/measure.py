@@ -23,6 +23,15 @@ _MARGIN: dict[str, Any] = {
 
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
+    _add_route(commands)
+    _add_deck_routing(commands)
+    _add_grid(commands)
+    _add_compare(commands)
+    _add_bench(commands)
+    _add_judge(commands)
+
+
+def _add_route(commands: Any) -> None:
     route = commands.add_parser(
         "route", help="route a case file over a catalogue; predictions, one turn a line"
     )
@@ -42,6 +51,8 @@ def add(commands: Any) -> None:
     )
     route.set_defaults(run=_route)
 
+
+def _add_deck_routing(commands: Any) -> None:
     routing = commands.add_parser(
         "deck-routing", help="which card's description loses which questions of labelled dialogues"
     )
@@ -56,6 +67,8 @@ def add(commands: Any) -> None:
     )
     routing.set_defaults(run=_deck_routing)
 
+
+def _add_grid(commands: Any) -> None:
     grid = commands.add_parser(
         "grid",
         help="models x prompts x patterns x cases as a file says; goes on where it was stopped",
@@ -98,6 +111,8 @@ def add(commands: Any) -> None:
     taping(grid)
     grid.set_defaults(run=_grid)
 
+
+def _add_compare(commands: Any) -> None:
     pair = commands.add_parser(
         "compare", help="two stored runs of grids, paired by case; refuses other cases or judges"
     )
@@ -113,6 +128,8 @@ def add(commands: Any) -> None:
     pair.add_argument("--margin", action="append", default=[], type=_margin, **_MARGIN)
     pair.set_defaults(run=_compare)
 
+
+def _add_bench(commands: Any) -> None:
     bench = commands.add_parser(
         "bench",
         help="cost of a turn beside a hand-written loop, one interleaved run; in a checkout alone",
@@ -126,6 +143,8 @@ def add(commands: Any) -> None:
     )
     bench.set_defaults(run=_bench)
 
+
+def _add_judge(commands: Any) -> None:
     agreement = "how far the judges by rule, or a model, agree with replies labelled by hand, as Cohen's kappa"
     judge = commands.add_parser("judge", help=agreement)
     judge.add_argument(
