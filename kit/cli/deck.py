@@ -82,7 +82,6 @@ def _print_code(
 def _check(arguments: Namespace) -> int:
     from kit.compose.deck import load_deck
     from kit.compose.read import read_servers
-    from kit.patterns import modes_of
     from kit.settings import Settings
     from kit.tools.mcp.tools import accept, variables_of
 
@@ -96,7 +95,11 @@ def _check(arguments: Namespace) -> int:
             print(f"MCP server {name}: {difference or 'offers what was accepted'}")
         print(f"accepted in {folder / 'mcp.lock'}")
     deck = load_deck(folder, (), environment=settings.environment)
-    modes_of(deck)  # the names of its own patterns may be given away
+    if deck.code.patterns:
+        # The kit's patterns bring the whole runtime, which a deck without own ones need not load.
+        from kit.patterns import modes_of
+
+        modes_of(deck)  # raises where the name of an own pattern is given away
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for spec in deck.models.values():
