@@ -66,7 +66,7 @@ def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
     y = alt.Y("number:O", sort=None, axis=axis).scale(domain=list(range(len(rows))))
     highlight = (
         alt.Chart(data_of([row for row in rows if row["id"] == selected]))
-        .mark_rect(color=colours.muted, opacity=0.16)
+        .mark_rect(color=colours.muted, opacity=0.16, aria=False)
         .encode(y=y)
     )
     end = max((row["ended"] for row in rows), default=0.0)
