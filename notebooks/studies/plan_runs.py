@@ -3,7 +3,7 @@ on its seed alone."""
 
 import asyncio
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import chain
@@ -15,8 +15,8 @@ from typing import Any, Literal, NamedTuple
 from kit.metrics.plan_health import PlanHealth, plan_health
 from kit.planning.draft import Draft, DraftStep
 from kit.planning.planner import SUBMIT
-from kit.planning.scope import planner_scope
-from kit.planning.services import PlanServices, PlanTool, plan_tool, result
+from kit.planning.scope import PlannerScope, planner_scope
+from kit.planning.services import PlanServices, PlanTool, ToolAnswer, plan_tool, result
 from kit.runtime.clock import run_virtual
 from kit.tools.skill import SkillManifest
 from kit.worlds.outlets.lookups import LOOKUPS
@@ -143,9 +143,8 @@ async def _play(
 def submit_as_it_is(services: PlanServices) -> PlanTool:
     """Makes a submit_plan that takes every draft; of a skill that nobody has loaded it believes what the draft says."""
 
-    async def submit(steps: Any = (), **_: Any) -> Any:
-        scope = planner_scope()
-        assert scope is not None
+    async def submit(scope: PlannerScope, arguments: Mapping[str, Any]) -> ToolAnswer:
+        steps = arguments.get("steps", ())
         scope.result = Draft(steps=tuple(DraftStep.model_validate(step) for step in steps))
         for name in {
             skill for step in scope.result.steps for skill in step.skills
@@ -154,7 +153,13 @@ def submit_as_it_is(services: PlanServices) -> PlanTool:
         return result("The plan is taken.")
 
     return plan_tool(
-        services, SUBMIT, "Hand in the plan.", {"steps": {"type": "array"}}, ("steps",), submit
+        services,
+        SUBMIT,
+        "Hand in the plan.",
+        properties={"steps": {"type": "array"}},
+        required=("steps",),
+        current_scope=planner_scope,
+        call=submit,
     )
 
 
