@@ -182,8 +182,10 @@ class Ledger:
         return None
 
     def before_model(self, tokens: int, price: float | None) -> float | None:
-        """Returns the tokens an answer to about `tokens`, at dollars a million, may have; raises
-        OverBudget if it cannot fit."""
+        """Returns how many output tokens still fit after a prompt of about `tokens`.
+
+        `price` is what a million prompt tokens cost, in dollars. Raises OverBudget if not even the prompt fits.
+        """
         if not self.bounded:
             return None
         room = self.room("output_tokens")

@@ -51,7 +51,7 @@ class TurnLog:
         return f"s{self._spans}"
 
     def emit(self, body: Body, span_id: str, parent_span_id: str | None = None) -> Event:
-        """Stamps a body and appends it; after the log is closed nothing is added: a late child has no voice."""
+        """Stamps a body and appends it. Events after the log was closed are dropped."""
         # A tool may send anything as a status, the words of its user included.
         if body.kind == "status" and body.status not in self._statuses:
             body = Status(agent=body.agent, status=UNKNOWN)
