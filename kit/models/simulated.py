@@ -327,7 +327,7 @@ def _arguments(tool: Tool, query: str) -> dict[str, Any]:
     """What a call asks: the part's words, or values out of them where the tool's schema wants others."""
     wanted = {*(tool.schema.get("required") or ())} - {"query"}
     if wanted:
-        return fill(tool.schema, Source(query, root=tool.schema))
+        return fill(tool.schema, Source(query))
     return {"query": query}
 
 

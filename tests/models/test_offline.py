@@ -388,36 +388,6 @@ def job(schema: dict[str, Any], *messages: BaseMessage | str) -> dict[str, Any]:
     return call["args"]
 
 
-def test_job_plans_one_step_a_clause():
-    step = {
-        "type": "object",
-        "properties": {
-            "agent": {"type": "string", "enum": ["shop", "rewards"]},
-            "query": {"type": "string"},
-        },
-        "required": ["agent", "query"],
-    }
-    schema = {
-        "type": "object",
-        "properties": {"steps": {"type": "array", "items": {"$ref": "#/$defs/Step"}}},
-        "required": ["steps"],
-    }
-    prompt = SystemMessage(
-        "Agents:\n- shop: finds products and deals\n- rewards: knows the points balance"
-    )
-    made = job(
-        schema | {"$defs": {"Step": step}},
-        prompt,
-        "how many points do I have, and find coffee deals",
-    )
-    assert made == {
-        "steps": [
-            {"agent": "rewards", "query": "how many points do I have"},
-            {"agent": "shop", "query": "find coffee deals"},
-        ]
-    }
-
-
 def bounded(kind: str, low: int, size: int) -> dict[str, Any]:
     return {"type": kind, "minimum": low, "maximum": low + size}
 

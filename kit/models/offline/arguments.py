@@ -2,45 +2,31 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import partial
-from math import inf
+from dataclasses import dataclass
 from typing import Any, cast
 
+from jsonschema import Draft202012Validator
+
 from kit.core.language.clauses import clauses
-from kit.core.language.words import STOP, words
-from kit.models.offline import english
+from kit.core.language.words import STOP, word_set, words
+from kit.models.offline import english, projection
 from kit.models.offline.composition import cut, subject
 from kit.models.offline.extraction import (
     capitalised,
+    countable,
     date,
     identifiers,
     noun_phrase,
+    number_beside,
     numbers,
     quoted,
     text_for,
-    unquoted,
 )
-from kit.models.offline.json_schema import Schema, kind_of, properties_of, resolve
-from kit.models.offline.number_range import NumberRange
+from kit.models.offline.json_schema import Schema, kind_of, plain, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
-_COUNT = frozenset(
-    {
-        "limit",
-        "count",
-        "n",
-        "k",
-        "top",
-        "quantity",
-        "size",
-        "amount",
-        "number",
-        "people",
-        "guests",
-        "party",
-    }
-)
+_COUNT = word_set("limit count n k top quantity size amount number people guests party")
+"""Names of an argument that takes any number of the request."""
 _NONE = object()
 _VERBATIM = re.compile(
     r"\b(?:user|person|customer)'s (?:own |exact )?words\b|\bverbatim\b|\bword for word\b", re.I
@@ -48,6 +34,11 @@ _VERBATIM = re.compile(
 """A field that says so takes the request as it is."""
 _TITLED = re.compile(r"\btitles?\b", re.I)
 """A field that says so takes names as they are written: a title that is not there must not become its words."""
+_POSITION = re.compile(r"\bnumber (\d+)\b")
+NAMED = 1.0
+"""The rank of an option that a request names."""
+CLOSE = 0.5
+"""The rank that an option needs where the field may stay empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +47,26 @@ class Source:
 
     request: str
     material: str = ""
-    lenient: bool = False
-    """Fill optional fields too (structured jobs)."""
-    root: Schema = field(default_factory=dict[str, Any])
+    is_form: bool = False
+    """A form is filled: its optional fields as well, and its texts are told, not searched for."""
     about: frozenset[str] = frozenset()
     """Words of the tool's own name, singular: they narrow no search."""
     before: str = ""
     """What the request begins with and was said earlier: it names nothing that the rest names itself."""
+    input: Any = None
+    """What an earlier step returned: ids come from it where the request names none."""
 
 
 def fill(schema: Schema, source: Source) -> dict[str, Any]:
     """Arguments for an object schema: required fields always, optional ones when the text says something about them."""
-    schema = resolve(schema, source.root)
-    required = cast(Sequence[str], schema.get("required") or ())
+    required = cast("Sequence[str]", schema.get("required") or ())
     filled: dict[str, Any] = {}
     for name, spec in properties_of(schema).items():
-        value = _value(name, resolve(spec, source.root), source, name in required)
-        echo = (
-            name not in required
-            and not source.lenient
-            and isinstance(value, str)
-            and value in filled.values()
-        )
-        if value is not _NONE and not echo:
+        needed = name in required or source.is_form
+        value = _value(name, spec, source, needed)
+        # One word of a request does not narrow a search twice.
+        is_echo = not needed and isinstance(value, str) and value in filled.values()
+        if value is not _NONE and not is_echo:
             filled[name] = value
     return filled
 
@@ -89,15 +77,14 @@ def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> 
     The closest option would answer a question about something else.
     """
     names = quoted(request) + capitalised(request)
-    required = cast(Sequence[str], schema.get("required") or ())
+    required = cast("Sequence[str]", schema.get("required") or ())
     # Optional arguments do not count: a brand or a query takes up any name that is left.
     taken = [arguments.get(field_name) for field_name in required]
     for field_name in required:
-        spec = resolve(properties_of(schema).get(field_name) or {}, schema)
-        options = [str(option) for option in spec.get("enum") or ()]
+        options = [str(option) for option in properties_of(schema)[field_name].get("enum") or ()]
         if not options or not all(option[:1].isupper() for option in options):
             continue  # options such as "pending" name no thing that a request could name otherwise
-        if max(rank_options(options, Source(request))) >= 1:
+        if max(rank_options(options, Source(request))) >= NAMED:
             continue
         for name in names:
             if name not in taken:
@@ -106,11 +93,10 @@ def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> 
 
 
 def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    required = required or source.lenient
     if "const" in spec:
         return spec["const"]
     if spec.get("enum"):
-        return _enum(name, spec, source, required)
+        return _option(spec, source, required)
     match kind_of(spec):
         case "string":
             return _string(name, spec, source, required)
@@ -120,48 +106,40 @@ def _value(name: str, spec: Schema, source: Source, required: bool) -> Any:
             return _boolean(name, spec, source, required)
         case "array":
             return _array(name, spec, source, required)
-        case "object":
-            if required:
-                return fill(spec, source)
-            return _NONE
+        case "object" if required:
+            return fill(spec, source)
+        case _ if required:
+            return None
         case _:
-            if required:
-                return None
             return _NONE
 
 
-def _enum(name: str, spec: Schema, source: Source, required: bool) -> Any:
+def _option(spec: Schema, source: Source, required: bool) -> Any:
     options = list(spec["enum"])
     ranks = rank_options([str(option) for option in options], source)
-    best = max(range(len(options)), key=lambda i: ranks[i])
-    if ranks[best] >= (0.12 if required else 0.5):
-        return options[best]
-    if "default" in spec and spec["default"] in options:
-        if required:
-            return spec["default"]
+    best = options[ranks.index(max(ranks))]
+    if max(ranks) >= CLOSE:
+        return best
+    if not required:
         return _NONE
-    other = next(
-        (
-            option
-            for option in options
-            if str(option).lower() in ("other", "none", "general", "unknown")
-        ),
-        options[best],
-    )
-    if required:
-        return other
-    return _NONE
+    if max(ranks) >= 0.12:
+        return best
+    # Nothing is close: the option for what has no other is the honest one.
+    for option in (spec.get("default"), "other", "none", "general", "unknown"):
+        if option in options:
+            return option
+    return best
 
 
 def rank_options(options: Sequence[str], source: Source) -> list[float]:
     """How well each option fits the request: 1 and more when it is named, else closeness in meaning."""
     text = f" {' '.join(words(source.request))} "
     descriptions = [_describe_option(option, source.material) for option in options]
-    ranks = closeness(source.request, descriptions)
-    numbers: list[float] = []
-    for rank, option in zip(ranks, options, strict=True):
-        numbers.append(rank + (1.0 if f" {' '.join(words(spoken(option)))} " in text else 0.0))
-    return numbers
+    ranks: list[float] = []
+    for rank, option in zip(closeness(source.request, descriptions), options, strict=True):
+        is_named = f" {' '.join(words(spoken(option)))} " in text
+        ranks.append(rank + NAMED if is_named else rank)
+    return ranks
 
 
 def _describe_option(option: str, material: str) -> str:
@@ -175,34 +153,62 @@ def _describe_option(option: str, material: str) -> str:
 
 
 def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
+    text = _text(name, spec, source, required)
+    if text is not None:
+        return _within(text, spec)
+    if not required:
+        return _NONE
+    text = spec.get("default") or subject(source.request) or source.request.strip()
+    return _within(str(text or spoken(name)), spec)
+
+
+def _within(text: str, spec: Schema) -> str:
+    most = spec.get("maxLength")
+    if isinstance(most, int):
+        text = cut(text, most)
+    return text.ljust(int(spec.get("minLength") or 0), ".")
+
+
+def _text(name: str, spec: Schema, source: Source, required: bool) -> str | None:
+    """The piece of the request that a field asks for; None where there is none."""
+    description = str(spec.get("description") or "")
+    if pattern := spec.get("pattern"):
+        for text in _matching(str(pattern), source):
+            return text
+        return _by_number(projection.collect(source.input, name, str(pattern)), source.request)
     if spec.get("format") in ("date", "date-time"):
-        day = date(f"{source.request} {source.material[:4000]}")
-        if day or required:
-            text = (day or "1970-01-01") + ("T00:00:00Z" if spec["format"] == "date-time" else "")
-        else:
-            text = None
-    elif required and _VERBATIM.search(str(spec.get("description") or "")):
-        text = source.request.strip()[:2000]
-    else:
-        ask = partial(
-            text_for,
-            name,
-            material=source.material,
-            required=required,
-            job=source.lenient,
-            about=source.about,
-        )
-        text = (required and ask(_named_anew(source))) or ask(source.request)
-        if text is not None and _TITLED.search(str(spec.get("description") or "")):
-            names = [name for name in capitalised(source.request) if f'"{name}"' not in text]
-            text = " ".join([text, *(f'"{name}"' for name in names)])
-    if text is None:
-        if "default" in spec and isinstance(spec["default"], str) and required:
-            return spec["default"]
-        if not required:
-            return _NONE
-        text = subject(source.request) or source.request.strip() or spoken(name)
-    return _within(text, spec, source)
+        return _day(spec["format"], source, required)
+    if required and _VERBATIM.search(description):
+        return source.request.strip()[:2000]
+    text = None
+    if required:
+        text = _asked_text(name, _named_anew(source), source, required)
+    text = text or _asked_text(name, source.request, source, required)
+    if text is not None and _TITLED.search(description):
+        for title in capitalised(source.request):
+            if f'"{title}"' not in text:
+                text += f' "{title}"'
+    return text
+
+
+def _day(form: str, source: Source, required: bool) -> str | None:
+    day = date(f"{source.request} {source.material[:4000]}")
+    if day is None and required:
+        day = "1970-01-01"
+    if day is not None and form == "date-time":
+        return f"{day}T00:00:00Z"
+    return day
+
+
+def _asked_text(name: str, request: str, source: Source, required: bool) -> str | None:
+    return text_for(
+        name,
+        request,
+        source.material,
+        required=required,
+        is_form=source.is_form,
+        about=source.about,
+    )
 
 
 def _named_anew(source: Source) -> str:
@@ -213,141 +219,100 @@ def _named_anew(source: Source) -> str:
     return source.request
 
 
-def _within(text: str, spec: Schema, source: Source) -> str:
-    least = int(spec.get("minLength") or 0)
-    most = spec.get("maxLength")
-    if pattern := spec.get("pattern"):
-        return _matching(str(pattern), text, source)
-    if isinstance(most, int) and len(text) > most:
-        text = cut(text, most)
-    if len(text) < least:
-        return text.ljust(least, ".")
-    return text
-
-
-def _matching(pattern: str, text: str, source: Source) -> str:
-    for candidate in (text, source.request, source.material[:4000]):
+def _matching(pattern: str, source: Source) -> list[str]:
+    """What a pattern describes in the request, else in the text beside it."""
+    inner = pattern.removeprefix("^").removesuffix("$")
+    for text in (source.request, source.material[:4000]):
         try:
-            match = re.search(pattern.removeprefix("^").removesuffix("$"), candidate)
+            matches = [match[0] for match in re.finditer(inner, text) if match[0]]
         except re.error:
-            return text
-        if match and re.search(pattern, match[0]):
-            return match[0]
-    return text
+            # JSON Schema has the patterns of JavaScript, of which Python does not read every one.
+            return []
+        if matches:
+            return matches
+    return []
+
+
+def _by_number(texts: Sequence[str], request: str) -> str | None:
+    """The first text; of a request that says "number 2", the second."""
+    position = _POSITION.search(request)
+    place = int(position[1]) - 1 if position else 0
+    if 0 <= place < len(texts):
+        return texts[place]
+    return None
 
 
 def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    allowed = NumberRange.of(spec)
-    values: list[float] = []
-    for value in numbers(unquoted(source.request[:4000])):
-        if allowed.holds(value):
-            values.append(value)
-    fits = bool(set(spoken(name).split()) & _COUNT) or _near(name, source.request)
-    if values and (required or fits):
-        return allowed.fit(values[0])
-    if "default" in spec and isinstance(spec["default"], int | float):
-        if required:
-            return spec["default"]
-        return _NONE
+    """The number that stands beside the field's name; for a count or a required field any number will do."""
+    request = source.request[:4000]
+    counts = not _COUNT.isdisjoint(spoken(name).split())
+    asked = number_beside(spoken(name), request)
+    if not asked and (counts or required):
+        asked = numbers(countable(request))
+    most = spec.get("maximum")
+    candidates: list[Any] = list(asked)
     if required:
-        return allowed.middle()
-    return _NONE
+        candidates += [spec.get("default"), most if counts else None, 1, spec.get("minimum"), most]
+        candidates += [spec.get("exclusiveMinimum", 0) + 1, spec.get("multipleOf")]
+    for number in candidates:
+        if number is not None and counts and most is not None:
+            number = min(number, most)
+        if number is not None and _holds(number, spec):
+            return int(number) if kind_of(spec) == "integer" else number
+    return 0 if required else _NONE
 
 
-def _near(name: str, request: str) -> bool:
-    name_words: list[str] = []
-    for word in spoken(name).split():
-        if word not in STOP:
-            name_words.append(word)
-    for word in name_words:
-        if word.rstrip("s") in {w.rstrip("s") for w in words(request)}:
-            return True
-    return False
+def _holds(number: float, spec: Schema) -> bool:
+    validator: Any = Draft202012Validator(spec)
+    return validator.is_valid(number)
 
 
 def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    if _near(name, source.request):
-        return not re.search(r"\b(?:no|not|without|don't|never)\b", source.request, re.I)
-    if not required:
-        return _NONE
-    if isinstance(spec.get("default"), bool):
-        return spec["default"]
-    return False
+    request_words = {word.rstrip("s") for word in words(source.request)}
+    for word in words(spoken(name)):
+        if word not in STOP and word.rstrip("s") in request_words:
+            return not re.search(r"\b(?:no|not|without|don't|never)\b", source.request, re.I)
+    if required:
+        return spec.get("default") is True
+    return _NONE
 
 
 def _array(name: str, spec: Schema, source: Source, required: bool) -> Any:
-    least = int(spec.get("minItems") or 0)
-    most = int(spec.get("maxItems") or 8)
-    items = resolve(cast(Schema, spec.get("items") or {"type": "string"}), source.root)
-    values = _candidates(name, items, source, max(1, most))
-    if not values and not required and not least:
+    items = plain(spec.get("items") or {})
+    values = _items(name, items, source)[: spec.get("maxItems")]
+    while len(values) < int(spec.get("minItems") or 0):
+        values.append(_value(name, items, source, True))
+    if not values and not required:
         return _NONE
-    return _fit_length(values, items, least, most, name, source)
+    return values
 
 
-def _candidates(name: str, items: Schema, source: Source, most: int) -> list[Any]:
+def _items(name: str, items: Schema, source: Source) -> list[Any]:
+    """Every value of a list that the request names."""
     if options := items.get("enum"):
         ranks = rank_options([str(option) for option in options], source)
-        top = max(ranks)
-        return [
-            option
-            for option, rank in zip(options, ranks, strict=True)
-            if rank >= max(0.2, top - 0.1)
-        ][:most]
-    pieces = [clause.text for clause in clauses(source.request) if clause.content] or [
-        source.request
-    ]
-    match kind_of(items):
-        case "object" if source.lenient:
-            each: list[Source] = []
-            for piece in pieces:
-                each.append(Source(piece, source.material, True, source.root))
-            return [fill(items, one) for one in each][:most]
-        case "string":
-            naming = bool({"id", "ids"} & set(spoken(name).split()))
-            if naming:
-                texts = identifiers(source.request)
-            else:
-                texts = quoted(source.request) or [
-                    noun_phrase(p, source.about) or p for p in pieces
-                ]
-            return [_within(text, items, source) for text in dict.fromkeys(texts) if text][:most]
-        case "integer" | "number":
-            allowed = NumberRange.of(items)
-            return [
-                allowed.fit(value) for value in numbers(source.request) if allowed.holds(value)
-            ][:most]
-        case _:
-            return []
+        bar = max(0.2, max(ranks) - 0.1)
+        return [option for option, rank in zip(options, ranks, strict=True) if rank >= bar]
+    kind = kind_of(items)
+    if kind in ("integer", "number"):
+        return [item for item in numbers(source.request) if _holds(item, items)]
+    if kind != "string":
+        return []
+    if pattern := items.get("pattern"):
+        return _matching(str(pattern), source) or projection.collect(
+            source.input, name, str(pattern)
+        )
+    if not {"id", "ids"}.isdisjoint(spoken(name).split()):
+        texts = identifiers(source.request) or projection.collect(source.input, name, "")
+    else:
+        texts = quoted(source.request) or _phrases(source)
+    return [_within(text, items) for text in dict.fromkeys(texts)]
 
 
-def _fit_length(
-    values: list[Any], items: Schema, least: int, most: int, name: str, source: Source
-) -> list[Any]:
-    unique: list[Any] = []
-    for value in values:
-        if value not in unique:
-            unique.append(value)
-    spare = list(items.get("enum") or ())
-    while len(unique) < least:
-        extra = next((option for option in spare if option not in unique), _NONE)
-        unique.append(extra if extra is not _NONE else _another(items, len(unique), name, source))
-    return unique[:most]
-
-
-def _another(items: Schema, n: int, name: str, source: Source) -> Any:
-    """One more item, different from the ones before it where the type allows."""
-    match kind_of(items):
-        case "string" if not items.get("enum"):
-            return _within(f"{n + 1} {spoken(name)}", items, source)
-        case "integer" | "number":
-            allowed = NumberRange.of(items)
-            if allowed.low != -inf:
-                start = allowed.low
-            else:
-                start = min(0.0, allowed.high - n)
-            return allowed.fit(min(start + n, allowed.high))
-        case "boolean":
-            return n % 2 == 0
-        case _:
-            return _value(name, items, source, True)
+def _phrases(source: Source) -> list[str]:
+    """What each clause of the request is about."""
+    texts: list[str] = []
+    for clause in clauses(source.request):
+        if clause.content:
+            texts.append(noun_phrase(clause.text, source.about) or clause.text)
+    return texts

@@ -12,7 +12,7 @@ from kit.core.language.retry import retries
 from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
-from kit.models.offline.json_schema import properties_of
+from kit.models.offline.json_schema import properties_of, without_references
 from kit.models.offline.picture_text import describe_pictures
 from kit.models.offline.similarity import content, spoken
 
@@ -57,7 +57,11 @@ def tool_of(spec: Mapping[str, Any]) -> Tool:
     inner = spec.get("function")
     body = cast(Mapping[str, Any], inner if isinstance(inner, Mapping) else spec)
     schema = cast(Mapping[str, Any], body.get("parameters") or body.get("input_schema") or {})
-    return Tool(str(body.get("name") or ""), str(body.get("description") or ""), schema)
+    return Tool(
+        str(body.get("name") or ""),
+        str(body.get("description") or ""),
+        without_references(schema),
+    )
 
 
 def text_of(message: BaseMessage) -> str:

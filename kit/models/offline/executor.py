@@ -19,9 +19,16 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMe
 from kit.core.errors import ShapeError
 from kit.core.schema.shape import schema_of
 from kit.models.offline import projection
+from kit.models.offline.arguments import Source, fill
 from kit.models.offline.conversation import Tool
-from kit.models.offline.extraction import numbers, quoted, text_for
-from kit.models.offline.json_schema import Schema, inlined, kind_of, properties_of
+from kit.models.offline.extraction import capitalised, quoted
+from kit.models.offline.json_schema import (
+    Schema,
+    kind_of,
+    plain,
+    properties_of,
+    without_references,
+)
 
 CALL = "call_skill"
 WRITE = "write_memory"
@@ -37,9 +44,6 @@ print(json.dumps({result}, ensure_ascii=False))
 _FILE = re.compile(r"exec_python, file_id (tmp_\d+)\.$")
 _COUNTS = ("limit", "count", "top", "size")
 """Names of the argument that says how many rows are returned."""
-_POSITION = re.compile(r"\bnumber (\d+)\b")
-_TIME = re.compile(r"\b\w+ (?:days?|weeks?|months?|years?)\b", re.I)
-_ID = re.compile(r"\b[A-Za-z]+-\d+\b")
 Move: TypeAlias = tuple[str, dict[str, Any]]
 """The next tool call: its tool and its arguments."""
 
@@ -86,8 +90,8 @@ def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
         step = _Step(
             task=brief["task"],
             skill=skill["id"],
-            takes=inlined(skill["input_schema"]),
-            gives=inlined(skill["output_schema"]),
+            takes=without_references(skill["input_schema"]),
+            gives=without_references(skill["output_schema"]),
             shape=schema_of(brief["return_spec"]["shape"]),
             input=brief.get("input"),
         )
@@ -192,14 +196,14 @@ class _Step:
         task = " ".join(re.findall(r"\w+", self.task.lower()))
         keep: dict[str, list[Any]] = {}
         for part in properties_of(self.gives).values():
-            for name, spec in properties_of(part.get("items", {})).items():
+            for name, spec in properties_of(plain(part.get("items", {}))).items():
                 options: list[Any] = []
                 for option in spec.get("enum", ()):
                     if _is_named(option, task):
                         options.append(option)
                 if options:
                     keep[name] = options
-                elif spec.get("type") == "boolean" and _is_named(name, task):
+                elif kind_of(spec) == "boolean" and _is_named(name, task):
                     keep[name] = [not re.search(rf"\b(?:not|no|non) {re.escape(name)}\b", task)]
         return keep
 
@@ -220,68 +224,20 @@ def step_arguments(schema: Schema, task: str, value: Any = None) -> dict[str, An
     for, all rows are.
     """
     required = cast("Sequence[str]", schema.get("required") or ())
+    names = [*quoted(task), *capitalised(task)]
+    filled = fill(schema, Source(task, input=value))
     arguments: dict[str, Any] = {}
     for name, spec in properties_of(schema).items():
-        argument = _argument(name, spec, task, value, name in required)
+        argument = filled.get(name)
+        is_free = kind_of(spec) == "string" and not {"enum", "pattern"} & spec.keys()
+        if is_free and name not in required and argument not in names:
+            # The words of a task say what to do; only a name in it narrows what a skill looks for.
+            continue
+        if argument is None and name in _COUNTS:
+            argument = spec.get("maximum")
         if argument not in (None, []):
             arguments[name] = argument
     return arguments
-
-
-def _argument(name: str, spec: Schema, task: str, value: Any, required: bool) -> Any:
-    kind = kind_of(spec)
-    if "enum" in spec:
-        for option in spec["enum"]:
-            if _is_named(option, task):
-                return option
-        return None
-    if kind == "integer":
-        return _number(name, spec, task)
-    if kind == "array" or "pattern" in spec:
-        return _ids(name, spec, task, value)
-    if kind != "string":
-        return None
-    text = text_for(name, task, "", required=required, job=False)
-    if text is not None and (required or text in quoted(task) or text[:1].isupper()):
-        return text
-    return None
-
-
-def _ids(name: str, spec: Schema, task: str, value: Any) -> Any:
-    """The ids of a task, else those of its input; for one id "number 2" says which."""
-    is_list = kind_of(spec) == "array"
-    if is_list:
-        pattern = str(spec.get("items", {}).get("pattern", ""))
-    else:
-        pattern = str(spec["pattern"])
-    texts: list[str] = []
-    if pattern:
-        texts = re.findall(pattern.removeprefix("^").removesuffix("$"), task)
-    if not texts:
-        texts = projection.collect(value, name, pattern)
-    if is_list:
-        return texts[: spec.get("maxItems")]
-    position = _POSITION.search(task)
-    place = int(position[1]) - 1 if position else 0
-    if 0 <= place < len(texts):
-        return texts[place]
-    return None
-
-
-def _number(name: str, spec: Schema, task: str) -> int | None:
-    beside = re.search(rf"(\w+) {re.escape(name)}\b|\b{re.escape(name)} (\d+)", task, re.I)
-    found: list[float] = []
-    if beside:
-        found = numbers(beside[1] or beside[2])
-    if not found and name in _COUNTS:
-        for pattern in (_TIME, _POSITION, _ID):
-            task = pattern.sub(" ", task)
-        found = numbers(task)
-    most = spec.get("maximum")
-    if not found:
-        return most if name in _COUNTS else None
-    least = max(spec.get("minimum", 0), found[0])
-    return int(least if most is None else min(most, least))
 
 
 def _is_named(word: Any, task: str) -> bool:

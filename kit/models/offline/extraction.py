@@ -18,6 +18,9 @@ _NUMBER = re.compile(r"(?<![\w.])-?\d[\d,]*(?:\.\d+)?")
 _ID = re.compile(r"\b(?=[\w-]*\d)[A-Za-z]+[-_]?[\w-]*\d[\w-]*\b|\b\d{4,}\b")
 _QUOTED = re.compile(r"[\"“]([^\"“”]+)[\"”]|(?<!\w)'([^']+)'(?!\w)")
 _PLACE = re.compile(r"\b(?:in|near|around|at)\s+((?:the\s+)?[A-Za-z][\w'-]*(?:\s+[A-Z][\w'-]*)*)")
+_UNCOUNTED = re.compile(
+    r"\b\w+ (?:days?|weeks?|months?|years?)\b|\bnumber \d+\b|\b[A-Za-z]+-\d+\b", re.I
+)
 _DATE = re.compile(r"\b\d{4}-\d{2}-\d{2}\b")
 _NAME = r"[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*"
 _CAPITALS = re.compile(rf"\b{_NAME}")
@@ -44,7 +47,7 @@ def text_for(
     material: str,
     *,
     required: bool,
-    job: bool,
+    is_form: bool,
     about: frozenset[str] = frozenset(),
 ) -> str | None:
     """The piece of the request (or of the material beside it) that a field of this name asks for;
@@ -59,8 +62,10 @@ def text_for(
         return named[1]
     if parts & _IDENTIFYING:
         return next(iter(identifiers(request)), None)
-    if parts & _SHORT_TEXT and (job or parts != {"title"}):  # a lookup's title is that of a book
-        return _short_text(request, material if job else "", required)
+    if parts & _SHORT_TEXT and (
+        is_form or parts != {"title"}
+    ):  # a lookup's title is that of a book
+        return _short_text(request, material if is_form else "", required)
     if parts & _WHOLE_TEXT:
         return request[:2000]
     if parts & _BRANDISH:
@@ -70,7 +75,7 @@ def text_for(
         if match and match[1].lower() not in STOP:
             return match[1]
         return None
-    if job and required and "query" in parts:
+    if is_form and required and "query" in parts:
         return request
     return _sought(parts, request, required, about)
 
@@ -136,8 +141,24 @@ def capitalised(text: str) -> list[str]:
 
 
 def unquoted(text: str) -> str:
-    """The text without that: a number in a name counts nothing."""
+    """The text without that."""
     return _QUOTED.sub(" ", text)
+
+
+def countable(text: str) -> str:
+    """The text without what holds a number that counts nothing: names, ids, spans of time, positions in a list."""
+    return _UNCOUNTED.sub(" ", unquoted(text))
+
+
+def number_beside(name: str, text: str) -> list[float]:
+    """The numbers that stand beside a word of a name: "8 weeks", "limit 5"."""
+    for word in name.split():
+        stem = re.escape(word.rstrip("s"))
+        for beside in (rf"(\S+) {stem}s?\b", rf"\b{stem}s? (\S+)"):
+            for match in re.findall(beside, text, re.I):
+                if found := numbers(match):
+                    return found
+    return []
 
 
 _GENERIC = word_set(

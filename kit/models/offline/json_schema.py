@@ -3,83 +3,63 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from langchain_core.utils.json_schema import dereference_refs
+
 Schema = Mapping[str, Any]
 
 
-def properties_of(schema: Schema) -> Mapping[str, Schema]:
-    """The fields of an object schema by name; empty where it declares none."""
-    return cast(Mapping[str, Schema], schema.get("properties") or {})
-
-
-def resolve(schema: Schema, root: Schema) -> Schema:
-    """Follows references, merges `allOf`, and picks the first branch of a choice that is not null."""
-    for _ in range(8):
-        if "$ref" in schema:
-            target: Any = root
-            for step in str(schema["$ref"]).removeprefix("#").strip("/").split("/"):
-                target = target.get(step, {})
-            schema = {**target, **{key: value for key, value in schema.items() if key != "$ref"}}
-        elif schema.get("allOf"):
-            union: dict[str, Any] = {}
-            for part in schema["allOf"]:
-                union |= resolve(part, root)
-            schema = {**union, **{key: value for key, value in schema.items() if key != "allOf"}}
-        elif choice := schema.get("anyOf") or schema.get("oneOf"):
-            first = next((branch for branch in choice if branch.get("type") != "null"), choice[0])
-            schema = {
-                **{key: value for key, value in schema.items() if key not in ("anyOf", "oneOf")},
-                **first,
-            }
-        else:
-            return schema
+def without_references(schema: Schema) -> Schema:
+    """The schema with every `$ref` replaced by what it names; one that names itself becomes an empty schema."""
+    if "$defs" in schema or "definitions" in schema:
+        return dereference_refs(dict(schema), skip_keys=[])
     return schema
 
 
-def inlined(schema: Schema) -> Schema:
-    """A schema whose fields and items, down to a depth, need no reference; of a choice with null the type is a list."""
-    return _inlined(schema, schema, 8)
+def properties_of(schema: Schema) -> dict[str, Schema]:
+    """The fields of an object schema by name, each as `plain` returns it; empty where it declares none."""
+    fields: dict[str, Schema] = {}
+    specs = cast("Mapping[str, Schema | bool]", schema.get("properties") or {})
+    for name, spec in specs.items():
+        fields[name] = plain(spec)
+    return fields
 
 
-def _inlined(spec: Schema | bool, root: Schema, depth: int) -> Schema:
-    if isinstance(spec, bool):  # anything, or nothing: neither says more than no keyword does
+def plain(spec: Schema | bool) -> Schema:
+    """Merges `allOf` into a schema, and takes the first branch of a choice that is not null."""
+    if isinstance(spec, bool):
+        # JSON Schema has true for anything and false for nothing.
         return {}
+    for part in spec.get("allOf") or ():
+        spec = {**plain(part), **spec}
     branches = spec.get("anyOf") or spec.get("oneOf") or ()
-    spec = resolve(spec, root)
-    parts: dict[str, Any] = {}
-    if any(branch.get("type") == "null" for branch in branches):
-        parts["type"] = [kind_of(spec), "null"]
-    if depth and spec.get("properties"):
-        parts["properties"] = {
-            name: _inlined(part, root, depth - 1) for name, part in properties_of(spec).items()
-        }
-    if depth and isinstance(items := spec.get("items"), Mapping | bool):
-        parts["items"] = _inlined(cast("Schema | bool", items), root, depth - 1)
-    return {**spec, **parts}
+    for branch in branches:
+        branch = plain(branch)
+        if branch.get("type") != "null":
+            return {**spec, **branch}
+    return spec
 
 
 def kind_of(spec: Schema) -> str:
     """The JSON type of a field, without `null`; guessed from its keywords where none is given."""
     kind = spec.get("type")
     if isinstance(kind, list):
-        kind = next((k for k in cast(list[str], kind) if k != "null"), "null")
-    if kind is None:
-        if "properties" in spec:
-            kind = "object"
-        elif "items" in spec:
-            kind = "array"
-        else:
-            kind = "string"
-    return str(cast(object, kind))
+        kind = next((name for name in cast("list[str]", kind) if name != "null"), "null")
+    if isinstance(kind, str):
+        return kind
+    if "properties" in spec:
+        return "object"
+    if "items" in spec:
+        return "array"
+    return "string"
 
 
 def fillable(schema: Schema) -> bool:
     """False when a required field needs something no request holds (an object, a list of objects)."""
-    properties = properties_of(schema)
-    for name in cast(Sequence[str], schema.get("required") or ()):
-        spec = resolve(properties.get(name) or {}, schema)
-        kind = kind_of(spec)
-        if kind == "object" or (
-            kind == "array" and kind_of(resolve(spec.get("items") or {}, schema)) == "object"
-        ):
+    fields = properties_of(schema)
+    for name in cast("Sequence[str]", schema.get("required") or ()):
+        spec = fields.get(name, {})
+        if kind_of(spec) == "array":
+            spec = plain(spec.get("items") or {})
+        if kind_of(spec) == "object":
             return False
     return True

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from kit.core.card import PlanExample
 from kit.models.offline.conversation import Conversation, Tool
-from kit.models.offline.json_schema import inlined, kind_of, properties_of
+from kit.models.offline.json_schema import kind_of, properties_of, without_references
 
 FIND = "find_relevant_skills"
 LOAD = "load_skill"
@@ -134,7 +134,7 @@ def _unknown_value(values: Mapping[str, str], manifests: Sequence[Mapping[str, A
     for name, value in values.items():
         specs: list[Mapping[str, Any]] = []
         for manifest in manifests:
-            fields = properties_of(inlined(manifest["input_schema"]))
+            fields = properties_of(without_references(manifest["input_schema"]))
             if name in fields:
                 specs.append(fields[name])
         if specs and not any(_takes(spec, value) for spec in specs):

@@ -19,7 +19,7 @@ from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill, unknown_name
 from kit.models.offline.conversation import Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
-from kit.models.offline.json_schema import fillable, properties_of, resolve
+from kit.models.offline.json_schema import fillable, properties_of
 from kit.models.offline.phrases import ENGLISH, phrases_of
 from kit.models.offline.planner import planner_turn, plays_planner
 from kit.models.offline.routing import (
@@ -120,7 +120,7 @@ def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
         return {"prior_context": context}
     return fill(
         tool.schema,
-        Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], True, tool.schema),
+        Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], is_form=True),
     )
 
 
@@ -354,14 +354,14 @@ def _routing_args(
     if extra:
         always: set[str] = set()
         for name, spec in extra.items():
-            if resolve(spec, tool.schema).get("enum") or "summary" in name:
+            if spec.get("enum") or "summary" in name:
                 always.add(name)
         required = [
             name for name in extra if name in always or name in (tool.schema.get("required") or ())
         ]
         args |= fill(
             {"properties": extra, "required": required},
-            Source(part.text, talk.system, root=tool.schema),
+            Source(part.text, talk.system),
         )
     return args
 
@@ -417,7 +417,7 @@ def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Repl
 
 def _source(tool: Tool, text: str, talk: Conversation) -> Source:
     about = frozenset(word.rstrip("s") for word in tool.label.split())
-    return Source(text, root=tool.schema, about=about, before=f"{talk.last_request}. ")
+    return Source(text, about=about, before=f"{talk.last_request}. ")
 
 
 def _with_antecedent(talk: Conversation) -> str:
