@@ -190,10 +190,14 @@ class CallLedger:
         for outcome in self.outcomes:
             if isinstance(outcome, Answer) and outcome.is_handover:
                 idle.add(outcome.call_id)
-        # A model that counts more parts than it makes calls for knows itself that one call stands for one part.
-        calls = [call for call in (*self.calls, *asks) if call.call_id not in idle]
-        lacks_calls = self.reported > len(calls)
-        return [self._as_meant(call, lacks_calls) for call in calls]
+        # A request that is made again in a later round stands for no further part.
+        requests: dict[Request, AgentCall] = {}
+        for call in (*self.calls, *asks):
+            if call.call_id not in idle:
+                requests.setdefault(request_key(call), call)
+        # A model that counts more parts than it makes requests for knows itself that one stands for one part.
+        lacks_calls = self.reported > len(requests)
+        return [self._as_meant(call, lacks_calls) for call in requests.values()]
 
     def _as_meant(self, call: AgentCall, lacks_calls: bool) -> AgentCall:
         """Returns a call in the model's own words, where a guard added what the model never asked anybody for.

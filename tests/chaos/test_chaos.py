@@ -34,6 +34,14 @@ def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
     )
 
 
+@pytest.mark.parametrize("seed", (1859, 2243, 3591))
+def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int) -> None:
+    """The model counts all parts, calls for some of them, and makes the same calls in every later round."""
+    assert scene(seed).composer == "calls_forever" and scene(seed).owed
+    tally = sweep(range(seed, seed + 1))
+    assert not any(tally.wrong.values()), "\n".join(tally.examples)
+
+
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")
 def test_the_offline_stand_in_hardly_ever_needs_the_fixed_sentence() -> None:
     tally = sweep(range(60), OfflineModel().paced(0))
