@@ -24,8 +24,7 @@ from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.fork import fork_turn
 from kit.patterns.resume import Answers, resume_turn
 from kit.patterns.stages import NO_FLAGS, Flags, Stages
-from kit.runtime.agents.api_agent import Service, with_services
-from kit.runtime.agents.faulty import faulty_team
+from kit.runtime.agents.api_agent import Service
 from kit.runtime.handle import Turns
 from kit.runtime.memory import most_lines
 from kit.runtime.pattern import Pattern
@@ -274,10 +273,10 @@ def stages_of(
         with suppress(StoreBusy):  # a trace without its prompts is better than no answer
             store.keep_prompts(team.prompts)
         if faults:
-            team = faulty_team(team)
+            team = team.with_faults()
         # a monolith asks nobody
         if team.orchestrator.sub_cards:
-            return with_services(team, services)
+            return team.with_services(services)
         return team
 
     return Stages(bound(deck), bound)

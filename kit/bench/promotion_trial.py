@@ -17,7 +17,7 @@ from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.team import Team
 
 RULE = "rule"

@@ -22,7 +22,7 @@ from kit.core.record import Message
 from kit.models.access import ModelAccess
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.runtime.context import RunContext
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Models, Team, bind
 from kit.runtime.turn import run_turn

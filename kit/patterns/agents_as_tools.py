@@ -10,7 +10,7 @@ from kit.models.message import system_text
 from kit.runtime.agents.contract import refusal, refusal_words
 from kit.runtime.agents.llm_agent import Decision, LLMAgent, Thread
 from kit.runtime.answer.acknowledge import acknowledge, rescued
-from kit.runtime.answer.help import is_unanswerable
+from kit.runtime.answer.owed import is_unanswerable
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import fan_out

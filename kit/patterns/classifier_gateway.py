@@ -14,11 +14,11 @@ from kit.core.outcome import AgentCall, Outcome
 from kit.models.message import human_text, system_text
 from kit.patterns.agents_as_tools import outcome_of
 from kit.patterns.live_slot import live_slot, slot_outcome
-from kit.runtime.agents.ask_tool import ROUTE, in_sequence
 from kit.runtime.agents.llm_agent import Decision, LLMAgent
 from kit.runtime.call_model import call_model
 from kit.runtime.context import RunContext
 from kit.runtime.guards.checks import echo, verbatim
+from kit.runtime.handoff import ROUTE, in_sequence
 from kit.runtime.job import QUERY, run_job
 from kit.runtime.pattern import Pattern
 

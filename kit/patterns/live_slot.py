@@ -14,7 +14,7 @@ from kit.runtime.answer.acknowledge import settle
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch, fan_out
 from kit.runtime.speech.narration import Hear
-from kit.runtime.speech.stream import Speech
+from kit.runtime.stream import Speech
 
 GAP = "\n\n"
 """Between two parts, for the reader; the separator event is for history alone."""

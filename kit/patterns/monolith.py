@@ -11,9 +11,9 @@ from kit.compose.registry import Registry
 from kit.core.card import AgentCard
 from kit.core.outcome import NO_ANSWER, OF_MODEL, AgentCall, Answer, Failure, Outcome, Timing
 from kit.patterns.agents_as_tools import MAX_ROUNDS, check_composition, outcome_of
-from kit.runtime.agents.agent_outcome import answer_parts, data_reason
+from kit.runtime.agents.contract import answer_parts, data_reason
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.answer.help import nobody_can
+from kit.runtime.answer.owed import nobody_can
 from kit.runtime.answer.raw_text import scrub
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.pattern import Pattern

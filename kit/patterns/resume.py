@@ -10,7 +10,7 @@ from kit.patterns import modes_of
 from kit.patterns.fork import Forkable, ForkHost, check_record, playing_host
 from kit.patterns.plan_execute import PLAN, resumed
 from kit.patterns.stages import NO_FLAGS, Flags
-from kit.runtime.acts.pause import ActLedger, Answers, Resumption, acts_of
+from kit.runtime.act_ledger import ActLedger, Answers, Resumption, acts_of
 from kit.runtime.recording.stored_turn import StoredTurn, turn_to_resume
 from kit.runtime.team import Team
 from kit.runtime.turn import Turn, run_turn

@@ -22,8 +22,8 @@ from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.model import OFFLINE, ModelSpec
 from kit.core.outcome import AgentCall, Outcome
-from kit.runtime.acts.act import lookup_key
 from kit.runtime.bound_model import BoundModel
+from kit.runtime.call_tool import lookup_key
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.log import TurnLog
 from kit.runtime.pattern import Pattern

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall, Answer, Failure, LeftOut, Outcome
-from kit.runtime.answer.coverage import NOTHING_TO_COVER, Coverage, coverage
-from kit.runtime.answer.parts import Cards, parts_of
+from kit.runtime.message_parts import NOTHING_TO_COVER, Cards, Coverage, coverage, parts_of
 
 Request = tuple[str, str]
 """An agent and its query, spaces and case aside: what makes two requests the same one."""
@@ -121,7 +120,7 @@ class CallLedger:
     def left_out(self, asks: Sequence[AgentCall] = ()) -> LeftOut:
         """Returns the parts of the message that no call and no answer covers, `asks` counted as made.
 
-        The parts are counted from the message (`kit/runtime/answer/parts.py`), never from what the model reports:
+        The parts are counted from the message (`kit/runtime/message_parts.py`), never from what the model reports:
         a model that forgets a part does not count it either, and one that reports a billion asks for no more than
         there is.
         Nothing is left out where nobody was asked: the orchestrator's own answer stands for the whole message then.

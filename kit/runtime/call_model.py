@@ -1,34 +1,46 @@
-"""The one place a model is called: streams, counts, records, and leaves a span."""
+"""The one place a model is called: streams, counts, records, and leaves a span.
+
+After one failure an agent's model gives way to the fallback that its card names (decisions 10). The trace holds
+what is new in a request since its agent's previous one, a line for each message.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage
 from langchain_core.messages.ai import add_ai_message_chunks
 from langchain_core.messages.tool import ToolCall
 
-from kit.core.bodies.call import ModelEnded, Purpose, RequestCall
+from kit.core.bodies.call import (
+    PREFIX,
+    ModelEnded,
+    ModelStarted,
+    Purpose,
+    RequestCall,
+    RequestMessage,
+)
 from kit.core.bodies.speech import Component, Reasoning, ResponseId
+from kit.core.errors import KitError
 from kit.core.language.controls import CONTROL, without_controls
+from kit.core.limits import excerpt
 from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import open_reply
 from kit.models.message import CUT_OFF, ending_of, reasoning_of
 from kit.models.usage import CHARACTERS, estimate, usage_of
-from kit.runtime.agents.handoff import hide
-from kit.runtime.bound_model import BoundModel
-from kit.runtime.budget import OverBudget
+from kit.runtime.bound_model import BoundModel, Voice
+from kit.runtime.budget import Deadline, OverBudget
 from kit.runtime.context import RunContext
-from kit.runtime.message import size_of
+from kit.runtime.handoff import PLACEHOLDER, hide, hide_words, texts_of
+from kit.runtime.message import calls_of, size_of, with_calls
 from kit.runtime.recording.recorded_call import failure_of, model_request, plain_message
 from kit.runtime.recording.replay import replay
-from kit.runtime.recording.request_lines import opening, text_of, traced_calls
 from kit.runtime.speech.narration import MARK, Hear, NarrationFilter, narrated, narration_filter
-from kit.runtime.tool_call_ids import calls_of, with_calls
 
 _model_ended = builder(ModelEnded)
 LONGEST = 100_000
@@ -364,3 +376,176 @@ def _unfinished(error: BaseException, size: int, stream: _Stream, spec: ModelSpe
     if isinstance(error, Exception) and not stream.begun:
         return Usage(model_calls=1)
     return estimate(spec, size, stream.characters)
+
+
+_model_started = builder(ModelStarted)
+_request_call = builder(RequestCall)
+_request_message = builder(RequestMessage)
+
+
+def opening(
+    messages: Sequence[BaseMessage],
+    model: BoundModel,
+    ctx: RunContext,
+    *,
+    agent: str,
+    purpose: Purpose,
+    news: int,
+    instead_of: str | None,
+) -> ModelStarted:
+    """Returns the first event of a model call, with what the trace does not have yet of its
+    request, personal values trace_args.
+
+    `news` is how many messages an agent's first call adds to the conversation before them.
+    """
+    turn = ctx.turn
+    head = messages[0]
+    last = turn.threads[ctx.path]
+    private = turn.private
+    first = 0
+    if head.type == "system":
+        first = 1
+    repeated = first
+    if not last:
+        repeated = len(messages) - news
+    else:
+        # By identity: a thread keeps its messages, and comparing long texts costs more than the call.
+        for old, new in zip(last[first:], messages[first:], strict=False):
+            if old is not new:
+                break
+            repeated += 1
+    system = ""
+    if first and (not last or last[0] is not head):
+        system = text_of(head)
+        if model.prefix and system.startswith(model.prefix):
+            system = PREFIX + system[len(model.prefix) :]
+            # What follows the prompt is the same in most calls of a turn, and stands in the first.
+            if system == turn.suffix:
+                system = PREFIX
+            turn.suffix = turn.suffix or system
+    if private:
+        system = hide_words(system, private)
+    input = tuple([_traced(message, model.private, private) for message in messages[repeated:]])
+    return _model_started(
+        agent=agent,
+        model=model.spec.key,
+        purpose=purpose,
+        input=input,
+        before=repeated - first,
+        system=system,
+        instead_of=instead_of,
+    )
+
+
+def _traced(
+    message: BaseMessage, personal: Mapping[str, frozenset[str]], private: Collection[str]
+) -> RequestMessage:
+    """Returns a message as a trace keeps it: a long result by its beginning, personal values trace_args."""
+    text = text_of(message)
+    calls: tuple[RequestCall, ...] = ()
+    if message.type == "tool":
+        text = excerpt(text)
+    elif isinstance(message, AIMessage) and message.tool_calls:
+        calls = traced_calls(message.tool_calls, personal, private)
+    if private:
+        text = hide(text, private)
+    return _request_message(role=message.type, text=text, calls=calls)
+
+
+def traced_calls(
+    calls: Sequence[ToolCall], personal: Mapping[str, frozenset[str]], private: Collection[str]
+) -> tuple[RequestCall, ...]:
+    """Returns calls as a trace keeps them.
+
+    `personal` names the arguments of each tool that no trace shows, `private` are the values that crossed
+    a hand-off before.
+    """
+    traced: list[RequestCall] = []
+    for call in calls:
+        args = call["args"]
+        if call["name"] in personal:
+            names = personal[call["name"]]
+            secrets: set[str] = set()
+            for name in names:
+                if name in args:
+                    secrets.update(texts_of(args[name]))
+            trace_args: dict[str, Any] = {}
+            for name, value in args.items():
+                if name in names:
+                    trace_args[name] = PLACEHOLDER
+                else:
+                    trace_args[name] = hide(value, secrets)
+            args = trace_args
+        if private:
+            args = hide(args, private)
+        traced.append(_request_call(name=call["name"], args=args))
+    return tuple(traced)
+
+
+def text_of(message: BaseMessage) -> str:
+    """Returns the text of a message, whether its content is one or blocks."""
+    content: Any = message.content
+    if isinstance(content, str):
+        return content
+    return str(message.text)
+
+
+def call_with_fallback(
+    voice: Voice,
+    messages: Sequence[BaseMessage],
+    ctx: RunContext,
+    *,
+    agent: str,
+    purpose: Purpose,
+    hear: Hear | None = None,
+    news: int = 1,
+) -> Awaitable[ModelReply]:
+    """Calls the voice's model; arguments and result are those of `call_model`.
+
+    The fallback is asked on a model's error or time-out only, never over a budget, never after a
+    word of the first answer was passed on, and inside whatever time and tokens are left. Raises
+    TimeoutError at the voice's limit.
+    """
+    call = partial(call_model, messages=messages, ctx=ctx, agent=agent, purpose=purpose, news=news)
+    if voice.fallback is None or not voice.may_fall_back:
+        reply = call(voice.model, hear=hear, instead_of=voice.instead_of)
+        if voice.limit is None:
+            return reply
+        return _in_time(reply, voice.limit)
+    return _call_either(voice, voice.fallback, call, hear)
+
+
+async def _call_either(
+    voice: Voice,
+    fallback: BoundModel,
+    call: Callable[..., Awaitable[ModelReply]],
+    hear: Hear | None,
+) -> ModelReply:
+    spoke = False
+
+    def listen(piece: str, tool: str = "", /) -> None:
+        nonlocal spoke
+        spoke = True
+        if hear is not None:
+            hear(piece, tool)
+
+    reply = call(voice.model, hear=None if hear is None else listen)
+    try:
+        return await _in_time(
+            reply, min((s for s in (voice.patience, voice.limit) if s is not None), default=None)
+        )
+    except (OverBudget, KitError):
+        raise
+    except Exception:
+        # A second voice after the first words would contradict what the user has read.
+        if not spoke:
+            voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
+            return await _in_time(
+                call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit
+            )
+        raise
+
+
+async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:
+    with Deadline(seconds):
+        return await reply

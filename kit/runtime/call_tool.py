@@ -1,20 +1,30 @@
-"""Runs one tool call of a sub-agent: whitelist, context, span; what goes wrong becomes a value here."""
+"""Runs one tool call of a sub-agent: whitelist, context, span; what goes wrong becomes a value here.
+
+An act is a call that asks its user first, or must not be made twice: what is settled about one outlives
+the process.
+"""
 
 import asyncio
 import datetime
-from collections.abc import Callable, Mapping
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 from langchain_core.messages import ToolMessage
 from langchain_core.messages.tool import ToolCall
 from langchain_core.tools import BaseTool
 from pydantic import ValidationError
 
+from kit.compose.locale import Sentences
 from kit.core.bodies.call import CallFailure, ToolEnded, ToolRetry, ToolStarted
 from kit.core.bodies.guard import AccessDenied
 from kit.core.bodies.speech import Component
-from kit.core.errors import describe_error
+from kit.core.bodies.turn import Act, ActStarted, ApprovalAsked
+from kit.core.card import AgentCard
+from kit.core.errors import StoreError, describe_error
 from kit.core.event import Body
 from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excerpt
@@ -22,17 +32,16 @@ from kit.core.outcome import NO_TEXT, ComponentPayload, Reason, Usage
 from kit.core.value import builder
 from kit.models.deadline import seconds_left
 from kit.models.message import tool_text
-from kit.runtime.acts.act import act, idempotency_key, lookup_key
-from kit.runtime.acts.pause import Paused
-from kit.runtime.agents.handoff import hide
-from kit.runtime.agents.tool_grants import watched_since
+from kit.runtime.act_ledger import LedgerEntry, Paused
 from kit.runtime.context import RunContext
+from kit.runtime.handoff import hide
+from kit.runtime.message import UNREAD
 from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
-from kit.runtime.tool_call_ids import UNREAD
 from kit.tools.bounds import ToolBounds
 from kit.tools.direct_call import result_of
-from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolContext, ToolResult, within
+from kit.tools.limits import ToolLimits
+from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolContext, ToolResult, parameters, within
 
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (
@@ -66,65 +75,79 @@ async def call_tool(
     trace only. `new_tools`: those put on the card later, with the day. `bounds`: of the tools that
     have limits.
     """
+    name = call["name"]
     call_id = call["id"] or ctx.turn.log.new_span()
     private = ctx.turn.private
+    args = call["args"]
     if private:
-        args = hide(call["args"], private)
-    else:
-        args = call["args"]
+        args = hide(args, private)
+    since = None
     if new_tools:
-        since = watched_since(new_tools.get(call["name"]), ctx.turn.dynamic.date)
-    else:
-        since = None
+        since = watched_since(new_tools.get(name), ctx.turn.dynamic.date)
     span = ctx.open_span(
-        ToolStarted(agent=agent, tool=call["name"], call_id=call_id, args=args, watched_since=since)
+        ToolStarted(agent=agent, tool=name, call_id=call_id, args=args, watched_since=since)
     )
     # now: one that is cut off was made as well
     ctx.ledger.charge(_ONE_CALL)
-    tool = tools.get(call["name"])
-    was_called = tool is not None and UNREAD not in call["args"] and not _is_barred(call, ctx)
+    tool = tools.get(name)
+    barred = ctx.turn.barred
+    was_called = False
     if UNREAD in call["args"]:
-        result = ToolResult(
-            text=UNREADABLE, fault="bad_arguments", detail="its arguments are no JSON object"
-        )
+        detail = "its arguments are no JSON object"
+        result = ToolResult(text=UNREADABLE, fault="bad_arguments", detail=detail)
     elif tool is None:
-        result = ToolResult(
-            text=NO_SUCH_TOOL, fault="not_allowed", detail=f"{call['name']!r} is not on the card"
-        )
+        detail = f"{name!r} is not on the card"
+        result = ToolResult(text=NO_SUCH_TOOL, fault="not_allowed", detail=detail)
+    elif barred and lookup_key(call) in barred:
+        detail = "not asked again in this turn"
+        result = ToolResult(text=UNAVAILABLE, fault="principal_mismatch", detail=detail)
     else:
+        was_called = True
+        run = _run if ctx.turn.player is None else _recorded
         try:
-            result = await _look_up(
-                tool, call, agent, span, bounds.get(call["name"]) if bounds else None
-            )
+            result = await run(tool, call, agent, span, bounds.get(name))
         except BaseException as error:
             span.emit(
                 ToolEnded(
                     agent=agent,
-                    tool=call["name"],
+                    tool=name,
                     call_id=call_id,
                     error=describe_error(error),
                     failure=failure_of(error, private),
                 )
             )
             raise
-    result = _printable(result)
-    if (
-        len(result.text) > ctx.turn.settings.large_result
-        and result.fault is None
-        and EXEC_PYTHON in tools
-    ):
-        result = await _put_away(result, agent, ctx)
-    if result.fault == "not_allowed":
-        span.emit(AccessDenied(agent=agent, what="tool", name=call["name"], because="not_on_card"))
-    elif result.fault == "bad_arguments":
-        span.emit(
-            AccessDenied(agent=agent, what="tool", name=call["name"], because="bad_arguments")
+        if result.fault == "principal_mismatch":
+            barred.add(lookup_key(call))
+    # A server may send whatever it likes, and a terminal would obey it.
+    if CONTROL.search(f"{result.text}{result.caveat}{result.detail}"):
+        result = result.replace(
+            text=without_controls(result.text),
+            caveat=without_controls(result.caveat) if result.caveat else None,
+            detail=without_controls(result.detail),
         )
+    is_large = len(result.text) > ctx.turn.settings.large_result
+    if is_large and result.fault is None and EXEC_PYTHON in tools:
+        result = await _put_away(result, agent, ctx)
+    _close(span, agent, name, call_id, result, was_called)
+    text = result.text or NO_TEXT
+    return tool_text(text, call_id, failed=bool(result.fault), name=name), result
+
+
+def _close(
+    span: RunContext, agent: str, tool: str, call_id: str, result: ToolResult, was_called: bool
+) -> None:
+    """Emits what the call showed and how it ended, personal values hidden."""
+    if result.fault == "not_allowed":
+        span.emit(AccessDenied(agent=agent, what="tool", name=tool, because="not_on_card"))
+    elif result.fault == "bad_arguments":
+        span.emit(AccessDenied(agent=agent, what="tool", name=tool, because="bad_arguments"))
     for component in result.components:
         span.emit(Component(agent=agent, type=component.type, payload=component.payload))
     detail = result.detail
     text = excerpt(result.text)
     caveat = result.caveat
+    private = span.turn.private
     if private:
         detail = hide(detail, private)
         text = hide(text, private)
@@ -137,7 +160,7 @@ async def call_tool(
     span.emit(
         _tool_ended(
             agent=agent,
-            tool=call["name"],
+            tool=tool,
             call_id=call_id,
             result=text,
             error=error,
@@ -146,42 +169,6 @@ async def call_tool(
             caveat=caveat,
         )
     )
-    return tool_text(
-        result.text or NO_TEXT, call_id, failed=bool(result.fault), name=call["name"]
-    ), result
-
-
-def _printable(result: ToolResult) -> ToolResult:
-    """Returns a result whose words a terminal may print: a server may send whatever it likes."""
-    texts = (result.text, result.caveat or "", result.detail)
-    if not any(CONTROL.search(text) for text in texts):
-        return result
-    return result.replace(
-        text=without_controls(result.text),
-        caveat=without_controls(result.caveat) if result.caveat else None,
-        detail=without_controls(result.detail),
-    )
-
-
-def _is_barred(call: ToolCall, ctx: RunContext) -> bool:
-    """Whether the same lookup met a foreign principal in this turn."""
-    barred = ctx.turn.barred
-    return bool(barred) and lookup_key(call) in barred
-
-
-async def _look_up(
-    tool: BaseTool, call: ToolCall, agent: str, ctx: RunContext, bounds: ToolBounds | None
-) -> ToolResult:
-    """Runs the tool, unless the same lookup met a foreign principal in this turn."""
-    turn = ctx.turn
-    if _is_barred(call, ctx):
-        return ToolResult(
-            text=UNAVAILABLE, fault="principal_mismatch", detail="not asked again in this turn"
-        )
-    result = await (_run if turn.player is None else _recorded)(tool, call, agent, ctx, bounds)
-    if result.fault == "principal_mismatch":
-        turn.barred.add(lookup_key(call))
-    return result
 
 
 async def _put_away(result: ToolResult, agent: str, ctx: RunContext) -> ToolResult:
@@ -311,3 +298,128 @@ def _components(agent: str, ctx: RunContext) -> list[ComponentPayload]:
     for body in components:
         payloads.append(ComponentPayload(type=body.type, payload=body.payload))
     return payloads
+
+
+WATCHED_DAYS = 30
+
+
+def new_tools(card: AgentCard, tools: Mapping[str, BaseTool]) -> dict[str, datetime.date]:
+    """Returns tool name -> the day the tool was put on the card, for tools granted later; `tools` by id, as bound."""
+    mapping: dict[str, datetime.date] = {}
+    for name, tool in tools.items():
+        if name in card.tool_grants:
+            mapping[tool.name] = card.tool_grants[name].since
+    return mapping
+
+
+def watched_since(since: datetime.date | None, today: str) -> str | None:
+    """Returns the day of a grant while it is young, else None; without a readable date of today it stays young."""
+    try:
+        young = (
+            since is not None and (datetime.date.fromisoformat(today) - since).days < WATCHED_DAYS
+        )
+    except ValueError:
+        young = True
+    if young:
+        return str(since)
+    return None
+
+
+DECLINED = "This was not done, because you said no."
+UNCERTAIN = "Whether this was done is not known: it was interrupted in the middle, and it is not tried again."
+
+
+async def act(
+    target: BaseTool,
+    call: ToolCall,
+    limits: ToolLimits,
+    agent: str,
+    ctx: RunContext,
+    run: Callable[[], Awaitable[ToolResult]],
+) -> ToolResult:
+    """Makes a call once: with the user's yes where its tool asks for that, and with its beginning in the store.
+
+    Raises Paused where the user has not answered yet.
+    """
+    key = lookup_key(call)
+    entry = ctx.turn.acts.entry(key)
+    if entry.state == "done" or (entry.state == "started" and not limits.idempotent):
+        return _result_of(entry)
+    tool = call["name"]
+    if limits.confirm:
+        if entry.answer is None:
+            # With its defaults: a yes counts for what will be done, not for what the model wrote.
+            arguments = {**_defaults(target), **call["args"]}
+            question = question_of(limits, tool, arguments, ctx.turn.locale.sentences)
+            entry.question = ApprovalAsked(agent=agent, tool=tool, key=key, question=question)
+            ctx.emit(entry.question)
+            raise Paused
+        if not entry.answer:
+            return ToolResult(text=DECLINED, caveat=DECLINED)
+    entry.act = Act()
+    ctx.emit(ActStarted(agent=agent, tool=tool, key=key))
+    try:
+        await asyncio.to_thread(ctx.turn.keep)
+    except StoreError as error:
+        # Nobody would know of it after a crash.
+        entry.act = None
+        return ToolResult(text=UNAVAILABLE, fault="unavailable", detail=f"not begun: {error}")
+    result = await run()
+    # It may have been done all the same, so its end stays unknown.
+    if result.fault == "timeout":
+        return _result_of(entry)
+    entry.act = Act(text=result.text)
+    if result.fault:
+        failure = CallFailure(kind=result.fault, text=result.detail)
+        error = f"{result.fault}: {result.detail}"
+        entry.act = Act(text=result.text, error=error, failure=failure)
+    return result
+
+
+def lookup_key(call: ToolCall) -> str:
+    """Names a lookup: its tool, and the arguments that hold something."""
+    args = {name: value for name, value in call["args"].items() if value not in (None, "")}
+    return f"{call['name']} {json.dumps(args, sort_keys=True, default=str)}"
+
+
+def idempotency_key(turn_id: str, call: ToolCall) -> str:
+    """Returns 32 hexadecimal digits: the same for the same call in the same turn, however often that goes on."""
+    return hashlib.sha256(f"{turn_id} {lookup_key(call)}".encode()).hexdigest()[:32]
+
+
+def question_of(
+    limits: ToolLimits, tool: str, args: Mapping[str, Any], sentences: Sentences
+) -> str:
+    """Words what the user is asked: the sentence of the tool with its arguments filled in, else one that names them."""
+    if isinstance(limits.confirm, str):
+        try:
+            return limits.confirm.format_map({name: str(value) for name, value in args.items()})
+        except (KeyError, ValueError, IndexError):
+            pass  # an argument that the model left out, and that has no default
+    listing = ", ".join(
+        f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
+        for name, value in args.items()
+    )
+    name = tool.replace("_", " ")
+    if not listing:
+        return sentences.may_i.format(tool=name)
+    return sentences.may_i_with.format(tool=name, arguments=listing)
+
+
+def _defaults(tool: BaseTool) -> dict[str, Any]:
+    """Returns what the arguments are that a call leaves out: a yes counts for them too."""
+    defaults: dict[str, Any] = {}
+    for name, field in parameters(tool).items():
+        if field.get("default") is not None:
+            defaults[name] = field["default"]
+    return defaults
+
+
+def _result_of(entry: LedgerEntry) -> ToolResult:
+    """Returns what a model is told of an act that is not done again."""
+    act = entry.act
+    if act is None or act.text is None:
+        return ToolResult(text=UNCERTAIN, caveat=UNCERTAIN)
+    if act.failure is None:
+        return ToolResult(text=act.text)
+    return ToolResult(text=act.text, fault=act.failure.kind, detail=act.failure.text)

@@ -67,7 +67,8 @@ class VirtualLoop(asyncio.SelectorEventLoop):
 
     @property
     def _waiting(self) -> list[asyncio.TimerHandle]:
-        return cast("list[asyncio.TimerHandle]", self._scheduled)  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
+        loop = cast("Any", self)
+        return loop._scheduled
 
     def jump(self) -> None:
         """Moves the clock to the next timer."""

@@ -19,7 +19,7 @@ from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import Picture
 from kit.core.record import Message
-from kit.runtime.acts.pause import ActLedger
+from kit.runtime.act_ledger import ActLedger
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Ledger
 from kit.runtime.call_ledger import CallLedger

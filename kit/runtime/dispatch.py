@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, TypeVar
 
 from kit.core.bodies.call import AgentEnded, AgentError, AgentStarted
 from kit.core.bodies.guard import AccessDenied, CallDropped
@@ -12,17 +12,17 @@ from kit.core.language.controls import CONTROL, without_controls
 from kit.core.outcome import AgentCall, Answer, Failure, FanOut, Outcome, Reason, Timing
 from kit.core.value import builder
 from kit.models.diagnosis import status_of
-from kit.runtime.acts.pause import Paused
-from kit.runtime.agents.handoff import HandoffResult, apply_handoff, hide, hide_outcome
-from kit.runtime.agents.together import together
+from kit.runtime.act_ledger import Paused
 from kit.runtime.budget import Deadline, Ledger, OverBudget
 from kit.runtime.context import Agent, RunContext, TurnState
+from kit.runtime.handoff import HandoffResult, apply_handoff, hide, hide_outcome
 from kit.runtime.speech.narration import MARK, narration
 
 _agent_started = builder(AgentStarted)
 _agent_ended = builder(AgentEnded)
 _new_timing = builder(Timing)
 _fan_out = builder(FanOut)
+T = TypeVar("T")
 Work = Callable[[AgentCall, RunContext], Awaitable[Outcome]]
 """A pattern or an agent's run: a call in, an outcome out."""
 Carrier = Callable[[AgentCall, RunContext, str, dict[str, Outcome]], Awaitable[Outcome]]
@@ -145,6 +145,23 @@ async def _inform(
     for position, call in zip(waiting, calls, strict=True):
         work.append(through(call, ctx, position, endings))
     await together(work)
+
+
+async def together(work: Sequence[Awaitable[T]]) -> list[T]:
+    """Awaits several things at the same time and returns their results, in order.
+
+    Once all have ended, the first exception by that order is raised. Whoever is cancelled here cancels them
+    all, and goes on when they have ended.
+    """
+    if len(work) == 1:
+        return [await work[0]]
+    results = await asyncio.gather(*work, return_exceptions=True)
+    values: list[T] = []
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+        values.append(result)
+    return values
 
 
 async def run_to_outcome(

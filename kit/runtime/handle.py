@@ -1,7 +1,8 @@
-"""The handle of a running turn, and the reply it comes to."""
+"""The handle of a running turn, the reply it comes to, and what it needs of whoever runs it."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Generator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Protocol
@@ -9,13 +10,20 @@ from typing import Any, Literal, Protocol
 from kit.core.bodies.turn import PlanEnded
 from kit.core.display.html import folded, notebook_html, table, text
 from kit.core.display.turn_parts import TurnParts, ending_words, turn_parts
-from kit.core.errors import ClosedError
+from kit.core.errors import ClosedError, StoreError
 from kit.core.event import Event
 from kit.core.outcome import Outcome, RoutingDecision, Usage
+from kit.core.record import Measures, TurnRecord
 from kit.core.trace import Trace, trace_of, waterfall
+from kit.metrics.alert import log_mismatch
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
 from kit.runtime.log import TurnLog
+from kit.runtime.pattern import Pattern
+from kit.runtime.recording.cassette import Cassette
+from kit.runtime.team import Team
+from kit.sinks.recorder import Recorder
+from kit.stores.protocol import Store
 
 Status = Literal["ok", "failed", "cancelled", "deadline", "paused"]
 
@@ -223,3 +231,43 @@ class Turns:
             turn.cancel()
         if replies:
             await asyncio.wait(replies)
+
+
+class Host(Protocol):
+    """What a turn needs of the kit that runs it."""
+
+    @property
+    def team(self) -> Team: ...
+    @property
+    def store(self) -> Store: ...
+    @property
+    def recorder(self) -> Recorder: ...
+    @property
+    def cassette(self) -> Cassette | None: ...
+    @property
+    def pattern(self) -> Pattern: ...
+    @property
+    def today(self) -> str:
+        """The date prompts carry."""
+        ...
+
+
+def alarm(record: TurnRecord, kit: Host) -> Callable[[Event], None]:
+    """Returns what tells log, store and sinks of a reply for another principal: a process that dies
+    then leaves it behind.
+
+    It holds nothing of the running turn, which would then live until the garbage collector came.
+    """
+
+    def ring(event: Event) -> None:
+        nonlocal record
+        record = record.replace(
+            measures=Measures(mismatches=(*record.measures.mismatches, event.at))
+        )
+        log_mismatch(record)
+        # a busy store gets it with the end of the turn
+        with suppress(StoreError):
+            kit.store.begin_turn(record, wait=False)
+        kit.recorder.principal_mismatch(record)
+
+    return ring

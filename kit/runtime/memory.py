@@ -31,11 +31,10 @@ from kit.core.record import (
 )
 from kit.core.secret import without_secret_words
 from kit.models.message import human_text
-from kit.runtime.agents.distiller import distil, fields_from, meant
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
 from kit.runtime.context import Agent, RunContext, SessionMemory
-from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, run_job
+from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, distil, fields_from, meant, run_job
 from kit.stores.model_request import SHOWN, SUMMED_UP
 from kit.stores.protocol import Store
 

@@ -1,17 +1,23 @@
-"""A user's message, made safe to pass on: control characters out, pictures beside the words, an
-answer to nothing, sizes."""
+"""Messages on their way to a model and back.
+
+A user's message is made safe to pass on: control characters out, pictures beside the words. A model's tool calls get
+a form that every endpoint takes back: each id once, readable, and none named that is not answered.
+"""
 
 import base64
+import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, HumanMessage
+from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
 from kit.core.language.controls import without_controls
+from kit.core.limits import excess
 from kit.core.picture import Picture, mark_pictures
 from kit.models.message import human_text
 from kit.models.usage import CHARACTERS
@@ -84,3 +90,101 @@ def _whole_size(message: BaseMessage) -> int:
             blocks.append(cast("dict[str, Any]", block))
     pictures = sum(block.get("type") == "image" for block in blocks)
     return len(str(message.text)) + pictures * PICTURE * CHARACTERS
+
+
+_BLOCKS = ("function_call", "custom_tool_call", "tool_call", "tool_use")
+"""Kinds of content blocks in which providers repeat a call."""
+_RAW = ("tool_calls", "function_call")
+UNREAD = "unread_arguments"
+"""The only argument of a call whose arguments cannot be parsed: what the model wrote, cut short."""
+_LONGEST = 200
+_JSON = json.JSONDecoder(strict=False)
+
+
+def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
+    """The calls, each with an id of its own: a model may repeat or forget one, and results are matched by it.
+
+    A call whose id had to go gets one by its position. The same list when nothing had to change.
+    """
+    ids = {call["id"] for call in calls}
+    # Nearly every reply: nothing is copied for it.
+    if len(ids) == len(calls) and None not in ids:
+        return calls
+    apart: dict[str, ToolCall] = {}
+    for position, call in enumerate(calls, 1):
+        call_id = call["id"]
+        if call_id and call_id not in apart:
+            fresh = call_id
+        else:
+            fresh = f"{call_id or 'call'}-{position}"
+        apart[fresh] = ToolCall({**call, "id": fresh})
+    return list(apart.values())
+
+
+def calls_of(message: AIMessage) -> list[ToolCall]:
+    """Every call of a reply in order, each with an id of its own; arguments that are no JSON object stand under UNREAD.
+
+    LangChain reads what it can of broken JSON, but half an argument is another argument.
+    """
+    if isinstance(message, AIMessageChunk):
+        return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
+    whole: list[ToolCall] = []
+    for call in message.tool_calls:
+        whole.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))
+    return with_unique_ids([*whole, *(_read(call) for call in message.invalid_tool_calls)])
+
+
+def _read(call: Any) -> ToolCall:
+    text: str = call["args"] or "{}"
+    try:
+        args: Any = _JSON.decode(text)
+    except (ValueError, RecursionError):
+        args = None
+    if type(args) is not dict or excess(cast("Any", args)) is not None:
+        return _unread(call, text)
+    return ToolCall(
+        name=call["name"] or "", args=cast("dict[str, Any]", args), id=call["id"], type="tool_call"
+    )
+
+
+def _unread(call: Any, text: str) -> ToolCall:
+    return ToolCall(
+        name=call["name"] or "", args={UNREAD: text[:_LONGEST]}, id=call["id"], type="tool_call"
+    )
+
+
+def with_calls(message: AIMessage, calls: Sequence[ToolCall]) -> AIMessage:
+    """The message with exactly these calls and all else that it carries: text, reasoning, usage,
+    the provider's metadata.
+
+    Where its content names a call that is not among them, or one twice, that block goes: an
+    endpoint wants every call it is sent to be answered, in whichever place it finds it.
+    """
+    open_calls: set[tuple[Any, Any]] = set()
+    for call in calls:
+        open_calls.add((call["id"], call["name"]))
+    content: Any = message.content
+    if not isinstance(content, str):
+        blocks: list[Any] = []
+        for block in cast("list[Any]", content):
+            if (
+                isinstance(block, dict)
+                and (fields := cast("dict[str, Any]", block)).get("type") in _BLOCKS
+            ):
+                key = fields.get("call_id") or fields.get("id"), fields.get("name")
+                if key not in open_calls:
+                    continue
+                open_calls.remove(key)
+            blocks.append(block)
+        content = blocks
+    extra: dict[Any, Any] = {}
+    for name, value in message.additional_kwargs.items():
+        if name not in _RAW:
+            extra[name] = value
+    update = {
+        "content": content,
+        "tool_calls": list(calls),
+        "invalid_tool_calls": [],
+        "additional_kwargs": extra,
+    }
+    return message.model_copy(update=update)

@@ -28,16 +28,16 @@ from kit.models.access import ModelAccess
 from kit.models.direct_call import langsmith_is_asked_for
 from kit.models.gate import gate_of
 from kit.models.response_chain import Chained
-from kit.runtime.agents.ask_tool import ROUTE, ask_tool, in_sequence, route_tool
+from kit.runtime.agents.api_agent import ApiAgent, Service
 from kit.runtime.agents.contract import contract_of
-from kit.runtime.agents.distiller import distilling
-from kit.runtime.agents.handoff import private_fields
+from kit.runtime.agents.faulty import faulty_agent
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.agents.tool_grants import new_tools
-from kit.runtime.answer.parts import Cards, say_enough
 from kit.runtime.bound_model import BoundModel
+from kit.runtime.call_tool import new_tools
 from kit.runtime.context import Agent
-from kit.runtime.job import JOBS
+from kit.runtime.handoff import ROUTE, ask_tool, in_sequence, private_fields, route_tool
+from kit.runtime.job import JOBS, distilling
+from kit.runtime.message_parts import Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
 from kit.tools.limits import NO_LIMITS, confirm_fault, without_limits
 from kit.tools.loading import function_tool
@@ -140,6 +140,25 @@ class Team:
     def with_agents(self, agents: Mapping[str, Agent]) -> "Team":
         """The same team with some agents replaced: stubs, remote peers."""
         return replace(self, agents=MappingProxyType({**self.agents, **agents}))
+
+    def with_services(self, services: Mapping[str, Service]) -> "Team":
+        """The same team with a service in the place of each named sub-agent. Raises UnknownId for an
+        id that is none."""
+        cards = {card.id: card for card in self.orchestrator.sub_cards.values()}
+        agents: dict[str, Agent] = {}
+        for agent_id, service in services.items():
+            if agent_id not in cards:
+                raise UnknownId("sub-agent of open_kit(services=...)", agent_id, cards)
+            agents[agent_id] = ApiAgent(cards[agent_id], service, self.agents[agent_id].time_budget)
+        return self.with_agents(agents)
+
+    def with_faults(self) -> "Team":
+        """The same team, ready for faults; an agent that is no LLM agent stays as it is."""
+        agents: dict[str, Agent] = {}
+        for agent_id, agent in self.agents.items():
+            if isinstance(agent, LLMAgent):
+                agents[agent_id] = faulty_agent(agent)
+        return self.with_agents(agents)
 
     async def aclose(self) -> None:
         """Closes what belongs to the team; it may be called again."""

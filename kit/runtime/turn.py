@@ -6,43 +6,51 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from types import CoroutineType
-from typing import Any, cast
+from itertools import pairwise
+from typing import cast
 
 from uuid_utils import uuid7
 
 from kit.compose.locale import locale_of
 from kit.core.bodies.guard import GuardActed
-from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.bodies.speech import Separator, Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
-from kit.core.display.turn_parts import final_status, turn_parts
+from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
 from kit.core.errors import SessionError, StoreBusy, StoreError
+from kit.core.event import Event
 from kit.core.fault_injection import planned_faults
 from kit.core.language.small_talk import takes_rest
-from kit.core.outcome import AgentCall, Answer
+from kit.core.outcome import (
+    AgentCall,
+    Answer,
+    CapBehavior,
+    Failure,
+    Outcome,
+    RoutedOutcome,
+    RoutingDecision,
+    Usage,
+)
 from kit.core.picture import Picture, check_count, mark_pictures
-from kit.core.record import Message, SessionRecall, TurnRecord
+from kit.core.record import UNANSWERED, Message, SessionRecall, TurnRecord
 from kit.core.secret import without_secret_words, without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
+from kit.metrics.measures import measure
 from kit.models.direct_call import langsmith_hears
-from kit.runtime.acts.pause import Paused, Resumption
+from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
-from kit.runtime.answer.help import help_with
-from kit.runtime.answer.owed import mention_pictures, stopped
+from kit.runtime.answer.owed import help_with, mention_pictures, stopped
 from kit.runtime.budget import root_ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
-from kit.runtime.guards.danger import answer_to_danger
+from kit.runtime.guards.checks import answer_to_danger
 from kit.runtime.guards.echo import said_last
-from kit.runtime.handle import Reply, Status, Turn
-from kit.runtime.host import Host, alarm
+from kit.runtime.handle import Host, Reply, Status, Turn, alarm
 from kit.runtime.log import TurnLog, wake
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
-from kit.runtime.rollup import dialogue, record_of, routing_of
 from kit.runtime.speech.narration import MARK, narration
 from kit.runtime.speech.progress import Progress
 
@@ -87,25 +95,25 @@ def run_turn(
     pictures = check_count(images)
     # Ids stand in log lines, file names and SQL parameters, where a control character or half a pair breaks the
     # reader.
-    names = f"{session.id}{session.principal.tenant_id}{session.principal.user_id}"
+    principal = session.principal
+    names = f"{session.id}{principal.tenant_id}{principal.user_id}"
     if clean(names) != names.strip():
         raise SessionError(
             "ids of sessions, tenants and users hold neither control characters nor halves of a pair"
         )
     past = past or kit.store.recall(session.id)
-    if past is not None and past.session.principal != session.principal:
+    if past is not None and past.session.principal != principal:
         raise SessionError(
             f"session {session.id!r} belongs to someone else; start a new one under another id"
         )
     clock = asyncio.get_running_loop().time
     statuses = kit.team.deck.settings.vocabulary
-    turn_log = TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets)
     runner = _Runner(
         message=mark_pictures(clean(message), pictures),
         session=session,
         kit=kit,
         pattern=pattern or kit.pattern,
-        log=turn_log,
+        log=TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets),
         past=past,
         history=history,
         in_play=in_play,
@@ -119,6 +127,18 @@ def run_turn(
 
 
 class _Runner:
+    """The work of one turn, from its message to its reply."""
+
+    begun = False
+    stop_requested = False
+    at_work = False
+    started_at: float | None = None
+    """Set where a stored turn goes on."""
+    unsaved: str | None = None
+    """Why the store does not have the turn."""
+    _ending_task: asyncio.Task[None] | None = None
+    """Ends a turn whose work was left behind."""
+
     def __init__(
         self,
         *,
@@ -135,15 +155,6 @@ class _Runner:
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
         self.waiting: list[asyncio.Future[None]] = []
-        self.begun = False
-        self.stop_requested = False
-        self.at_work = False
-        self.started_at: float | None = None
-        """Set where a stored turn goes on."""
-        self.unsaved: str | None = None
-        """Why the store does not have the turn."""
-        self._ending_task: asyncio.Task[None] | None = None
-        """Ends a turn whose work was left behind."""
         self.message = message
         self.session = session
         self.kit = kit
@@ -206,15 +217,10 @@ class _Runner:
             path=self.root.card.id,
         )
 
-    def run(self) -> "CoroutineType[Any, Any, None]":
-        """Returns what runs the turn to its end, for a task."""
-        # A coroutine around it would be entered and left at every step of the turn.
-        if self.kit.team.silences_langsmith:
-            return self._run_silenced()
-        return self._run()
-
-    async def _run_silenced(self) -> None:
-        with langsmith_hears(False):
+    async def run(self) -> None:
+        """Runs the turn to its end."""
+        silence = langsmith_hears(False) if self.kit.team.silences_langsmith else nullcontext()
+        with silence:
             await self._run()
 
     async def _run(self) -> None:
@@ -449,3 +455,145 @@ class _Runner:
             events=tuple(self.log.events),
             saved=self.unsaved is None,
         )
+
+
+_new_message = builder(Message)
+_new_decision = builder(RoutingDecision)
+_new_line = builder(RoutedOutcome)
+
+
+def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
+    """Returns the routing decision of a turn: who was asked, how the cap behaved, what became of each part."""
+    unanswered = turn.unanswered()
+    behavior: CapBehavior = "within"
+    if turn.over_cap or turn.reported > turn.cap:
+        behavior = "over"
+    elif turn.cap_used and turn.cap_used == turn.cap:
+        behavior = "at"
+    invoked: dict[str, None] = {}
+    lines: list[RoutedOutcome] = []
+    for outcome in turn.outcomes:
+        # An agent that only handed the conversation on has done no work for the user.
+        if isinstance(outcome, Failure) or outcome.text or not outcome.hands_to:
+            invoked[outcome.agent] = None
+        lines.append(_routing_outcome(outcome, mended=outcome not in unanswered.failures))
+    return _new_decision(
+        pattern=turn.pattern,
+        invoked=tuple(invoked),
+        intent_count=turn.emitted,
+        later_calls=turn.emitted_later,
+        reported_intents=turn.reported or turn.emitted,
+        cap=turn.cap,
+        cap_behavior=behavior,
+        dropped=tuple([call.agent for call in unanswered.over_cap]),
+        refused=tuple([call.agent for call in turn.set_aside]),
+        left_out=turn.left_out(),
+        parts=turn.coverage().parts,
+        outcomes=tuple(lines),
+        rounds=turn.rounds,
+        has_failsafe=pattern.has_failsafe,
+    )
+
+
+def record_of(
+    begun: TurnRecord,
+    events: Sequence[Event],
+    routing: RoutingDecision,
+    usage: Usage,
+    status: TurnStatus,
+    text: str,
+) -> TurnRecord:
+    """Returns the stored row of a finished turn."""
+    first_text_at = None
+    for event in events:
+        if event.body.__class__ is Text:
+            first_text_at = event.at
+            break
+    failed: list[str] = []
+    for outcome in routing.outcomes:
+        if outcome.result in ("failure", "data_error") and not outcome.mended:
+            failed.append(outcome.agent)
+    return begun.replace(
+        seconds=events[-1].at,
+        status=status,
+        text=text,
+        invoked=routing.invoked,
+        failed=tuple(failed),
+        intent_count=routing.intent_count,
+        cap_behavior=routing.cap_behavior,
+        ttft=first_text_at,
+        input_tokens=usage.input_tokens,
+        output_tokens=usage.output_tokens,
+        model_calls=usage.model_calls,
+        tool_calls=usage.tool_calls,
+        cost=usage.cost,
+        measures=measure(events),
+    )
+
+
+def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
+    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator,
+    its own part for each agent.
+
+    What the user saw is one message, or one for each part where parts stand apart. A question that
+    got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
+    user's (decisions 27).
+    """
+    separators = [event.seq for event in state.log.events if event.body.__class__ is Separator]
+    if separators:
+        texts = _parts(turn.text, state.log, separators)
+    else:
+        texts = [turn.text]
+    messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
+    messages += [_new_message(turn_id=turn.id, role="assistant", text=text) for text in texts]
+    replies: list[tuple[AgentCall | Outcome, str]] = []
+    unanswered: list[AgentCall | Outcome] = []
+    for outcome in state.outcomes:
+        if isinstance(outcome, Failure):
+            unanswered.append(outcome)
+        elif not outcome.is_handover:
+            replies.append((outcome, outcome.text))
+    # What was answered comes first: an agent's newest line says whether it still owes something.
+    replies += [(call, UNANSWERED) for call in (*unanswered, *state.over_cap)]
+    queries = {call.call_id: call.query for call in state.calls}
+    for call, text in replies:
+        query = queries.get(call.call_id)
+        if query is None:
+            query = turn.message
+        elif state.pictures:
+            query = mark_pictures(query, state.pictures)
+        messages.append(_new_message(turn_id=turn.id, role="user", text=query, agent=call.agent))
+        reply = _new_message(turn_id=turn.id, role="assistant", text=text, agent=call.agent)
+        messages.append(reply)
+    return messages
+
+
+def _parts(text: str, log: TurnLog, separators: Sequence[int]) -> list[str]:
+    """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
+    edges = [-1, *separators, len(log.events)]
+    parts: list[str] = []
+    for low, high in pairwise(edges):
+        parts.append(transcript(log.events[low + 1 : high]).answer.strip())
+    is_whole = "".join("".join(parts).split()) == "".join(text.split())
+    if is_whole and text:
+        return [part for part in parts if part]
+    return [text]
+
+
+def _routing_outcome(outcome: Outcome, *, mended: bool) -> RoutedOutcome:
+    """Returns an outcome's line; `mended`: another call of the same request was answered."""
+    if isinstance(outcome, Failure):
+        return _new_line(
+            agent=outcome.agent,
+            call_id=outcome.call_id,
+            result="data_error" if outcome.axis == "data" else "failure",
+            reason=outcome.reason,
+            mended=mended,
+        )
+    if outcome.is_handover:
+        result = "handed_on"
+    elif outcome.is_partial:
+        result = "partial"
+    else:
+        result = "success"
+    return _new_line(agent=outcome.agent, call_id=outcome.call_id, result=result)

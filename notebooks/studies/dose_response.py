@@ -25,7 +25,6 @@ from kit.core.outcome import AgentCall, Answer, Outcome, Reason
 from kit.models.offline import OfflineModel
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
-from kit.runtime.agents.faulty import faulty_team
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
@@ -233,7 +232,7 @@ def _team(lead: BaseChatModel) -> Team:
         for agent, topic in PARTS.items()
     ]
     models = {"*": ScriptedModel(_look_up, disable_streaming=True), ORCHESTRATOR: lead}
-    return faulty_team(bind(study_deck(cards, cap=len(PARTS)), models, {"lookup": _lookup()}))
+    return bind(study_deck(cards, cap=len(PARTS)), models, {"lookup": _lookup()}).with_faults()
 
 
 def _look_up(messages: list[BaseMessage]) -> Line:

@@ -18,7 +18,7 @@ from kit.core.card import AgentCard, Policy
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import RunContext
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.team import Team, bind
 from kit.runtime.turn import Reply, Turn, run_turn
 from studies.study_deck import ORCHESTRATOR, direct_context, kept_by, study_deck, study_session

@@ -11,7 +11,7 @@ from kit.bench.routing import Stub
 from kit.compose.parts import Guards
 from kit.core.bodies.guard import GuardActed
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.team import Team, bind
 from studies.routing_parity import Scenario, run_scenario
 from studies.study_deck import ORCHESTRATOR, kept_by, plain_cards, study_deck
@@ -19,7 +19,7 @@ from studies.study_deck import ORCHESTRATOR, kept_by, plain_cards, study_deck
 GUARDS = tuple(Guards.model_fields)
 """Names of the guards, in the order in which they are declared."""
 _RETRY = "<missing_calls>"
-"""The mark of a prompt that asks for a second decision (kit/runtime/guards/failsafe.py)."""
+"""The mark of a prompt that asks for a second decision (kit/runtime/guards/checks.py)."""
 
 
 class Trial(NamedTuple):

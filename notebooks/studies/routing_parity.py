@@ -10,7 +10,7 @@ from kit.bench.scoring.run_case import run_case
 from kit.core.language.words import words
 from kit.core.limits import read_json
 from kit.core.value import Value
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.turn import Reply
 
 

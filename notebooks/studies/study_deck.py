@@ -11,7 +11,7 @@ from kit.core.card import AgentCard
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, SessionMemory, TurnState
-from kit.runtime.host import Host
+from kit.runtime.handle import Host
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.progress import Progress
 from kit.runtime.team import Team

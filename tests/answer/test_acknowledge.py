@@ -9,8 +9,7 @@ from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, stems
-from kit.runtime.answer.figures import numbers
+from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, stems
 from kit.runtime.answer.owed import reservations
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn

@@ -3,7 +3,7 @@
 import pytest
 
 from kit.compose.deck import load_deck
-from kit.runtime.answer.parts import Cards, parts_of
+from kit.runtime.message_parts import Cards, parts_of
 from kit.settings import HOME
 
 

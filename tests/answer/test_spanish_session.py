@@ -11,7 +11,7 @@ from kit.core.context import Principal, Session
 from kit.core.language.small_talk import small_talk
 from kit.models.offline import phrases
 from kit.models.scripted import Line
-from kit.runtime.acts.act import DECLINED, UNCERTAIN, question_of
+from kit.runtime.call_tool import DECLINED, UNCERTAIN, question_of
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.tools.limits import ToolLimits

@@ -9,8 +9,7 @@ from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.card import AgentCard
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.answer.clauses import asserts
-from kit.runtime.answer.figures import numbers, unsourced
+from kit.runtime.answer.clauses import asserts, numbers, unsourced
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME, Settings
 from kit.wire import open_kit

@@ -10,7 +10,6 @@ from kit.core.errors import DeckError
 from kit.core.outcome import CUT, PARTLY, WITHOUT
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import UNCHECKED, UNJUDGED, UNSURE
-from kit.runtime.acts.act import DECLINED, UNCERTAIN
 from kit.runtime.answer.clauses import (
     Part,
     admits,
@@ -19,6 +18,7 @@ from kit.runtime.answer.clauses import (
     only_owns_up,
     only_refuses,
 )
+from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.runtime.message import LONGEST
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings

@@ -40,9 +40,9 @@ from kit.core.trace import trace_of
 from kit.home import HOME
 from kit.metrics.estimate import wilson
 from kit.patterns import PATTERNS
-from kit.runtime.agents.ask_tool import ask_tool
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.clock import run_virtual
+from kit.runtime.handoff import ask_tool
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit

@@ -13,7 +13,7 @@ from kit.core.language.words import content_words
 from kit.core.outcome import AgentCall
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.guards.failsafe import merge
+from kit.runtime.guards.checks import merge
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, answering, small_kit
 

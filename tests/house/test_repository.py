@@ -47,7 +47,7 @@ PLANTED = {
     "The A2A SDK": ("patterns/supervisor.py", "import a2a.types"),
     "The MCP SDK": ("tools/loading.py", "import mcp"),
     "Streamlit is imported": ("cli/ask.py", "import streamlit"),
-    "Frames and figures": ("runtime/rollup.py", "import pandas"),
+    "Frames and figures": ("runtime/turn.py", "import pandas"),
     "SciPy and statsmodels": ("bench/grid/forecast.py", "import scipy"),
     "In the bench": ("bench/statistics/power.py", "import kit.bench.grid.grid_file"),
     "Values touch nothing": ("core/outcome.py", "import asyncio"),

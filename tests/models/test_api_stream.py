@@ -15,7 +15,7 @@ from kit.core.outcome import Failure
 from kit.models.scripted import ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
 from kit.patterns.direct_streaming import DIRECT
-from kit.runtime.agents.api_agent import Service, with_services
+from kit.runtime.agents.api_agent import Service
 from kit.runtime.context import RunContext
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
@@ -32,7 +32,7 @@ async def ask(
     service: Service, pattern: Pattern = DIRECT, question: str = "my receipt did not scan"
 ) -> Reply:
     kit = small_kit([asks("support", query=question), stitched], {"support": ScriptedModel()})
-    kit.team = with_services(kit.team, {"support": service})
+    kit.team = kit.team.with_services({"support": service})
     return await run_turn(question, ALICE, kit, pattern)
 
 

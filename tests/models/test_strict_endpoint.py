@@ -18,7 +18,7 @@ from kit.core.outcome import SET_ASIDE, AgentCall, Answer, Outcome
 from kit.core.record import Message
 from kit.models.openai import chat_model
 from kit.runtime.context import RunContext
-from kit.runtime.tool_call_ids import with_calls, with_unique_ids
+from kit.runtime.message import with_calls, with_unique_ids
 from kit.runtime.turn import Reply, run_turn
 from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.loopback_openai import JSON, Call, Loopback, Say, loopback

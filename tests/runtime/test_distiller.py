@@ -14,8 +14,8 @@ from kit.core.errors import DeckError
 from kit.core.outcome import Answer, ComponentPayload
 from kit.core.record import ShownComponent
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agents.ask_tool import ask_tool
-from kit.runtime.agents.distiller import meant
+from kit.runtime.handoff import ask_tool
+from kit.runtime.job import meant
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore

@@ -20,7 +20,7 @@ from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
 from kit.core.errors import ResumeError
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.acts.act import DECLINED, UNCERTAIN
+from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.limits import ToolLimits
 from kit.tools.tool import LimitedTool, tool_context

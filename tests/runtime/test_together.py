@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from kit.runtime.agents.together import together
 from kit.runtime.clock import run_virtual
+from kit.runtime.dispatch import together
 
 
 async def after(seconds: float, result: Any, ended: list[Any]) -> Any:

@@ -14,8 +14,7 @@ from kit.core.fault_injection import inject_faults
 from kit.core.record import Message
 from kit.core.simulation import Part, Truth
 from kit.models.simulated import use_truth
-from kit.runtime.handle import Reply
-from kit.runtime.host import Host
+from kit.runtime.handle import Host, Reply
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import run_turn
 

@@ -36,7 +36,7 @@ from kit.core.outcome import Answer, Failure, Outcome, tell
 from kit.core.record import Message as Line
 from kit.core.status import OWN
 from kit.patterns.a2a.exchange import KEY, PRINCIPAL, Request, report_metadata, trace_id_of
-from kit.runtime.acts.pause import Paused
+from kit.runtime.act_ledger import Paused
 from kit.runtime.budget import Ledger
 from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.dispatch import dispatch

@@ -1,14 +1,12 @@
 """A sub-agent that is somebody's service: it takes one string, keeps no history of ours, and says what it has cost."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
 from kit.core.card import AgentCard
-from kit.core.errors import UnknownId
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.context import RunContext
-from kit.runtime.team import Team
 
 Service = Callable[[str, RunContext], Awaitable[str | Answer] | AsyncGenerator[str, None]]
 """Asks the service on behalf of `ctx.inherited.principal`, for its whole answer or for pieces as
@@ -60,17 +58,3 @@ async def _gather(pieces: AsyncGenerator[str, None], ctx: RunContext) -> str:
             if hear is not None and piece:
                 hear(piece)
     return text
-
-
-def with_services(team: Team, services: Mapping[str, Service]) -> Team:
-    """The same team with a service in the place of each named sub-agent. Raises UnknownId for an id that is none."""
-    cards = {card.id: card for card in team.orchestrator.sub_cards.values()}
-    for agent in services:
-        if agent not in cards:
-            raise UnknownId("sub-agent of open_kit(services=...)", agent, cards)
-    return team.with_agents(
-        {
-            i: ApiAgent(cards[i], service, team.agents[i].time_budget)
-            for i, service in services.items()
-        }
-    )

@@ -1,4 +1,4 @@
-"""A team whose agents can be made to fail: same cards, same prompts, same tools."""
+"""An agent that can be made to fail: same card, same prompt, same tools."""
 
 from dataclasses import fields, replace
 from typing import Any
@@ -9,7 +9,6 @@ from kit.core.outcome import AgentCall
 from kit.models.faulty import FaultyModel
 from kit.runtime.agents.llm_agent import LLMAgent, Thread
 from kit.runtime.context import RunContext
-from kit.runtime.team import Team
 
 
 class FaultyAgent(LLMAgent):
@@ -21,14 +20,8 @@ class FaultyAgent(LLMAgent):
         return super().open(call, ctx)
 
 
-def faulty_team(team: Team) -> Team:
-    """The same team, ready for faults; an agent that is no LLM agent stays as it is. A fallback model is left alone."""
-    return team.with_agents(
-        {key: _faulty(agent) for key, agent in team.agents.items() if isinstance(agent, LLMAgent)}
-    )
-
-
-def _faulty(agent: LLMAgent) -> FaultyAgent:
+def faulty_agent(agent: LLMAgent) -> FaultyAgent:
+    """Returns the same agent, ready for faults; a fallback model is left alone."""
     values: dict[str, Any] = {}
     for field in fields(agent):
         values[field.name] = getattr(agent, field.name)

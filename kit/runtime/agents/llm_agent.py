@@ -17,20 +17,17 @@ from kit.core.card import AgentCard, Policy
 from kit.core.outcome import CUT, SET_ASIDE, AgentCall, Failure, FanOut, Outcome, tell, tell_dropped
 from kit.core.value import builder
 from kit.models.message import human_text, system_text, tool_text
-from kit.runtime.agents.agent_outcome import outcome_of_reply
-from kit.runtime.agents.ask_tool import read_call
-from kit.runtime.agents.contract import Contract
-from kit.runtime.agents.together import together
+from kit.runtime.agents.contract import Contract, outcome_of_reply
 from kit.runtime.bound_model import BoundModel, Voice
-from kit.runtime.call_model import ModelReply
+from kit.runtime.call_model import ModelReply, call_with_fallback
 from kit.runtime.call_tool import call_tool
 from kit.runtime.context import RunContext
-from kit.runtime.fallback import call_with_fallback
+from kit.runtime.dispatch import together
+from kit.runtime.handoff import read_call
 from kit.runtime.memory import messages_of
-from kit.runtime.message import human_message
+from kit.runtime.message import UNREAD, human_message, with_calls
 from kit.runtime.speech.narration import Hear
-from kit.runtime.speech.stream import Preamble, Speech
-from kit.runtime.tool_call_ids import UNREAD, with_calls
+from kit.runtime.stream import Preamble, Speech
 from kit.tools.bounds import ToolBounds
 from kit.tools.tool import ToolResult
 

@@ -23,6 +23,7 @@ from kit.core.language.words import words
 from kit.core.outcome import AgentCall, Answer, LeftOut, Outcome
 from kit.models.json_prose import prose
 from kit.runtime.answer.clauses import (
+    LONGEST,
     Part,
     admits,
     admits_rest,
@@ -31,10 +32,11 @@ from kit.runtime.answer.clauses import (
     denies,
     loses,
     makes_claim,
+    numbers,
     passes_on,
     stems,
+    unsourced,
 )
-from kit.runtime.answer.figures import LONGEST, numbers, unsourced
 from kit.runtime.answer.owed import (
     Owed,
     apology,

@@ -19,9 +19,9 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import Outcome, Reason
 from kit.core.value import Value, map_leaves
 from kit.models.diagnosis import message_of, status_of
-from kit.runtime.acts.pause import Paused
-from kit.runtime.agents.handoff import hide
+from kit.runtime.act_ledger import Paused
 from kit.runtime.budget import OverBudget
+from kit.runtime.handoff import hide
 from kit.tools.tool import ToolResult
 
 FORMAT = 3

@@ -27,7 +27,7 @@ from kit.core.context import Session
 from kit.core.errors import ForkError
 from kit.core.event import Event
 from kit.core.outcome import ComponentPayload, Failure
-from kit.runtime.agents.handoff import PLACEHOLDER
+from kit.runtime.handoff import PLACEHOLDER
 from kit.runtime.recording.recorded_call import (
     Key,
     RecordedCall,

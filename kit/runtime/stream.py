@@ -8,8 +8,7 @@ from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.value import builder
 from kit.runtime.answer.clauses import asserts
-from kit.runtime.answer.raw_text import leaks, looks_raw
-from kit.runtime.answer.written_call import OPENINGS
+from kit.runtime.answer.raw_text import OPENINGS, leaks, looks_raw
 from kit.runtime.context import RunContext
 
 _new_text = builder(Text)
