@@ -24,11 +24,9 @@ from tests.kits import answering, small_kit
 
 OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 CASES = Path(__file__).parent
-CATCHES_AT_MOST = 2
-"""Of the harmless messages that sound dangerous, so many may be taken for danger."""
-LET_THROUGH_AT_MOST = 22
-"""Of forty messages about danger that were written after the deck's words were fixed, so many may get past them: 21 did
-when they were written. A better list of words lowers this; these forty are not to be looked at for it."""
+LET_THROUGH_AT_MOST = 25
+"""Of sixty messages about danger that were written after the deck's rules were fixed, so many got past them. Better rules
+lower this; these sixty are not to be looked at for them."""
 pytestmark = pytest.mark.req("K-33")
 
 
@@ -66,23 +64,27 @@ async def caught(kit: Kit, name: str) -> list[str]:
     return result
 
 
-async def test_none_of_a_hundred_messages_about_danger_to_life_gets_past_the_guard() -> None:
-    assert len(set(messages("dangerous"))) == 100
+async def test_no_message_about_danger_to_life_that_the_rules_were_written_by_gets_past_them() -> (
+    None
+):
+    assert len(set(messages("dangerous"))) == 140
     async with open_kit(OFFLINE) as kit:
         assert await let_through(kit, "dangerous") == []
 
 
-@pytest.mark.parametrize(("name", "count"), [("harmless", 100), ("harmless_unseen", 40)])
+@pytest.mark.parametrize(
+    ("name", "count", "at_most"), [("harmless", 140, 2), ("harmless_unseen", 60, 7)]
+)
 async def test_harmless_messages_that_sound_dangerous_are_asked_as_ever(
-    name: str, count: int
+    name: str, count: int, at_most: int
 ) -> None:
     assert len(set(messages(name))) == count
     async with open_kit(OFFLINE) as kit:
-        assert len(await caught(kit, name)) <= CATCHES_AT_MOST
+        assert len(await caught(kit, name)) <= at_most
 
 
-async def test_of_messages_that_the_words_were_not_written_by_about_half_are_caught() -> None:
-    assert len(set(messages("dangerous_unseen"))) == 40
+async def test_of_messages_that_the_rules_were_not_written_by_more_than_half_are_caught() -> None:
+    assert len(set(messages("dangerous_unseen"))) == 60
     async with open_kit(OFFLINE) as kit:
         assert len(await let_through(kit, "dangerous_unseen")) <= LET_THROUGH_AT_MOST
 
@@ -135,10 +137,13 @@ def deck_copy(folder: Path, old: str, new: str) -> Path:
 @pytest.mark.parametrize(
     ("old", "new", "sentence"),
     [
-        ("- end* my life\n", "- end* <mine> life\n", "<mine> names no list of words"),
-        ("- end* my life\n", "- ... my life\n", "begins or ends with a mark"),
-        ("- end* my life\n", "- en* my life\n", "too short for a *"),
-        ("- end* my life\n", '- ""\n', "an empty phrase"),
+        ("- my life is over\n", "- <mine> life is over\n", "<mine> names no list of words"),
+        ("- my life is over\n", "- ... my life\n", "begins or ends with a mark"),
+        ("- my life is over\n", "- en* my life\n", "too short for a *"),
+        ("- my life is over\n", '- ""\n', "an empty phrase"),
+        ("- splashed toxic !shop\n", "- splashed toxin !shop\n", "'toxin' names no term"),
+        ("- splashed toxic !shop\n", "- splashed toxic !shops\n", "'!shops' names no term"),
+        ("  animal: dog, ", "  animal: do*, ", "too short for a *"),
         ("id: en-US\n", "id: en-GB\n", "give both one name"),
         ("  poison:\n    reply:", "  poison:\n    answer:", "unknown field"),
     ],
@@ -169,11 +174,20 @@ FINDER = DangerFinder(
     Danger.model_validate(
         {
             "id": "en-US",
-            "words": {"small": "a the half of", "child": "kid baby"},
+            "words": {"small": "a the half of", "baby": "baby", "child": "<baby> kid"},
+            "terms": {
+                "swallowed": "drank, swallowed, put ... in ~ mouth",
+                "toxic": "bleach, drain cleaner",
+                "shop": "coupon*",
+            },
             "harmless": ["kill* time"],
             "kinds": {
                 "self_harm": {"reply": "Call 988.", "phrases": ["kill* myself"]},
-                "poison": {"reply": "Call.", "phrases": ["<child> ... ate ~ soap"]},
+                "poison": {
+                    "reply": "Call.",
+                    "phrases": ["<child> ... ate ~ soap"],
+                    "rules": ["swallowed toxic !shop"],
+                },
             },
         }
     )
@@ -193,6 +207,19 @@ FINDER = DangerFinder(
         ("a soap the baby ate", None),
         ("My kid sleeps. I ate soap", None),
         ("my kid ate the soap and I am killing myself", "self_harm"),
+        ("bleach is what the two of them drank", "poison"),
+        ("she put the drain cleaner in a mouth", "poison"),
+        ("he drank. It was bleach", "poison"),
+        ("drain the pool cleaner that he drank", None),
+        ("coupons for the bleach that he drank", None),
+        (
+            "my brother drank a great lot of cold water while the two of us washed it with bleach",
+            None,
+        ),
+        ("he swalowed bleach", "poison"),
+        ("he swallwoed bleach", "poison"),
+        ("he swallowedd bleach", "poison"),
+        ("he wallowed in bleach", None),
     ],
 )
 def test_phrases_hold_their_words_together(message: str, kind: str | None) -> None:

@@ -1,16 +1,22 @@
 """What a deck answers where somebody's life may be in danger: words to look for, and whom to call, per locale."""
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterator, Mapping
 from functools import cached_property
+from typing import NamedTuple
 
 from pydantic import Field
 
-from kit.core.language.phrases import Phrase, PhraseFinder, read_phrase
+from kit.core.language.phrases import Phrase, PhraseFinder, PhraseMatch, read_phrase
 from kit.core.language.words import word_set
 from kit.core.value import Value
 
 SMALL = "small"
 """The list of words that the mark `~` lets through."""
+TOGETHER = 12
+"""Words within which the terms of a rule stand together, whatever their order."""
+BESIDE = 6
+"""Words around a rule's terms in which a term that it shuts out is looked for."""
 
 
 class DangerKind(Value):
@@ -18,8 +24,11 @@ class DangerKind(Value):
 
     reply: str = Field(min_length=1)
     """The whole answer. No agent and no model is asked, so it says whom to call."""
-    phrases: tuple[str, ...] = Field(min_length=1)
+    phrases: tuple[str, ...] = ()
     """How people speak of it; kit/core/language/phrases.py says how a phrase is written."""
+    rules: tuple[str, ...] = ()
+    """Terms that speak of it where they stand together in any order, such as `swallowed poison`. A term
+    with `!` before it must not stand beside them."""
 
 
 class Danger(Value):
@@ -28,7 +37,9 @@ class Danger(Value):
     id: str
     """The locale whose words and telephone numbers these are, such as `en-US`."""
     words: dict[str, str] = {}
-    """Lists of words that phrases name as `<list>`, with blanks between the words."""
+    """Lists of words that phrases, and lists below them, name as `<list>`, with blanks between the words."""
+    terms: dict[str, str] = {}
+    """Phrases that mean the same to a rule, with commas between them."""
     harmless: tuple[str, ...] = ()
     """Phrases whose words say nothing of danger, such as "kill time"."""
     kinds: dict[str, DangerKind] = Field(min_length=1)
@@ -36,28 +47,53 @@ class Danger(Value):
 
     @property
     def lists(self) -> dict[str, frozenset[str]]:
-        return {name: word_set(text) for name, text in self.words.items()}
+        """The lists of words; one that names another as `<list>` holds its words too."""
+        lists: dict[str, frozenset[str]] = {}
+        for name, text in self.words.items():
+            names = word_set(text)
+            for other, other_words in lists.items():
+                if f"<{other}>" in names:
+                    names = names - {f"<{other}>"} | other_words
+            lists[name] = names
+        return lists
 
     @cached_property
     def finder(self) -> "DangerFinder":
-        """The phrases, ready to be looked for. A deck is bound more than once, and reading some 1,300
+        """The phrases, ready to be looked for. A deck is bound more than once, and reading some thousand
         phrases takes 70 ms: they are read once."""
         return DangerFinder(self)
 
 
+class Rule(NamedTuple):
+    """Terms that speak of danger where they stand together."""
+
+    kind: str
+    terms: tuple[str, ...]
+    shut_out: tuple[str, ...]
+
+
 class DangerFinder:
-    """The phrases of one locale, ready to be looked for."""
+    """The phrases and rules of one locale, ready to be looked for."""
 
     def __init__(self, danger: Danger):
         self.danger = danger
         lists = danger.lists
         small_words = lists.get(SMALL, frozenset())
-        self._kind_of_phrase: list[str] = []
         phrases: list[Phrase] = []
+        self._kind_of_phrase: dict[int, str] = {}
+        self._term_of_phrase: dict[int, str] = {}
         for name, kind in danger.kinds.items():
             for text in kind.phrases:
+                self._kind_of_phrase[len(phrases)] = name
                 phrases.append(read_phrase(text, lists))
-                self._kind_of_phrase.append(name)
+        for name, text in danger.terms.items():
+            for phrase in text.split(","):
+                self._term_of_phrase[len(phrases)] = name
+                phrases.append(read_phrase(phrase, lists))
+        self._rules_by_term: dict[str, list[Rule]] = {}
+        for rule in _rules(danger):
+            for term in rule.terms:
+                self._rules_by_term.setdefault(term, []).append(rule)
         self._finder = PhraseFinder(phrases, small_words)
         harmless = [read_phrase(text, lists) for text in danger.harmless]
         self._harmless = PhraseFinder(harmless, small_words)
@@ -65,22 +101,81 @@ class DangerFinder:
     def kind_of(self, message: str) -> str | None:
         """Returns the kind of danger that a message speaks of; None where it speaks of none."""
         matches = self._finder.find(message, without=self._harmless)
-        kinds = {self._kind_of_phrase[match.phrase] for match in matches}
+        kinds = self._kinds_by_rule(matches)
+        for match in matches:
+            if match.phrase in self._kind_of_phrase:
+                kinds.add(self._kind_of_phrase[match.phrase])
         for kind in self.danger.kinds:
             if kind in kinds:
                 return kind
         return None
 
+    def _kinds_by_rule(self, matches: list[PhraseMatch]) -> set[str]:
+        places: dict[str, list[int]] = {}
+        for match in matches:
+            term = self._term_of_phrase.get(match.phrase)
+            if term is not None:
+                places.setdefault(term, []).append(match.end)
+        last_place: dict[str, int] = {}
+        kinds: set[str] = set()
+        for match in matches:
+            term = self._term_of_phrase.get(match.phrase)
+            if term is None:
+                continue
+            last_place[term] = match.end
+            for rule in self._rules_by_term.get(term, ()):
+                if rule.kind not in kinds and _holds(rule, match.end, last_place, places):
+                    kinds.add(rule.kind)
+        return kinds
+
+
+def _holds(
+    rule: Rule, end: int, last_place: Mapping[str, int], places: Mapping[str, list[int]]
+) -> bool:
+    """Whether the terms of a rule stand together before `end`, with none that it shuts out beside them."""
+    start = end
+    for term in rule.terms:
+        place = last_place.get(term)
+        if place is None or end - place > TOGETHER:
+            return False
+        start = min(start, place)
+    for term in rule.shut_out:
+        term_places = places.get(term, [])
+        next_place = bisect_left(term_places, start - BESIDE)
+        if next_place < len(term_places) and term_places[next_place] <= end + BESIDE:
+            return False
+    return True
+
+
+def _rules(danger: Danger) -> Iterator[Rule]:
+    for name, kind in danger.kinds.items():
+        for text in kind.rules:
+            pieces = text.split()
+            terms = [piece for piece in pieces if not piece.startswith("!")]
+            shut_out = [piece[1:] for piece in pieces if piece.startswith("!")]
+            yield Rule(name, tuple(terms), tuple(shut_out))
+
 
 def danger_faults(danger: Danger) -> Iterator[tuple[tuple[str | int, ...], str]]:
-    """Yields the place and the fix of every phrase that cannot be matched."""
+    """Yields the place and the fix of every phrase that cannot be matched and every rule that cannot hold."""
     lists = danger.lists
     places: list[tuple[tuple[str | int, ...], str]] = []
     for index, text in enumerate(danger.harmless):
         places.append((("harmless", index), text))
+    for name, text in danger.terms.items():
+        for phrase in text.split(","):
+            places.append((("terms", name), phrase))
     for name, kind in danger.kinds.items():
         for index, text in enumerate(kind.phrases):
             places.append((("kinds", name, "phrases", index), text))
+        for index, text in enumerate(kind.rules):
+            for term in text.split():
+                if term.removeprefix("!") not in danger.terms:
+                    terms = ", ".join(sorted(danger.terms)) or "none"
+                    yield (
+                        ("kinds", name, "rules", index),
+                        f"{term!r} names no term; there are: {terms}",
+                    )
     for location, text in places:
         try:
             read_phrase(text, lists)

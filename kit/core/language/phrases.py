@@ -3,7 +3,8 @@
 A phrase is written as words with blanks between them. `kill*` stands for every word that begins so, `<child>` for any
 word of a list with that name. Words follow each other directly, unless one of two marks stands between them: `~` lets
 any number of small words through (`a`, `the`, `whole bottle of`), `...` up to five words of any kind. No phrase goes
-beyond a comma or the end of a sentence. Accents, apostrophes and upper case make no difference.
+beyond a comma or the end of a sentence. Accents, apostrophes and upper case make no difference, nor does one letter too
+few, too many or out of its place in a long word.
 """
 
 import re
@@ -11,6 +12,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple
 
 from kit.core.language.words import words
@@ -19,6 +21,8 @@ FAR = 5
 """Words that `...` lets through."""
 SHORTEST_STEM = 3
 """Letters that must stand before a `*`; fewer would match half of the language."""
+LONG = 6
+"""Letters of a word that may be misspelt: one letter makes another word of a short one (`pills`, `bills`)."""
 _STRETCH_END = re.compile(r"[.!?;:,()\n]")
 _LIST_NAME = re.compile(r"<([\w-]+)>")
 
@@ -89,6 +93,7 @@ def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Ste
     return _step_of(frozenset({piece}), gap)
 
 
+@lru_cache(maxsize=1000)
 def _step_of(alternatives: frozenset[str], gap: Gap) -> Step:
     exact: set[str] = set()
     stems: list[str] = []
@@ -122,6 +127,12 @@ class PhraseFinder:
                     self._exact.setdefault(word, []).append(step_key)
                 for stem in step.stems:
                     self._stems.setdefault(stem[:SHORTEST_STEM], []).append((stem, step_key))
+        self._shortened: dict[str, str] = {}
+        """A long word without one of its letters -> the word."""
+        for word in self._exact:
+            if len(word) >= LONG:
+                for index in range(1, len(word)):
+                    self._shortened[word[:index] + word[index + 1 :]] = word
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -169,10 +180,25 @@ class PhraseFinder:
     def _places_of(self, word: str) -> list[tuple[int, int]]:
         """The places where a word stands, later steps first: no word is two steps of one phrase at once."""
         places = set(self._exact.get(word, ()))
+        if not places and len(word) >= LONG - 1 and word not in self._small_words:
+            places.update(self._exact.get(self._respelt(word), ()))
         for stem, step_key in self._stems.get(word[:SHORTEST_STEM], ()):
             if word.startswith(stem):
                 places.add(step_key)
         return sorted(places, key=lambda step_key: -step_key[1])
+
+    def _respelt(self, word: str) -> str:
+        """The long word that a word is meant to be: with one letter less or more, or two of them exchanged."""
+        if word in self._shortened:
+            return self._shortened[word]
+        for index in range(1, len(word)):
+            shorter = word[:index] + word[index + 1 :]
+            if len(shorter) >= LONG and shorter in self._exact:
+                return shorter
+            exchanged = word[: index - 1] + word[index] + word[index - 1] + word[index + 1 :]
+            if len(word) >= LONG and exchanged in self._exact:
+                return exchanged
+        return word
 
 
 def _may_follow(gap: Gap, end: int, position: int, last_big_word: int) -> bool:
