@@ -19,7 +19,7 @@ from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared import address
-from kit.ui.shared.turn_facts import headline_badge
+from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.wording import agent_labels, label, literal, prose
 
@@ -114,6 +114,6 @@ def _trace(folder: Path, turn_id: str) -> None:
         return
     view = stored_view(turn, events)
     st.markdown(f"### {literal(turn.message)}")
-    st.markdown(headline_badge(view))
+    st.markdown(headline(view).badge())
     draw_waterfall(view.trace, f"trace-{turn_id}")
     st.markdown(prose(view.answer or view.lead or view.regret))

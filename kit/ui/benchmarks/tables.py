@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from kit.ui.benchmarks.verdict import Line
-from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.wording import Tone, tag_html
+from kit.ui.shared.tag import Tag, Tone
+from kit.ui.shared.template import render
 
 _TONES: Mapping[str, Tone] = {
     "better": "good",
@@ -30,29 +29,8 @@ def verdicts_html(lines: Sequence[Line], measure: str, kinds: str, base: str) ->
         "Verdict",
         "Cases it takes",
     )
-    caption = f"All figures are {escape(kinds)}."
-    return table_html(
-        "Ways with intervals and verdicts",
-        map(_row, lines),
-        head,
-        kind="bench rows",
-        caption=caption,
-    )
-
-
-def _row(line: Line) -> str:
-    attributes = f' data-way="{escape(line.way)}"'
-    if line.verdict == "baseline":
-        attributes = f' class="base"{attributes}'
-    return row_html(
-        line.way,
-        escape(line.value),
-        escape(line.interval),
-        escape(line.difference) or "–",
-        tag_html(line.verdict, _TONES[line.verdict]),
-        escape(line.cases_needed) or "–",
-        attributes=attributes,
-    )
+    rows = [(line, Tag(text=line.verdict, tone=_TONES[line.verdict])) for line in lines]
+    return render("verdicts", head=head, lines=rows, kinds=kinds)
 
 
 def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
@@ -78,11 +56,7 @@ def origin_html(provenance: Mapping[str, Any], number: int, count: int) -> str:
         "Inputs": _pairs(provenance.get("inputs", {}), " "),
         "Versions": _pairs(versions, " "),
     }
-    items: list[str] = []
-    for name, text in facts.items():
-        if text:
-            items.append(f"<div><dt>{name}</dt><dd>{escape(text)}</dd></div>")
-    return f'<dl class="made">{"".join(items)}</dl>'
+    return render("origin", facts=facts)
 
 
 def _pairs(values: Mapping[str, str], between: str) -> str:

@@ -1,13 +1,12 @@
 """A card's prompt as it would be sent: its blocks, where its personal part begins, and the share of
 it that a cohort shares."""
 
-from html import escape
-
 from kit.compose.deck import Deck
 from kit.compose.prompts import Prompt, PromptPlan, plan_prompt, tokens
 from kit.core.card import AgentCard
 from kit.core.context import DynamicContext
 from kit.core.value import Value
+from kit.ui.shared.template import render
 
 
 class Piece(Value):
@@ -62,44 +61,4 @@ def prefix_share(prompt: Prompt) -> float:
 
 def prompt_html(prompt: Prompt, pieces: tuple[Piece, ...]) -> str:
     """Returns the pieces as HTML, with a border between the shared and the personal ones."""
-    total = sum(piece.tokens for piece in pieces)
-    bar = ""
-    shared = ""
-    shared_tokens = 0
-    personal = ""
-    for piece in pieces:
-        bar += _slice(piece, total)
-        if piece.personal:
-            personal += _text(piece)
-        else:
-            shared += _text(piece)
-            shared_tokens += piece.tokens
-    summary = (
-        f"about {shared_tokens:,} tokens, {prefix_share(prompt):.0%} of the prompt, cohort "
-        f"<code>{escape(prompt.cohort)}</code>"
-    )
-    border = f'<p class="border"><b>Stable prefix ends here</b> <span>{summary}</span></p>'
-    return (
-        f'<section class="prompt" aria-label="The prompt"><div class="bar" aria-hidden="true">{bar}</div>'
-        f'<div class="held" tabindex="0" role="group" aria-label="Stable prefix">{shared}</div>'
-        f"{border}{personal}</section>"
-    )
-
-
-def _slice(piece: Piece, total: int) -> str:
-    """Returns the share of a piece in the bar above the prompt; one too small to see has a hundredth."""
-    share = max(piece.tokens, total / 100)
-    return (
-        f'<i class="{_kind(piece)}" style="flex-grow:{share:.1f}" title="{escape(piece.name)}"></i>'
-    )
-
-
-def _text(piece: Piece) -> str:
-    head = f"<h4>{escape(piece.name)} <span>{escape(piece.note)}, about {piece.tokens} tokens</span></h4>"
-    return f'<div class="piece {_kind(piece)}">{head}<pre>{escape(piece.text)}</pre></div>'
-
-
-def _kind(piece: Piece) -> str:
-    if piece.personal:
-        return "own"
-    return ""
+    return render("prompt", prompt=prompt, pieces=pieces, share=prefix_share(prompt))

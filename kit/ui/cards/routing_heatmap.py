@@ -1,11 +1,22 @@
 """A routing report as a heat map, card against card, and under it the questions that reached another card."""
 
-from html import escape
+from typing import NamedTuple
 
-from kit.bench.routing_report import NOBODY, Confusion, RoutingReport
+from kit.bench.routing_report import NOBODY, RoutingReport
+from kit.metrics.estimate import Estimate
+from kit.ui.shared.template import render
 from kit.ui.shared.wording import label
 
 _EXAMPLES = 5
+"""Questions that are shown of each loss."""
+
+
+class Cell(NamedTuple):
+    """How many questions of one card reached another one, and how strongly that is tinted, in percent."""
+
+    questions: int
+    kind: str
+    strength: int
 
 
 def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
@@ -20,76 +31,35 @@ def matrix(report: RoutingReport) -> dict[tuple[str, str], int]:
 
 
 def routes_html(report: RoutingReport) -> str:
-    """Returns the whole report as HTML."""
-    return f'<div class="routes">{heat_html(report)}<div>{lost_html(report)}</div></div>'
-
-
-def heat_html(report: RoutingReport) -> str:
-    """Returns the matrix as an HTML table whose cells are tinted by their share of the row."""
+    """Returns the report as HTML: a matrix whose cells are tinted by their share of the row, and the
+    questions that each card loses, the greatest loss first."""
     counts = matrix(report)
     rows = list(report.accuracy)
     if any(card == NOBODY for card, _ in counts):
         rows.append(NOBODY)
     foreign = {target for _, target in counts} - set(report.accuracy)
     columns = [*report.accuracy, *sorted(foreign)]
-    head = "".join(f'<th scope="col"><span>{escape(_name(card))}</span></th>' for card in columns)
-    body = "".join(_row(card, columns, counts, report) for card in rows)
-    return (
-        '<div class="heat" tabindex="0" role="group" aria-label="Whom questions were for, '
-        'against who was asked"><table>'
-        "<caption>A row for each card: where its questions went. On the diagonal they were routed right; "
-        "≥ is the lower end of the 95 % interval.</caption>"
-        f'<thead><tr><th scope="col">Meant for</th>{head}<th scope="col" '
-        f'class="sum"><span>Right</span></th></tr></thead>'
-        f"<tbody>{body}</tbody></table></div>"
-    )
+    lines: list[tuple[str, list[Cell], Estimate | None]] = []
+    for card in rows:
+        row = [counts.get((card, column), 0) for column in columns]
+        share = report.accuracy.get(card)
+        total = sum(row)
+        if share:
+            total = share.n
+        cells: list[Cell] = []
+        for column, count in zip(columns, row, strict=True):
+            cells.append(_cell(count, count / max(total, 1), right=card == column))
+        lines.append((_name(card), cells, share))
+    losses = [(_name(loss.card), _name(loss.to), loss.queries) for loss in report.confusions]
+    names = list(map(_name, columns))
+    return render("routes", columns=names, rows=lines, losses=losses, examples=_EXAMPLES)
 
 
-def _row(
-    card: str, columns: list[str], counts: dict[tuple[str, str], int], report: RoutingReport
-) -> str:
-    row = [counts.get((card, column), 0) for column in columns]
-    share = report.accuracy.get(card)
-    total = sum(row)
-    rate = "–"
-    if share:
-        total = share.n
-        rate = f"<b>{share.value:.0%}</b> <span>≥ {share.low:.0%}</span>"
-    cells = ""
-    for column, count in zip(columns, row, strict=True):
-        cells += _cell(count, total, right=card == column)
-    return f'<tr><th scope="row">{escape(_name(card))}</th>{cells}<td class="sum">{rate}</td></tr>'
-
-
-def _cell(count: int, total: int, *, right: bool) -> str:
-    if not count:
-        return "<td></td>"
-    share = count / max(total, 1)
+def _cell(count: int, share: float, *, right: bool) -> Cell:
+    # A few lost questions are what a reader looks for: they are tinted more strongly than many right ones.
     if right:
-        kind = "right"
-        strength = 12 + 30 * share
-    else:
-        # A few lost questions are what a reader looks for: they are tinted more strongly than many right ones.
-        kind = "wrong"
-        strength = min(20 + 200 * share, 60)
-    return f'<td class="{kind}" style="--strength:{round(strength)}%">{count}</td>'
-
-
-def lost_html(report: RoutingReport) -> str:
-    """Returns as HTML how many questions each card loses to which other card, the greatest loss first."""
-    if not report.confusions:
-        return '<p class="lost">Every question went where it belongs.</p>'
-    return f'<ul class="lost">{"".join(map(_loss, report.confusions))}</ul>'
-
-
-def _loss(loss: Confusion) -> str:
-    queries = list(dict.fromkeys(loss.queries))
-    examples = queries[:_EXAMPLES]
-    if len(queries) > _EXAMPLES:
-        examples.append(f"and {len(queries) - _EXAMPLES} more")
-    items = "".join(f"<li>{escape(text)}</li>" for text in examples)
-    head = f"<b>{escape(_name(loss.card))}</b> loses {len(loss.queries)} to <b>{escape(_name(loss.to))}</b>"
-    return f"<li>{head}<ul>{items}</ul></li>"
+        return Cell(count, "right", round(12 + 30 * share))
+    return Cell(count, "wrong", round(min(20 + 200 * share, 60)))
 
 
 def _name(card: str) -> str:

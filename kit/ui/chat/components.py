@@ -1,15 +1,15 @@
 """What sub-agents found, beside the text: cards and tables, drawn as the deck says. Payloads are text, never markup."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
 from kit.compose.page import ComponentCard, ComponentTable, Payload, Renderer
 from kit.core.bodies.call import ToolStarted
 from kit.core.bodies.speech import Component
-from kit.core.display.count import many
+from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import label
 
 
 def draw_components(view: TurnView, renderers: Mapping[str, Renderer]) -> None:
@@ -56,32 +56,18 @@ def components_html(view: TurnView, renderers: Mapping[str, Renderer]) -> str:
     It is folded away where the answer names all of it: nobody reads the same list twice.
     """
     text = f"{view.lead}\n{view.answer}"
-    cards: list[str] = []
-    tables: list[str] = []
-    is_named = True
+    cards: list[tuple[str, ComponentCard]] = []
+    tables: list[tuple[str, ComponentTable]] = []
+    folded = True
     for kind, payloads in components_of(view):
         for item in _items(renderers.get(kind, plain_cards), payloads):
-            heading = item.heading or kind.replace("_", " ").capitalize()
-            is_named = is_named and all(name in text for name in _names(item))
+            heading = item.heading or label(kind)
             if isinstance(item, ComponentCard):
-                cards.append(_card(heading, item))
+                cards.append((heading, item))
             else:
-                tables.append(_table(heading, item))
-    counts: list[str] = []
-    body = ""
-    if cards:
-        counts.append(many(len(cards), "card"))
-        body += f'<ul tabindex="0" aria-label="What was found">{"".join(cards)}</ul>'
-    if tables:
-        counts.append(many(len(tables), "table"))
-        body += "".join(tables)
-    if not counts:
-        return ""
-    state = " open"
-    if is_named:
-        state = ""
-    summary = f"What was found: {' and '.join(counts)}"
-    return f'<section class="found"><details{state}><summary>{summary}</summary>{body}</details></section>'
+                tables.append((heading, item))
+            folded = folded and all(name in text for name in _names(item))
+    return render("components", cards=cards, tables=tables, folded=folded)
 
 
 def _names(item: ComponentCard | ComponentTable) -> list[str]:
@@ -107,7 +93,7 @@ def _items(
 
 def plain_cards(payloads: Sequence[Payload]) -> list[ComponentCard]:
     """Draws things of any type: a title and the first four fields that are text or numbers."""
-    return [_plain_card(payload) for payload in payloads]
+    return list(map(_plain_card, payloads))
 
 
 def _plain_card(payload: Payload) -> ComponentCard:
@@ -118,34 +104,5 @@ def _plain_card(payload: Payload) -> ComponentCard:
     title = fields.get("title") or fields.get("name") or fields.get("id") or "Found"
     lines: list[str] = []
     for name, value in list(fields.items())[:4]:
-        lines.append(f"{name.replace('_', ' ').capitalize()}: {value}")
+        lines.append(f"{label(name)}: {value}")
     return ComponentCard(title=str(title), lines=tuple(lines))
-
-
-def _card(heading: str, card: ComponentCard) -> str:
-    name = escape(heading)
-    mark = ""
-    if card.mark:
-        mark = f"<em>{escape(card.mark)}</em>"
-    lines = "".join(f"<span>{escape(line)}</span>" for line in filter(None, card.lines))
-    return f'<li data-found="{name}"><small>{name} {mark}</small><b>{escape(card.title)}</b>{lines}</li>'
-
-
-def _table(heading: str, table: ComponentTable) -> str:
-    name = escape(heading)
-    head = _cells(table, table.columns, "th", ' scope="col"')
-    rows = ""
-    for row in table.rows:
-        rows += f"<tr>{_cells(table, row, 'td')}</tr>"
-    inner = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return f'<div class="rows" data-found="{name}" tabindex="0" role="group" aria-label="{name}">{inner}</div>'
-
-
-def _cells(table: ComponentTable, row: Iterable[str], tag: str, scope: str = "") -> str:
-    cells = ""
-    for number, text in enumerate(row):
-        attributes = scope
-        if number in table.figures:
-            attributes += ' class="figure"'
-        cells += f"<{tag}{attributes}>{escape(text)}</{tag}>"
-    return cells

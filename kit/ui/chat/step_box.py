@@ -6,8 +6,10 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
+from kit.ui.shared.tag import Tag, Tone
+from kit.ui.shared.template import render
 from kit.ui.shared.turn_view import Entry, Pace, Step
-from kit.ui.shared.wording import Tone, literal, prose, tag_html
+from kit.ui.shared.wording import literal, prose
 
 _ICONS = {
     "running": "spinner",
@@ -71,15 +73,12 @@ class StepBox:
     def _pace_of(self, step: Step, now: float) -> str:
         pace = step.pace(now, self._page.quiet_after, self._page.stalled_after)
         took = step.seconds(now)
+        limit = ""
         if self._budget and took > self._budget / 4:
             limit = f" of {self._budget:g}"
-        else:
-            limit = ""
-        if step.lines:
-            line = escape(step.lines[-1])
-        else:
-            line = ""
-        return f'<p class="pace">{tag_html(pace, _TONES[pace])} <span>{line}</span> {took:.1f}{limit} s</p>'
+        tag = Tag(text=pace, tone=_TONES[pace])
+        line = "".join(step.lines[-1:])
+        return render("pace", pace=tag, line=line, time=f"{took:.1f}{limit} s")
 
 
 def _label(step: Step) -> str:

@@ -1,10 +1,11 @@
 """Draws one turn in one place of a page, and on later draws only what changed: the same for live and stored turns."""
 
 import time
+from collections.abc import Sequence
 from functools import partial
-from html import escape
 
 import streamlit as st
+from markupsafe import Markup
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.compose.page import PageSettings
@@ -19,7 +20,8 @@ from kit.ui.chat.step_box import StepBox
 from kit.ui.chat.turn_panel import open_plan, open_trace
 from kit.ui.chat.user_message import draw_user_message
 from kit.ui.shared.host import Host
-from kit.ui.shared.turn_facts import fault_lines, headline_badge
+from kit.ui.shared.template import render
+from kit.ui.shared.turn_facts import fault_lines, headline
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import literal, prose
 
@@ -57,7 +59,7 @@ class Canvas:
             self._components = st.empty()
             self._foot = st.empty()
         self._boxes: list[StepBox] = []
-        self._current = {"chips": "", "lead": "", "skipped": ""}
+        self._current = {"faults": "", "lead": "", "skipped": ""}
 
     def draw(self, view: TurnView, *, steps: bool = True, again: bool = False) -> None:
         """Brings the place up to date; `steps` is off for turns long past, `again` offers to ask once more."""
@@ -66,10 +68,7 @@ class Canvas:
             now = elapsed
         else:
             now = view.seconds
-        if self._update("chips", "".join(f"<li>{escape(line)}</li>" for line in fault_lines(view))):
-            self._chips.html(
-                f'<ul class="faults" aria-label="Made to fail on purpose">{self._current["chips"]}</ul>'
-            )
+        self._draw_marks(self._chips, "faults", "Made to fail on purpose", fault_lines(view))
         preamble = bool(view.taken_on or view.running)  # which may repeat anybody's words
         if self._update(
             "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
@@ -77,14 +76,20 @@ class Canvas:
             self._lead.markdown(self._current["lead"])
         if steps:
             self._draw_steps(view, now)
-        skipped = "".join(f"<li><b>{escape(part)}</b>: left out</li>" for part in view.skipped)
-        if steps and self._update("skipped", skipped):
-            self._skipped.html(f'<ul class="skipped" aria-label="Left out">{skipped}</ul>')
+            skipped = [Markup("<b>{}</b>: left out").format(part) for part in view.skipped]
+            self._draw_marks(self._skipped, "skipped", "Left out", skipped)
         self._answer.draw(view.answer or view.regret, whole=not view.running)
         if view.running:
             self._foot.caption(f"{view.headline} · {now:.1f} s")
         else:
             self._end(view, details=steps, again=again)
+
+    def _draw_marks(
+        self, slot: DeltaGenerator, kind: str, label: str, lines: Sequence[str]
+    ) -> None:
+        """Draws a list of short lines, of the class `kind`; nothing while it has none."""
+        if lines and self._update(kind, render("marks", kind=kind, label=label, lines=lines)):
+            slot.html(self._current[kind])
 
     def _update(self, part: str, text: str) -> bool:
         was, self._current[part] = self._current[part], text
@@ -110,7 +115,7 @@ class Canvas:
             self._draw_foot(view, details=details, again=again)
 
     def _draw_foot(self, view: TurnView, *, details: bool, again: bool) -> None:
-        badges = [headline_badge(view)]
+        badges = [headline(view).badge()]
         if view.routing is not None and view.routing.invoked:
             badges.append(f":gray-badge[{many(len(view.routing.invoked), 'sub-agent')}]")
         if view.seconds is not None:

@@ -2,21 +2,14 @@
 what the stored events say."""
 
 from collections.abc import Iterable
-from html import escape
 
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.bodies.turn import PlanTaken
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.turn_facts import facts_html, headline
+from kit.ui.shared.template import render
+from kit.ui.shared.turn_facts import facts, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label, tag_html
-
-EXPLAINED = (
-    "Once you ask, this shows whom the message was sent to, what the limit did, whose data was "
-    "read, what failed and how "
-    "the answer owned up to it, and what it took."
-)
 
 
 class Panel:
@@ -29,28 +22,23 @@ class Panel:
 
     def explain(self, agents: Iterable[str]) -> None:
         """Draws what the panel will show, and the sub-agents that can be asked."""
-        tags = "".join(tag_html(label(agent)) for agent in agents)
-        self._show(
-            f'<h3>This turn</h3><p>{escape(EXPLAINED)}</p><p>Who can be asked:</p><p class="who">{tags}</p>'
-        )
+        self._show(render("turn_panel", ending=None, agents=agents))
 
     def draw(self, view: TurnView) -> None:
         """Brings the panel up to date; nothing is sent when nothing changed."""
-        tag = headline(view)
-        self._show(
-            f"<h3>This turn {tag_html(tag.text, tag.tone)}</h3>{facts_html(view, full=self._full)}"
-        )
+        lines = facts(view, full=self._full)
+        self._show(render("turn_panel", ending=headline(view), facts=lines))
         for _, link in self._places:
             if not view.running:
                 open_trace(link, view.turn_id)
-            elif view.bodies(PlanTaken):
+            elif view.is_plan:
                 open_plan(link, view)
 
     def _show(self, html: str) -> None:
         if html != self._html:
             self._html = html
             for slot, _ in self._places:
-                slot.html(f'<section class="turn" aria-label="This turn">{html}</section>')
+                slot.html(html)
 
 
 def open_plan(slot: DeltaGenerator, view: TurnView) -> None:

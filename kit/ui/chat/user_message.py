@@ -1,8 +1,6 @@
 """What a person said, with the pictures that came with it."""
 
-import base64
 from collections.abc import Sequence
-from html import escape
 
 import streamlit as st
 
@@ -15,17 +13,7 @@ def draw_user_message(text: str, pictures: Sequence[Picture]) -> None:
     with st.chat_message("user", avatar=":material/person:"):
         st.markdown(literal(text))
         if pictures:
-            st.html(_thumbnails(pictures))
+            from kit.ui.shared.template import render  # the first screen does not wait for it
 
-
-def _thumbnails(pictures: Sequence[Picture]) -> str:
-    """Returns pictures as HTML; one that the browser cannot read shows its name."""
-
-    def figure(picture: Picture) -> str:
-        data = base64.b64encode(picture.data).decode()
-        return (
-            f'<li><img src="data:{picture.media_type};base64,{data}" '
-            f'alt="{escape(picture.caption or "picture")}"></li>'
-        )
-
-    return f'<ul class="pictures">{"".join(map(figure, pictures))}</ul>'
+            # A picture that the browser cannot read shows its name.
+            st.html(render("pictures", pictures=pictures))

@@ -3,13 +3,14 @@ never from their texts."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+
+from markupsafe import Markup, escape
 
 from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import TurnStarted
 from kit.core.outcome import RoutingDecision
 from kit.core.value import Value
-from kit.ui.shared.table import row_html, table_html
+from kit.ui.shared.template import render, table_html
 from kit.ui.shared.turn_facts import OWNING_UP, fault_words
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import label, model_words
@@ -52,15 +53,15 @@ def differences_html(turns: Mapping[str, TurnView]) -> str:
             differing.append(head)
         elif text not in (UNKNOWN, *NONE):
             alike.append(f"{head.lower()} {text}")
-    lines: list[str] = []
+    lines: list[list[str]] = []
     for name, figures in rows.items():
-        lines.append(row_html(name, *(escape(figures[head]) for head in differing)))
+        lines.append([name, *(figures[head] for head in differing)])
     table = table_html("What differs", lines, ("Turn", *differing), kind="differences")
     summary = ""
     if differing:
         summary += f"They differ in {_list(map(str.lower, differing))}. "
     if alike:
-        summary += f"The same in all: {escape(_list(alike))}."
+        summary += f"The same in all: {_list(alike)}."
     return f'{table}<p class="same">{summary}</p>'
 
 
@@ -191,40 +192,37 @@ def _words(agent: str, views: Sequence[TurnView]) -> str:
 def losses_html(lost: Mapping[str, tuple[LostPart, ...]], *, running: bool) -> str:
     """Returns one paragraph that says which turn lost what, why, and whether its answer owns up to
     it; `running`: so far."""
-    clauses: list[str] = []
-    complete: list[str] = []
+    losses: dict[str, Markup] = {}
+    complete: list[Markup] = []
     for name, parts in lost.items():
         if parts:
-            clauses.append(f"<b>{escape(name)}</b> lost {_list(_reasons(parts))}")
+            losses[name] = _list(_reasons(parts))
         else:
-            complete.append(f"<b>{escape(name)}</b>")
-    if complete:
-        clauses.append(f"{_list(complete)} lost nothing")
-    text = "; ".join(clauses) or "no turn has ended"
-    if running:
-        text = f"So far: {text}"
-    return f'<p class="losses" aria-live="polite">{text}.</p>'
+            complete.append(Markup("<b>{}</b>").format(name))
+    return render(
+        "losses", lost=losses, complete=_list(complete) if complete else "", running=running
+    )
 
 
-def _reasons(parts: Sequence[LostPart]) -> list[str]:
+def _reasons(parts: Sequence[LostPart]) -> list[Markup]:
     """Returns the parts that were lost for the same reason together."""
     names: dict[tuple[str, bool], list[str]] = {}
     for part in parts:
-        name = escape(part.name)
+        name = part.name
         if part.words:
-            name += f" “{escape(part.words)}”"
+            name += f" “{part.words}”"
         names.setdefault((part.reason, part.silent), []).append(name)
-    clauses: list[str] = []
+    clauses: list[Markup] = []
     for (reason, silent), parts_lost in names.items():
         words = escape(reason)
         if silent:
-            words += ", <em>and does not say so</em>"
-        clauses.append(f"{_list(parts_lost)} ({words})")
+            words += Markup(", <em>and does not say so</em>")
+        clauses.append(Markup("{} ({})").format(_list(parts_lost), words))
     return clauses
 
 
-def _list(items: Iterable[str]) -> str:
-    *first, last = items
+def _list(items: Iterable[str]) -> Markup:
+    *first, last = map(escape, items)
     if first:
-        return f"{', '.join(first)} and {last}"
+        return Markup("{} and {}").format(Markup(", ").join(first), last)
     return last

@@ -1,17 +1,16 @@
 """One turn among others that it is compared with: a place that is brought up to date, the same for
 stored and live turns."""
 
-from html import escape
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.display.count import many
 from kit.ui.compare.timeline import timeline_html
 from kit.ui.shared.frame import draw_link
-from kit.ui.shared.turn_facts import answer_text, facts_html, headline
+from kit.ui.shared.template import render
+from kit.ui.shared.turn_facts import answer_text, facts, headline
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import is_simulated, prose, tag_html
+from kit.ui.shared.wording import is_simulated, prose
 
 
 class TurnColumn:
@@ -46,15 +45,15 @@ class TurnColumn:
         """Brings it up to date. `end`: seconds of the axis that it shares with others; `now`:
         seconds since the turn began."""
         timeline = timeline_html(view, end, self.label, now=now, full=self._full, axis=self._axis)
-        facts = facts_html(view, full=True)
+        lines = render("turn_facts", facts=facts(view))
         if self._has_changed("head", self._head_html(view, now)):
             self._head.html(self._html["head"])
         if self._has_changed("timeline", timeline):
             self._timeline.html(timeline)
         if self._has_changed("answer", prose(answer_text(view))):
             self._answer.markdown(self._html["answer"])
-        if self._has_changed("facts", facts):
-            self._facts.html(f'<section class="turn" aria-label="Facts">{facts}</section>')
+        if self._has_changed("facts", lines):
+            self._facts.html(lines)
 
     def _has_changed(self, part: str, html: str) -> bool:
         """Keeps what a part shows now: one that stayed the same is not sent to the browser again."""
@@ -64,7 +63,6 @@ class TurnColumn:
         return True
 
     def _head_html(self, view: TurnView, now: float) -> str:
-        tag = headline(view)
         if view.running:
             figures = [f"{now:.1f} s"]
         elif view.seconds is None:
@@ -75,10 +73,6 @@ class TurnColumn:
             figures += [many(view.tokens, "token"), view.cost_words]
         if is_simulated(view.model):
             figures.append("simulated")
-        note = ""
-        if self._note:
-            note = f"<em>{escape(self._note)}</em>"
-        return (
-            f'<div class="head"><h3>{escape(self.label)}</h3>{tag_html(tag.text, tag.tone)}'
-            f"<span>{escape(' · '.join(figures))}</span>{note}</div>"
+        return render(
+            "turn_head", label=self.label, ending=headline(view), figures=figures, note=self._note
         )

@@ -3,7 +3,6 @@
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -23,7 +22,7 @@ from kit.metrics.watchdog import Silence
 from kit.stores.tally import Mismatch, Tally
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.table import row_html, table_html
+from kit.ui.shared.template import render, table_html
 from kit.ui.shared.wording import label, literal, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
@@ -225,15 +224,15 @@ def _published(tally: Tally) -> None:
     """Draws the published latencies beside ours."""
     from kit.bench.latency_baseline import latency_baselines
 
-    rows: list[str] = []
+    rows: list[tuple[str, ...]] = []
     for baseline in latency_baselines():
         ours: list[str] = []
         for pattern, times in baseline.ours(tally).items():
             ours.append(f"{pattern} {took(times.p50)} of {times.count}")
-        cells = (baseline.of, baseline.sample, ", ".join(ours) or "none yet")
-        rows.append(row_html(baseline.says, *map(escape, cells)))
+        here = ", ".join(ours) or "none yet"
+        rows.append((baseline.says, baseline.of, baseline.sample, here))
     head = ("Published", "From", "What would settle it", "Here, p50")
-    st.html(f'<div class="metrics">{table_html("Published latencies", rows, head)}</div>')
+    st.html(table_html("Published latencies", rows, head, kind="metrics rows"))
     st.caption("Turns of the offline stand-in, which is no model, settle nothing about a paid one.")
 
 
@@ -242,42 +241,37 @@ def _agents(summary: Metrics) -> None:
     from kit.ui.metrics.charts import draw_latencies
 
     columns = [metric for metric in catalogue.METRICS if metric.group == "Sub-agents"]
-    means = "".join(map(_meaning_html, columns))
-    table = ""
     p95 = summary.numbers("sub_agent_seconds_p95")
     agents = sorted(p95, key=lambda agent: p95[agent] or 0.0, reverse=True)
+    rows: list[list[str]] = []
     if agents:
         p50 = summary.numbers("sub_agent_seconds_p50")
         times = [(label(agent), p50[agent] or 0.0, p95[agent] or 0.0) for agent in agents]
         draw_latencies(times, "One invocation, p50 to p95")
-        rows: list[str] = []
         for agent in agents:
-            cells = [read(summary.numbers(column.name)[agent], column.unit) for column in columns]
-            rows.append(row_html(label(agent), *map(escape, cells)))
-        head = ["Sub-agent", *(column.label for column in columns)]
-        table = table_html("Sub-agents", rows, head)
+            row = [label(agent)]
+            for column in columns:
+                row.append(read(summary.numbers(column.name)[agent], column.unit))
+            rows.append(row)
     else:
         st.markdown("No sub-agent was asked in this window.")
-    st.html(
-        f'<div class="metrics">{table}<details><summary>What the columns mean</summary><dl>{means}</dl></details></div>'
-    )
-
-
-def _meaning_html(metric: Metric) -> str:
-    name = escape(metric.name)
-    words = f"<dt>{escape(metric.label)}</dt><dd>{escape(metric.means)}</dd>"
-    return f'<div title="{name}" data-metric="{name}">{words}</div>'
+    head = ["Sub-agent", *(column.label for column in columns)]
+    st.html(render("sub_agents", rows=rows, head=head, metrics=columns))
 
 
 def group_html(group: Group, summary: Metrics, empty: str = "none yet") -> str:
     """Returns the metrics of a group with their values; `empty` stands where a metric has none."""
     rows = summary.rows()
-    items: list[str] = []
+    metrics: list[tuple[Metric, list[tuple[str, str]]]] = []
     for metric in catalogue.METRICS:
         if metric.group == group:
             values = [(row["of"], row["value"]) for row in rows if row["metric"] == metric.name]
-            items.append(_metric_html(metric, _once(values), empty))
-    return f'<dl class="metrics">{"".join(items)}</dl>'
+            figures: list[tuple[str, str]] = []
+            for subject, value in _once(values):
+                if value is not None:
+                    figures.append((subject, read(value, metric.unit)))
+            metrics.append((metric, figures))
+    return render("metrics", metrics=metrics, empty=empty)
 
 
 def _once(values: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
@@ -292,23 +286,6 @@ def _once(values: Sequence[tuple[str, Any]]) -> list[tuple[str, Any]]:
         if pattern == subject or pattern in answered_alone:
             distinct.append((subject, value))
     return distinct
-
-
-def _metric_html(metric: Metric, values: Sequence[tuple[str, Any]], empty: str) -> str:
-    figures: list[str] = []
-    for subject, value in values:
-        if value is not None:
-            figures.append(_value_html(subject, read(value, metric.unit), metric.unit))
-    value_html = "".join(figures) or f"<i>{empty}</i>"
-    name = escape(metric.name)
-    words = f'<dt>{escape(metric.label)}</dt><dd class="value">{value_html}</dd><dd>{escape(metric.means)}</dd>'
-    return f'<div title="{name}" data-metric="{name}">{words}</div>'
-
-
-def _value_html(subject: str, text: str, unit: Unit) -> str:
-    if unit == "share" and subject[:1].isdigit():
-        return f"<span><b>{escape(text)}</b> of {escape(subject)}</span>"
-    return f"<span>{escape(subject)} <b>{escape(text)}</b></span>"
 
 
 def read(value: Any, unit: Unit) -> str:

@@ -40,7 +40,6 @@ MOST_EVENTS = 20_000
 """Events that the health of plans is counted from."""
 TICK = 0.7
 """Seconds between two looks at a plan that is at work."""
-COLOURS = {"busy": "blue", "good": "green", "bad": "red", "warn": "orange", "": "gray"}
 
 
 @with_host
@@ -105,10 +104,9 @@ def _nothing(host: Host) -> None:
 
 
 def _row(plan: Plan, now: float) -> dict[str, Any]:
-    words, _ = state_of(plan, now)
     return {
         "Task": " ".join(plan.original_task.split()),
-        "State": words,
+        "State": state_of(plan, now).text,
         "Progress": progress_of(plan),
         "Begun": datetime.fromtimestamp(plan.created_at).strftime("%d %b, %H:%M:%S"),
     }
@@ -160,8 +158,7 @@ def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         draw_link(st.empty(), "traces", "Trace", ":material/account_tree:", turn=turn_id)
         _buttons(host, principal, plan, now)
     st.markdown(f"### {literal(plan.original_task)}")
-    words, tone = state_of(plan, now)
-    st.markdown(f":{COLOURS[tone]}-badge[{words}] :gray[{literal(progress_of(plan))}]")
+    st.markdown(f"{state_of(plan, now).badge()} :gray[{literal(progress_of(plan))}]")
     if turn is not None and is_simulated(turn.model):
         st.caption(simulated_words([turn.model]))
     if reason := reason_of(plan):

@@ -2,28 +2,29 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from html import escape
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kit.core.display.count import many
 from kit.metrics.estimate import Estimate
 from kit.metrics.plan_health import PlanHealth
 from kit.planning.plan import complete_steps
 from kit.stores.documents.document import AgentEvent, Plan, PlanStep
-from kit.ui.shared.table import row_html, table_html
-from kit.ui.shared.wording import Tone, tag_html
+from kit.ui.shared.tag import Tag
+from kit.ui.shared.template import render, table_html
 
-STATUS: Mapping[str, tuple[str, Tone]] = {
-    "pending": ("waiting", ""),
-    "planning": ("being planned", "busy"),
-    "executing": ("at work", "busy"),
-    "replanning": ("being planned anew", "warn"),
-    "complete": ("done", "good"),
-    "failed": ("failed", "bad"),
-    "uncertain": ("nobody knows", "bad"),
+Row = tuple[str, ...]
+
+STATES = {
+    "pending": Tag(text="waiting"),
+    "planning": Tag(text="being planned", tone="busy"),
+    "executing": Tag(text="at work", tone="busy"),
+    "replanning": Tag(text="being planned anew", tone="warn"),
+    "complete": Tag(text="done", tone="good"),
+    "failed": Tag(text="failed", tone="bad"),
+    "uncertain": Tag(text="nobody knows", tone="bad"),
 }
-"""State of a plan or a step -> its words and their colour."""
-IDLE = ("stopped", "warn")
+"""State of a plan or a step -> its words."""
+IDLE = Tag(text="stopped", tone="warn")
 """A plan that has not ended and that nobody works on."""
 REASONS = {
     "max replan attempts reached": "It was planned anew three times, and failed again.",
@@ -35,11 +36,11 @@ LONGEST = 1_500
 """Characters of a value that the page shows."""
 
 
-def state_of(plan: Plan, now: float) -> tuple[str, Tone]:
-    """Returns the state of a plan in words, with their colour; one that nobody holds is stopped."""
+def state_of(plan: Plan, now: float) -> Tag:
+    """Returns the state of a plan in words; one that nobody holds is stopped."""
     at_work = plan.status in ("complete", "failed") or (plan.lease_expires or 0) > now
     if at_work:
-        return STATUS[plan.status]
+        return STATES[plan.status]
     return IDLE
 
 
@@ -70,19 +71,26 @@ def steps_html(
     plan: Plan, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
 ) -> str:
     """Returns the steps as cards: what each is to do, may call, got and gave. `values`: step -> its output."""
-    items: list[str] = []
+    steps: list[_Step] = []
     for step in plan.steps:
-        items.append(_step_html(plan, step, values, events, now))
-    return f'<ol class="steps">{"".join(items)}</ol>'
+        steps.append(_step(plan, step, values, events, now))
+    return render("plan_steps", steps=steps)
 
 
-def _step_html(
+class _Step(NamedTuple):
+    title: str
+    state: Tag
+    seconds: str
+    facts: list[tuple[str, str]]
+
+
+def _step(
     plan: Plan, step: PlanStep, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
-) -> str:
-    words, tone = STATUS[step.status]
+) -> _Step:
+    state = STATES[step.status]
     # A step that was at work when its process died still says so; the plan that nobody holds does not.
-    if tone == "busy" and state_of(plan, now) == IDLE:
-        words, tone = IDLE
+    if state.tone == "busy" and state_of(plan, now) == IDLE:
+        state = IDLE
     seconds = ""
     if step.finished_at and step.started_at:
         seconds = f"{step.finished_at - step.started_at:.2f} s"
@@ -100,15 +108,7 @@ def _step_html(
         if event.task_id == step.task_id:
             facts.append(_act(event))
     facts.append(("Failed because", step.failure_reason or ""))
-    rows = ""
-    for name, text in facts:
-        if text:
-            rows += f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>"
-    head = f"<b>{step.step_index}. {escape(step.task)}</b>{tag_html(words, tone)}<span>{seconds}</span>"
-    state = ""
-    if tone in ("busy", "bad", "warn"):
-        state = " open"
-    return f"<li><details{state}><summary>{head}</summary><dl>{rows}</dl></details></li>"
+    return _Step(f"{step.step_index}. {step.task}", state, seconds, facts)
 
 
 def _act(event: AgentEvent) -> tuple[str, str]:
@@ -132,11 +132,11 @@ def _act(event: AgentEvent) -> tuple[str, str]:
 
 def history_html(plan: Plan) -> str:
     """Returns what was planned anew, and why; empty where nothing was."""
-    rows: list[str] = []
+    rows: list[Row] = []
     for replan in plan.replan_history:
-        trigger = escape(replan.trigger.replace("_", " "))
-        reason = escape(replan.reason[:LONGEST])
-        rows.append(row_html(f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))
+        trigger = replan.trigger.replace("_", " ")
+        reason = replan.reason[:LONGEST]
+        rows.append((f"{replan.attempt}", f"step {replan.failed_step}", trigger, reason))
     if not rows:
         return ""
     return _table("What was planned anew", rows, ("Attempt", "Because of", "What happened", "Why"))
@@ -144,10 +144,10 @@ def history_html(plan: Plan) -> str:
 
 def timeline_html(events: Sequence[AgentEvent]) -> str:
     """Returns the events of a plan in order, each with its time after the first and what it says."""
-    rows: list[str] = []
+    rows: list[Row] = []
     for event in events:
         seconds = event.ts - events[0].ts
-        rows.append(row_html(f"{seconds:.2f} s", escape(event.event_type), escape(_words(event))))
+        rows.append((f"{seconds:.2f} s", event.event_type, _words(event)))
     return _table("Timeline", rows, ("After", "Event", "What it says"))
 
 
@@ -176,27 +176,27 @@ def health_html(health: PlanHealth) -> str:
         ("Outputs that their contract refused", health.violations),
         ("Failed after the last replan", health.exhausted),
     )
-    rows: list[str] = []
+    rows: list[Row] = []
     for name, share in shares:
         rows.append(_share_row(name, share))
     for kind, mean in health.replans.items():
-        rows.append(row_html("Replans of a plan, mean", f"{mean:.2f}", escape(kind)))
+        rows.append(("Replans of a plan, mean", f"{mean:.2f}", kind))
     for skill, share in health.step_failures.items():
         rows.append(_share_row(f"Steps that failed: {skill}", share))
     for agent, milliseconds in health.p95_ms.items():
         seconds = f"{milliseconds / 1000:.2f} s"
-        rows.append(row_html(f"95 of 100 tasks end within: {agent}", seconds, ""))
+        rows.append((f"95 of 100 tasks end within: {agent}", seconds, ""))
     return _table("Health of plans", rows, ("Figure", "Value, with its interval", "Of"))
 
 
-def _share_row(name: str, share: Estimate) -> str:
+def _share_row(name: str, share: Estimate) -> Row:
     if not share.n:
-        return row_html(name, "–", "")
-    return row_html(name, f"{share:.1%}", escape(share.basis))
+        return name, "–", ""
+    return name, f"{share:.1%}", share.basis
 
 
-def _table(label: str, rows: Sequence[str], head: Sequence[str]) -> str:
-    return f'<div class="plan-table">{table_html(label, rows, head)}</div>'
+def _table(label: str, rows: Sequence[Row], head: Sequence[str]) -> str:
+    return table_html(label, rows, head, kind="plan-table rows")
 
 
 def _json(value: Any) -> str:

@@ -1,7 +1,6 @@
 """The facts of a turn beside its text: which sub-agents were asked, limits, data, guards, time and cost."""
 
 from collections.abc import Iterator
-from html import escape
 
 from kit.core.bodies.call import AgentStarted, Envelope, ModelStarted, ToolEnded
 from kit.core.bodies.guard import GuardActed, GuardAction
@@ -10,8 +9,9 @@ from kit.core.display.count import many
 from kit.core.display.turn_parts import OwningUp, ending_of
 from kit.core.fault import Fault
 from kit.core.value import Value
+from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import Tone, is_simulated, label, model_words, tag_html
+from kit.ui.shared.wording import is_simulated, label, model_words
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -50,22 +50,6 @@ OWNING_UP: dict[OwningUp, str] = {
 DIRECT = "nobody: answered directly"
 EARLY = "nobody: it ended before anybody was asked"
 UNMET = " (it had no part in this turn, so this did not happen)"
-_BADGES: dict[Tone, str] = {
-    "good": "green",
-    "bad": "red",
-    "warn": "orange",
-    "busy": "blue",
-    "": "gray",
-}
-
-
-class Tag(Value):
-    """A word or two that stand out."""
-
-    text: str
-    tone: Tone = ""
-    why: str = ""
-    """More, shown as a tooltip."""
 
 
 class Fact(Value):
@@ -83,27 +67,12 @@ class Fact(Value):
     """Shown only with full detail."""
 
 
-def facts(view: TurnView) -> tuple[Fact, ...]:
-    """Returns the facts of a turn so far, in the order in which they are read."""
-    return tuple(_facts(view))
+def facts(view: TurnView, *, full: bool = True) -> tuple[Fact, ...]:
+    """Returns the facts of a turn so far, in the order in which they are read.
 
-
-def facts_html(view: TurnView, *, full: bool) -> str:
-    """Returns the same as a list of terms; everything in it is escaped. `full`: also what only full detail shows."""
-    return f"<dl>{''.join(_line_html(fact) for fact in facts(view) if full or not fact.full)}</dl>"
-
-
-def _line_html(fact: Fact) -> str:
-    tags = "".join(tag_html(tag.text, tag.tone, tag.why) for tag in fact.tags)
-    if fact.text:
-        text = f"<span>{escape(fact.text)}</span>"
-    else:
-        text = ""
-    html = tags + text + "".join(f"<p>{escape(line)}</p>" for line in fact.lines)
-    return (
-        f'<div data-fact="{fact.name}" '
-        f'data-value="{escape(fact.value)}"><dt>{escape(fact.label)}</dt><dd>{html}</dd></div>'
-    )
+    `full`: also those that only full detail shows.
+    """
+    return tuple(fact for fact in _facts(view) if full or not fact.full)
 
 
 def fault_words(fault: str) -> str:
@@ -150,12 +119,6 @@ def headline(view: TurnView) -> Tag:
 def answer_text(view: TurnView) -> str:
     """Returns what was said to the user: the lead and the answer, else the sentence in place of them."""
     return "\n\n".join(filter(None, (view.lead, view.answer))) or view.regret
-
-
-def headline_badge(view: TurnView) -> str:
-    """Returns the same as a badge of markdown."""
-    tag = headline(view)
-    return f":{_BADGES[tag.tone]}-badge[{tag.text}]"
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:

@@ -22,7 +22,8 @@ from kit.core.outcome import Reason, RoutedOutcome, RoutingDecision, Usage
 from kit.core.trace import Trace, trace_of
 from kit.core.transcript import Transcript
 from kit.core.value import Value
-from kit.ui.shared.wording import Tone, dollars, label
+from kit.ui.shared.tag import Tone
+from kit.ui.shared.wording import dollars, label
 
 StepState = Literal["running", "ok", "partial", "failed", "stopped"]
 Pace = Literal["starting", "active", "quiet", "stalled"]

@@ -2,13 +2,10 @@
 
 import re
 from collections.abc import Container, Iterable
-from html import escape
-from typing import Literal
 
 from kit.core.model import OFFLINE
 from kit.core.trace import Span
 
-Tone = Literal["", "busy", "good", "bad", "warn"]
 LONGEST = 1_200
 """Characters of a text from outside that are repeated on a page."""
 
@@ -113,12 +110,3 @@ def beginning(text: str, longest: int, elsewhere: str) -> str:
     if len(text) <= longest:
         return text
     return f"{text[:longest]}\n… {len(text) - longest:,} more characters in {elsewhere}"
-
-
-def tag_html(text: str, tone: str = "", why: str = "") -> str:
-    """Returns a word or two that stand out, as HTML; `why` is shown to whoever rests on them."""
-    if why:
-        title = f' title="{escape(why)}"'
-    else:
-        title = ""
-    return f'<i class="tag {tone}"{title}>{escape(text)}</i>'

@@ -19,7 +19,7 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
-from kit.ui.shared.turn_facts import answer_text, headline_badge
+from kit.ui.shared.turn_facts import answer_text, headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import (
@@ -156,7 +156,7 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
             url = trace_url(turn.id, view.trace.started_at or turn.started_at, settings.opik_url)
             st.link_button("Open in Opik", url, icon=":material/open_in_new:", type="tertiary")
     st.markdown(f"### {literal(turn.message)}")
-    badges = headline_badge(view)
+    badges = headline(view).badge()
     if origin:
         verb = "Asked again"
         if view.bodies(Fork):

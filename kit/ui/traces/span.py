@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Sequence
-from html import escape
 from typing import Any
 
 import streamlit as st
@@ -12,17 +11,9 @@ from kit.core.event import Event
 from kit.core.timeout import NO_REMEDY, Diagnosis, diagnose
 from kit.core.trace import Span, Trace
 from kit.stores.model_request import ModelRequest
-from kit.ui.shared.table import table_html
-from kit.ui.shared.wording import (
-    Tone,
-    beginning,
-    dollars,
-    label,
-    literal,
-    span_name,
-    tag_html,
-    took,
-)
+from kit.ui.shared.tag import Tag
+from kit.ui.shared.template import render
+from kit.ui.shared.wording import beginning, dollars, label, literal, span_name, took
 from kit.ui.traces.model_request import draw_request
 
 QUIET = (
@@ -37,10 +28,10 @@ QUIET = (
     "component",
 )
 """Kinds of events that are listed with their span; its start and end are the span itself."""
-_STATUSES: dict[str, tuple[str, Tone]] = {
-    "error": ("failed", "bad"),
-    "running": ("not finished", "busy"),
-    "ok": ("ok", "good"),
+_STATUSES = {
+    "error": Tag(text="failed", tone="bad"),
+    "running": Tag(text="not finished", tone="busy"),
+    "ok": Tag(text="ok", tone="good"),
 }
 LONGEST = 6_000
 """Characters of an input or output that are shown; the JSON file has all of them."""
@@ -94,13 +85,8 @@ def draw_span(
 
 
 def log_html(events: Sequence[Event]) -> str:
-    """Returns events as an HTML table, a row each, their fields as compact JSON; everything in it is escaped."""
-    rows: list[str] = []
-    for event in events:
-        kind = escape(event.kind.replace("_", " "))
-        body = escape(_body_json(event))
-        rows.append(f"<tr><td>{event.at:.3f}</td><th>{kind}</th><td>{body}</td></tr>")
-    return table_html("Events", rows, ("Seconds", "Event", "What it says"), kind="log")
+    """Returns events as an HTML table, a row each, their fields as compact JSON."""
+    return render("log", rows=[(event, _body_json(event)) for event in events])
 
 
 def _body_json(event: Event) -> str:
@@ -121,20 +107,7 @@ def _head(span: Span) -> str:
         figures["Cost"] = dollars(usage.cost)
         if usage.cost is None:
             figures["Cost"] = "price not known"
-    words, tone = _STATUSES[span.status]
-    tags = tag_html(words, tone)
-    if span.is_replay:
-        tags += tag_html("played, not called")
-    kind = span.kind
-    if span.agent and span.agent != span.name:
-        kind += f" of {escape(span.agent)}"
-    rows = ""
-    for name, value in figures.items():
-        rows += f"<div><dt>{name}</dt><dd>{escape(value)}</dd></div>"
-    return (
-        f'<section class="span" data-span="{escape(span.id)}"><h3>{escape(span_name(span))} {tags}</h3>'
-        f"<p>{kind}</p><dl>{rows}</dl></section>"
-    )
+    return render("span", span=span, status=_STATUSES[span.status], figures=figures)
 
 
 def _diagnosis_words(diagnosis: Diagnosis) -> str:
@@ -147,9 +120,7 @@ def _diagnosis_words(diagnosis: Diagnosis) -> str:
 
 
 def _text(name: str, text: str) -> None:
-    if not text:
-        return
-    st.caption(name)
-    html = escape(beginning(text, LONGEST, "the JSON file"))
-    # Not st.code: a box that scrolls has to be within reach of the keyboard.
-    st.html(f'<pre class="said" tabindex="0" role="group" aria-label="{name}">{html}</pre>')
+    if text:
+        st.caption(name)
+        # Not st.code: a box that scrolls has to be within reach of the keyboard.
+        st.html(render("said", label=name, text=beginning(text, LONGEST, "the JSON file")))
