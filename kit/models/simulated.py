@@ -190,7 +190,7 @@ class Simulated(AsyncModel):
             reply = _Reply(answer.text, [(call["name"], call["args"]) for call in answer.calls])
         elif self._choice_tool is not None:
             return self._job(self._choice_tool, talk, truth, draw)
-        elif talk.role is not None:
+        elif talk.role:
             reply = self._answer_in_swarm(talk, truth, _agent(place), draw)
         elif self._asks:
             reply = self._orchestrate(talk, truth, draw)
@@ -214,12 +214,12 @@ class Simulated(AsyncModel):
             forgets = bool(talk.calls) and draw.drop < self._model.law.drop
             open_calls = [call for call in calls if call[0] not in talk.calls.values()]
             calls = [] if forgets else open_calls[:1]
-        if talk.has_results and not (talk.in_turns and calls):
-            return _Reply(compose(talk.request, talk.all_results))
+        if talk.results and not (talk.in_turns and calls):
+            return _Reply(compose(talk.request, talk.results))
         if not calls:
             return _Reply(NOTHING)
         # The preamble was said with the first call of the turn.
-        return _Reply("" if talk.has_results else PREAMBLE, calls)
+        return _Reply("" if talk.results else PREAMBLE, calls)
 
     def _answer_in_swarm(self, talk: Conversation, truth: Truth, agent: str, draw: Draws) -> _Reply:
         """A member of a swarm answers its part and hands the conversation to the next one whose part is open."""
@@ -247,13 +247,12 @@ class Simulated(AsyncModel):
         for part in mine:
             if part.tool in self._own:
                 calls[part.tool] = _arguments(self._own[part.tool], part.query)
-        if calls and not talk.has_results:
+        if calls and not talk.results:
             return _Reply(calls=[(str(tool), args) for tool, args in calls.items()])
         good: dict[str, str] = {}
-        if talk.has_results:
-            for result in talk.results:
-                if not result.failed:
-                    good[result.tool] = result.text
+        for result in talk.results:
+            if not result.failed:
+                good[result.tool] = result.text
         known_by_heart = dict.fromkeys(part.agent for part in mine if part.tool not in calls)
         facts: list[str] = []
         for name in known_by_heart:

@@ -131,26 +131,25 @@ def test_cap_of_the_prompt_is_kept_and_the_count_stays_honest():
     assert {call["args"]["intent_count"] for call in reply.tool_calls} == {3}
 
 
-def test_agent_in_play_is_read_from_the_prompt_else_from_the_history():
-    history = [
-        HumanMessage("find a sushi restaurant nearby"),
-        AIMessage("There are two. Which one?"),
-        HumanMessage("the second one"),
+PLAYING = SystemMessage("Date: x\nCalled in the previous turn: ask_restaurants")
+HISTORY = [
+    HumanMessage("find a sushi restaurant nearby"),
+    AIMessage("Try the Blue Heron. Or which?"),
+]
+
+
+def test_agent_in_play_is_read_from_the_prompt():
+    assert list(called(say(PLAYING, *HISTORY, "the second one", tools=ROUTERS))) == [
+        "ask_restaurants"
     ]
-    assert list(called(say(*history, tools=ROUTERS))) == ["ask_restaurants"]
     told = SystemMessage("Date: x\nCalled in the previous turn: ask_play")
-    assert list(called(say(told, *history, tools=ROUTERS))) == ["ask_play"]
+    assert list(called(say(told, *HISTORY, "the second one", tools=ROUTERS))) == ["ask_play"]
 
 
 def test_prior_context_is_carried_only_on_a_switch():
-    history = [
-        HumanMessage("find a sushi restaurant nearby"),
-        AIMessage("Try the Blue Heron on Mill Street."),
-        HumanMessage(""),
-    ]
-    switch = say(*history[:2], "how many points do I have?", tools=ROUTERS)
+    switch = say(PLAYING, *HISTORY, "how many points do I have?", tools=ROUTERS)
     assert "Blue Heron" in called(switch)["ask_rewards"]["prior_context"]
-    stay = say(*history[:2], "another sushi restaurant please", tools=ROUTERS)
+    stay = say(PLAYING, *HISTORY, "another sushi restaurant please", tools=ROUTERS)
     assert "prior_context" not in called(stay)["ask_restaurants"]
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 
@@ -12,23 +12,27 @@ from kit.core.language.retry import retries
 from kit.core.outcome import BESIDE, NO_ANSWER, NO_TEXT, NOT_ASKED, SET_ASIDE
 from kit.core.picture import strip_marks
 from kit.models.offline.composition import Result
-from kit.models.offline.json_schema import properties_of, without_references
+from kit.models.offline.json_schema import without_references
+from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
 from kit.models.offline.similarity import content, spoken
 
 READ = 16_000
 """Characters of one message that are read."""
+EARLIER = "From earlier in the conversation:"
+"""How a sub-agent's prompt tells what was said to others."""
 _IN_PLAY = re.compile(r"^[^\w\n]*Called in the previous turn:[ \t]*(.*)$", re.M)
 _OPEN = re.compile(r"^Still without an answer: (.*)$", re.M)
 _NO_FIT = re.compile(r"When no tool fits:\s*([\w-]+)")
 _REFERENCES = re.compile(rf"\n\n\({BESIDE} [^\n)]*\)")
 _IDS = re.compile(r"^\w*_ids?: (.*)$", re.M)
-_ID = re.compile(r"[\w-]+")
+_NAME = re.compile(r"[\w-]+")
 _REFERENT = re.compile(r"The user means (.*) \((\S+) (\S*)\)\.")
 _PICTURED = re.compile(r"\b(?:photo|picture|image) of ([\w\s,]+?) goes to (ask_\w+)")
 _HOLDS = re.compile(r"hand the rest over[^\n]*\nYour part: (.+)")
 _ALREADY = re.compile(r"Answered already by ([\w-]+):")
 _AT_MOST = re.compile(r"[Cc]all at most (\d+)\b")
+M = TypeVar("M", bound=BaseMessage)
 
 
 @dataclass(frozen=True)
@@ -46,40 +50,28 @@ class Tool:
     @property
     def routes(self) -> bool:
         """True for a sub-agent: its call carries the request and how many were seen."""
-        properties = properties_of(self.schema)
-        return (
-            self.name.startswith("ask_") and "query" in properties and "intent_count" in properties
-        )
+        names = self.schema.get("properties") or ()
+        return self.name.startswith("ask_") and "query" in names and "intent_count" in names
 
 
 def tool_of(spec: Mapping[str, Any]) -> Tool:
     """Reads a function in OpenAI format, with or without its envelope."""
-    inner = spec.get("function")
-    body = cast(Mapping[str, Any], inner if isinstance(inner, Mapping) else spec)
-    schema = cast(Mapping[str, Any], body.get("parameters") or body.get("input_schema") or {})
+    body = cast("Mapping[str, Any]", spec.get("function") or spec)
+    schema = cast("Mapping[str, Any]", body.get("parameters") or {})
     return Tool(
-        str(body.get("name") or ""),
-        str(body.get("description") or ""),
-        without_references(schema),
+        str(body.get("name") or ""), str(body.get("description") or ""), without_references(schema)
     )
 
 
 def text_of(message: BaseMessage) -> str:
     """The text of a message."""
-    content: Any = message.content
-    if isinstance(content, list):
-        blocks = cast("list[Any]", content)
-    else:
-        blocks = [content]
+    content = cast("Any", message.content)
+    if isinstance(content, str):
+        return content[:READ].strip()
     texts: list[str] = []
-    for block in blocks:
+    for block in content:
         texts.append(block if isinstance(block, str) else str(block.get("text") or ""))
     return "\n".join(text for text in texts if text)[:READ].strip()
-
-
-def _without_references(text: str) -> str:
-    """A result without the references to what is shown beside it."""
-    return _REFERENCES.sub("", text)
 
 
 @dataclass(frozen=True)
@@ -91,20 +83,22 @@ class Conversation:
     @cached_property
     def asked_at(self) -> int:
         """Position of the latest human message; -1 without one."""
-        places: list[int] = []
-        for i, message in enumerate(self.messages):
-            if isinstance(message, HumanMessage):
-                places.append(i)
-        if places:
-            return places[-1]
-        return -1
+        position = len(self.messages) - 1
+        while position >= 0 and not isinstance(self.messages[position], HumanMessage):
+            position -= 1
+        return position
+
+    @property
+    def _question(self) -> BaseMessage:
+        return self.messages[self.asked_at] if self.asked_at >= 0 else HumanMessage("")
+
+    def _since(self, kind: type[M]) -> list[M]:
+        return [m for m in self.messages[self.asked_at + 1 :] if isinstance(m, kind)]
 
     @cached_property
     def typed_words(self) -> str:
         """The words of the latest human message."""
-        if self.asked_at >= 0:
-            return strip_marks(text_of(self.messages[self.asked_at]))
-        return ""
+        return strip_marks(text_of(self._question))
 
     @cached_property
     def request(self) -> str:
@@ -114,39 +108,100 @@ class Conversation:
     @cached_property
     def picture_text(self) -> str:
         """What the pictures of the request show."""
-        if self.asked_at >= 0:
-            return describe_pictures(self.messages[self.asked_at])
-        return ""
+        return describe_pictures(self._question)
 
     @property
     def picture(self) -> str:
-        if self.picture_text:
-            return f"A picture of {self.picture_text}"
-        return ""
+        return f"A picture of {self.picture_text}" if self.picture_text else ""
 
     @property
     def has_picture(self) -> bool:
         """A picture came with the request, whether or not anything is known of it."""
-        return self.asked_at >= 0 and not isinstance(
-            cast(Any, self.messages[self.asked_at].content), str
-        )
+        return not isinstance(cast("Any", self._question.content), str)
+
+    @cached_property
+    def system(self) -> str:
+        return "\n".join([text_of(m) for m in self.messages if isinstance(m, SystemMessage)])
+
+    @property
+    def phrases(self) -> Phrases:
+        """The sentences of the session's language."""
+        return phrases_of(self.system)
+
+    @cached_property
+    def before(self) -> tuple[BaseMessage, ...]:
+        """Earlier turns, without the system prompt."""
+        earlier = self.messages[: max(0, self.asked_at)]
+        return tuple(m for m in earlier if not isinstance(m, SystemMessage))
+
+    @cached_property
+    def earlier_requests(self) -> list[str]:
+        """What the user said before the request, the latest last."""
+        return [text_of(m) for m in self.before if isinstance(m, HumanMessage)]
+
+    @cached_property
+    def last_reply(self) -> str:
+        """The assistant's last words before the request."""
+        for message in reversed(self.before):
+            if isinstance(message, AIMessage) and text_of(message):
+                return text_of(message)
+        return ""
+
+    @cached_property
+    def calls(self) -> dict[str, str]:
+        """Tool call id -> name of the tool, for every call since the request, in their order."""
+        calls: dict[str, str] = {}
+        for message in self._since(AIMessage):
+            for call in message.tool_calls:
+                calls[str(call["id"])] = call["name"]
+        return calls
+
+    @cached_property
+    def results(self) -> tuple[Result, ...]:
+        """What has come back since the request, in the order of the calls."""
+        order = list(self.calls)
+        found: list[tuple[int, Result]] = []
+        for message in self._since(ToolMessage):
+            text = _REFERENCES.sub("", text_of(message))
+            if text == SET_ASIDE:
+                continue
+            call_id = message.tool_call_id
+            place = order.index(call_id) if call_id in order else len(order)
+            name = self.calls.get(call_id) or message.name or "that"
+            is_error = message.status == "error"
+            found.append((place, Result(name, "" if text == NO_TEXT else text, is_error)))
+        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+
+    @property
+    def left_out(self) -> tuple[Result, ...]:
+        """What the prompt says was not asked: it is owned up to as the results of calls are."""
+        lines = self.system.splitlines()
+        return tuple(Result("", line, failed=True) for line in lines if line.startswith(NOT_ASKED))
+
+    @property
+    def open_question(self) -> str | None:
+        """What to answer now, where the request only says to try again; None where it says something itself."""
+        if not retries(self.request):
+            return None
+        for text in reversed(self.earlier_requests):
+            if not retries(text):
+                return text
+        return None
+
+    # What the prompt tells of the turn. The last place counts: blocks of a deck come before it.
+
+    def _told(self, pattern: re.Pattern[str]) -> str:
+        return (pattern.findall(self.system) or [""])[-1]
 
     @cached_property
     def referent(self) -> tuple[str, str, str] | None:
-        """What the request means of the things shown, as the prompt or the caller says: its title
-        or id, its type, its id."""
-        if matches := _REFERENT.findall(self.system):
-            return matches[-1]
-        return None
+        """What the request means of the things shown: its title or id, its type, its id."""
+        return (_REFERENT.findall(self.system) or [None])[-1]
 
     @property
     def ids(self) -> list[str]:
         """Ids that the hand-off names: what the request is about."""
-        texts: list[str] = []
-        for line in _IDS.findall(self.system):
-            for one in _ID.findall(line):
-                texts.append(one)
-        return texts
+        return _NAME.findall(" ".join(_IDS.findall(self.system)))
 
     @property
     def picture_tool(self) -> str | None:
@@ -157,157 +212,20 @@ class Conversation:
                 return tool
         return None
 
-    @cached_property
-    def system(self) -> str:
-        return "\n".join(
-            text_of(message) for message in self.messages if isinstance(message, SystemMessage)
-        )
-
-    @cached_property
-    def before(self) -> tuple[BaseMessage, ...]:
-        """Earlier turns, without the system prompt."""
-        base_messages: list[BaseMessage] = []
-        for m in self.messages[: max(0, self.asked_at)]:
-            if not isinstance(m, SystemMessage):
-                base_messages.append(m)
-        return tuple(base_messages)
+    @property
+    def in_play(self) -> list[str]:
+        """Tools called in the previous turn."""
+        return _NAME.findall(self._told(_IN_PLAY))
 
     @property
-    def last_request(self) -> str:
-        """The user's last words before the request; empty at the beginning."""
-        for message in reversed(self.before):
-            if isinstance(message, HumanMessage):
-                return text_of(message)
-        return ""
-
-    @cached_property
-    def last_reply(self) -> str:
-        """The assistant's last words before the request."""
-        spoken_lines = (
-            text_of(message) for message in reversed(self.before) if isinstance(message, AIMessage)
-        )
-        for line in spoken_lines:
-            if line:
-                return line
-        return ""
-
-    @cached_property
-    def results(self) -> tuple[Result, ...]:
-        """The last round of tool results, in the order their calls were made."""
-        places = [i for i, message in enumerate(self.messages) if isinstance(message, ToolMessage)]
-        if not places:
-            return ()
-        calls: dict[str, tuple[int, str]] = {}
-        last_call = -1
-        for i, message in enumerate(self.messages[: places[-1]]):
-            if isinstance(message, AIMessage) and message.tool_calls:
-                last_call = i
-                calls: dict[str, tuple[int, str]] = {}
-                for n, call in enumerate(message.tool_calls):
-                    calls[str(call["id"])] = (n, call["name"])
-        pairs: list[tuple[int, Result]] = []
-        for at in places:
-            message = cast(ToolMessage, self.messages[at])
-            text = _without_references(text_of(message))
-            if at > last_call and text != SET_ASIDE:
-                order, name = calls.get(message.tool_call_id, (len(calls), message.name or "that"))
-                pairs.append(
-                    (
-                        order,
-                        Result(name, "" if text == NO_TEXT else text, message.status == "error"),
-                    )
-                )
-        return tuple(result for _, result in sorted(pairs, key=lambda pair: pair[0]))
-
-    @property
-    def left_out(self) -> tuple[Result, ...]:
-        """What the prompt says was not asked: it is owned up to as the results of calls are."""
-        found: list[Result] = []
-        for line in self.system.splitlines():
-            if line.startswith(NOT_ASKED):
-                found.append(Result("", line, failed=True))
-        return tuple(found)
-
-    @cached_property
-    def calls(self) -> dict[str, str]:
-        """Tool call id -> name of the tool, for every call since the request."""
-        since = (
-            message
-            for message in self.messages[self.asked_at + 1 :]
-            if isinstance(message, AIMessage)
-        )
-        calls: dict[str, str] = {}
-        for message in since:
-            for call in message.tool_calls:
-                calls[str(call["id"])] = call["name"]
-        return calls
-
-    @cached_property
-    def all_results(self) -> tuple[Result, ...]:
-        """Every result since the request, whatever the round."""
-        since = (
-            message
-            for message in self.messages[self.asked_at + 1 :]
-            if isinstance(message, ToolMessage)
-        )
-        names = (
-            (message, self.calls.get(message.tool_call_id, message.name or "that"))
-            for message in since
-        )
-        results: list[Result] = []
-        for m, name in names:
-            results.append(Result(name, _without_references(text_of(m)), m.status == "error"))
-        return tuple(results)
-
-    @cached_property
-    def has_results(self) -> bool:
-        """True when results have arrived since the request."""
-        for message in self.messages[self.asked_at + 1 :]:
-            if isinstance(message, ToolMessage):
-                return True
-        return False
-
-    @cached_property
-    def in_play(self) -> tuple[str, ...] | None:
-        """Tools called in the previous turn; None when nothing says so."""
-        if lines := _IN_PLAY.findall(self.system):
-            return tuple(
-                name for name in re.findall(r"[\w-]+", lines[-1]) if name.lower() != "none"
-            )
-        for message in reversed(self.before):
-            if isinstance(message, AIMessage) and message.tool_calls:
-                return tuple(call["name"] for call in message.tool_calls)
-        return None
-
-    @property
-    def unanswered(self) -> tuple[str, ...]:
+    def unanswered(self) -> list[str]:
         """Tools whose question is still open."""
-        lines = _OPEN.findall(self.system)
-        if lines:
-            return tuple(re.findall(r"[\w-]+", lines[-1]))
-        return ()
+        return _NAME.findall(self._told(_OPEN))
 
     @property
-    def open_question(self) -> str | None:
-        """What to answer now, where the request only says to try again; None where it says something itself."""
-        asked: list[str] = []
-        for message in self.before:
-            if isinstance(message, HumanMessage):
-                asked.append(text_of(message))
-        if retries(self.request):
-            for text in reversed(asked):
-                if not retries(text):
-                    return text
-            return None
-        return None
-
-    @property
-    def role(self) -> str | None:
+    def role(self) -> str:
         """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
-        match = _HOLDS.search(self.system)
-        if match:
-            return match[1]
-        return None
+        return self._told(_HOLDS)
 
     @property
     def in_turns(self) -> bool:
@@ -320,12 +238,9 @@ class Conversation:
         return NO_ANSWER in self.system
 
     @property
-    def no_fit(self) -> str | None:
-        """The tool to call when none fits; None when none should be called."""
-        names = _NO_FIT.findall(self.system)
-        if names and names[-1].lower() != "none":
-            return names[-1]
-        return None
+    def no_fit(self) -> str:
+        """The tool to call when none fits; "none" or empty when none should be called."""
+        return self._told(_NO_FIT)
 
     @property
     def previous_speakers(self) -> frozenset[str]:
@@ -335,7 +250,4 @@ class Conversation:
     @property
     def most(self) -> int:
         """How many tools may be called."""
-        limits = _AT_MOST.findall(self.system)
-        if limits:
-            return max(1, int(limits[-1]))
-        return 8
+        return max(1, int(self._told(_AT_MOST) or 8))

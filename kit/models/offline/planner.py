@@ -36,9 +36,9 @@ def planner_turn(talk: Conversation, examples: Sequence[PlanExample]) -> str | l
     """Returns the planner's next calls, or its last words."""
     brief = _brief(talk.request)
     task = str(brief["original_task"])
-    found = [result for result in talk.all_results if result.tool == FIND]
-    loaded = [result for result in talk.all_results if result.tool == LOAD]
-    attempts = [result for result in talk.all_results if result.tool == SUBMIT]
+    found = [result for result in talk.results if result.tool == FIND]
+    loaded = [result for result in talk.results if result.tool == LOAD]
+    attempts = [result for result in talk.results if result.tool == SUBMIT]
     if not found:
         # The steps of an example name their skills, but only a search shows whether the service is there.
         return [(FIND, {"query": task[:500]})]

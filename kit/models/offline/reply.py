@@ -1,26 +1,25 @@
-"""Builds the offline stand-in's reply: as router, worker, composer or structured job, by the tools
-and messages it was given."""
+"""Builds the offline stand-in's reply, in the first of its modes that the tools and messages call for."""
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2s
 from typing import Any
 
-from langchain_core.messages import AIMessage, HumanMessage, ToolCall
+from langchain_core.messages import HumanMessage, ToolCall
 
 from kit.core.card import PlanExample
 from kit.core.language.retry import retries
 from kit.core.language.small_talk import small_talk
-from kit.core.language.words import content_words
+from kit.core.language.words import STOP, content_words
 from kit.core.outcome import NO_ANSWER
 from kit.models.offline import composition, english, json_answer
 from kit.models.offline.arguments import Source, fill, unknown_name
-from kit.models.offline.conversation import Conversation, Tool, text_of
+from kit.models.offline.conversation import EARLIER, Conversation, Tool, text_of
 from kit.models.offline.executor import executor_turn, plays_executor
 from kit.models.offline.json_schema import fillable, properties_of
-from kit.models.offline.phrases import ENGLISH, phrases_of
+from kit.models.offline.phrases import ENGLISH
 from kit.models.offline.planner import planner_turn, plays_planner
 from kit.models.offline.routing import (
     FITS,
@@ -45,10 +44,9 @@ _ORDER = re.compile(
     r"\b(?:you|your)\b|^\W*(?:always|never|do|don't|use|call|answer|say|when|if|keep|only|be|write|give)\b",
     re.I,
 )
-
-
-EARLIER = "From earlier in the conversation:"
-"""How a sub-agent's prompt tells what was said to others."""
+"""A sentence of a prompt that tells the model what to do."""
+Call = tuple[Tool, dict[str, Any]]
+"""A tool to call and its arguments."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,33 @@ class Reply:
     calls: tuple[ToolCall, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Request:
+    """All that a reply is made from."""
+
+    talk: Conversation
+    tools: Sequence[Tool]
+    choice: str | None
+    """A tool's name, "any" (some tool must be called), "none" or None (free)."""
+    plan_examples: Sequence[PlanExample] = ()
+
+    @property
+    def routers(self) -> list[Tool]:
+        """The sub-agents."""
+        return [tool for tool in self.tools if tool.routes]
+
+    @property
+    def forced(self) -> Tool | None:
+        """The tool that must be called."""
+        if self.choice == "any" and len(self.tools) == 1:
+            return self.tools[0]
+        return next((tool for tool in self.tools if tool.name == self.choice), None)
+
+    @property
+    def must_call(self) -> bool:
+        return self.choice == "any" or self.forced is not None
+
+
 def reply(
     talk: Conversation,
     tools: Sequence[Tool],
@@ -66,112 +91,128 @@ def reply(
     plan_examples: Sequence[PlanExample] = (),
 ) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
-    if plays_planner(tools):
-        return _plan(planner_turn(talk, plan_examples), talk, tools)
-    if plays_executor(tools):
-        return _plan(executor_turn(talk.messages), talk, tools)
-    choice_tool = next((tool for tool in tools if tool.name == choice), None)
-    if choice == "any" and len(tools) == 1:
-        choice_tool = tools[0]
-    if choice_tool is not None and not choice_tool.routes:
-        return _make_calls(talk, "", [(choice_tool, _job(talk, choice_tool))])
-    routers: list[Tool] = []
-    for tool in tools:
-        if tool.routes:
-            routers.append(tool)
-    if routers and talk.role is not None:
-        return _answer_in_swarm(
-            talk, [tool for tool in tools if not tool.routes], routers, talk.role
-        )
-    if routers and talk.in_turns:
-        return _next(talk, routers)
-    if talk.results and (talk.has_results or not tools):
-        return Reply(_compose(talk, bool(routers), tools))
-    if choice == "none" or not tools:
-        return Reply(_unaided(talk))
-    if routers:
-        return _route(
-            talk,
-            [choice_tool] if choice_tool else routers,
-            must=choice == "any" or choice_tool is not None,
-        )
-    return _use_tools(talk, tools, must=choice == "any")
+    request = Request(talk, tools, choice, plan_examples)
+    for mode in MODES:
+        answer = mode(request)
+        if answer is not None:
+            return answer
+    return _look_up(talk, tools, must=request.must_call)
 
 
-def _plan(
-    turn: str | Sequence[tuple[str, dict[str, Any]]], talk: Conversation, tools: Sequence[Tool]
-) -> Reply:
-    by_name = {tool.name: tool for tool in tools}
+def _plan(request: Request) -> Reply | None:
+    """A planner's next calls or last words."""
+    if not plays_planner(request.tools):
+        return None
+    return _moves(request, planner_turn(request.talk, request.plan_examples))
+
+
+def _carry_out_step(request: Request) -> Reply | None:
+    """The next call of an executor of a plan's step, or its last words."""
+    if not plays_executor(request.tools):
+        return None
+    return _moves(request, executor_turn(request.talk.messages))
+
+
+def _moves(request: Request, turn: str | Sequence[tuple[str, dict[str, Any]]]) -> Reply:
     if isinstance(turn, str):
         return Reply(turn)
-    return _make_calls(talk, "", [(by_name[name], args) for name, args in turn])
+    by_name = {tool.name: tool for tool in request.tools}
+    return _make_calls(request.talk, "", [(by_name[name], args) for name, args in turn])
 
 
-def _job(talk: Conversation, tool: Tool) -> dict[str, Any]:
-    texts = [text_of(message) for message in talk.before] + [result.text for result in talk.results]
-    properties = properties_of(tool.schema)
-    if list(properties) == ["query"] and talk.before:
-        return {
-            "query": text_of(talk.before[-1])
-        }  # whose words are whose it cannot tell: nobody misses any
-    if list(properties) == ["prior_context"] and (
-        context := _name_entities(talk, len(talk.before))
-    ):
-        return {"prior_context": context}
-    return fill(
-        tool.schema,
-        Source(talk.request, "\n".join([talk.system, *texts])[-20_000:], is_form=True),
-    )
+def _fill_form(request: Request) -> Reply | None:
+    """A structured job: the call of a tool that must be called and is no sub-agent."""
+    form = request.forced
+    if form is None or form.routes:
+        return None
+    talk = request.talk
+    names = list(properties_of(form.schema))
+    earlier = [text_of(message) for message in talk.before]
+    entities = _name_entities(earlier) if names == ["prior_context"] else None
+    if entities:
+        arguments: dict[str, Any] = {"prior_context": entities}
+    elif names == ["query"] and earlier:
+        # Whose words are whose it cannot tell: handed the whole message, nobody misses any.
+        arguments = {"query": earlier[-1]}
+    else:
+        texts = [talk.system, *earlier, *(result.text for result in talk.results)]
+        arguments = fill(
+            form.schema, Source(talk.request, "\n".join(texts)[-20_000:], is_form=True)
+        )
+    return _make_calls(talk, "", [(form, arguments)])
 
 
-def _compose(talk: Conversation, routing: bool, tools: Sequence[Tool]) -> str:
+def _share_in_swarm(request: Request) -> Reply | None:
+    """A member of a swarm: its own part by its own tools, and then whoever else the request is for takes over."""
+    talk, peers = request.talk, request.routers
+    if not peers or not talk.role:
+        return None
+    documents = (("this", talk.role), *_documents(peers))
+    decision = decide(Situation(talk.request, documents), talk.most)
+    parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
+    mine: str | None = None
+    handover: list[Call] = []
+    for part in parts:
+        if part.tool == 0:
+            mine = part.text
+        elif not handover and peers[part.tool - 1].name not in talk.previous_speakers:
+            handover.append((peers[part.tool - 1], {"query": part.text, "intent_count": 1}))
+    if talk.results:
+        answer = composition.answer(mine or talk.request, talk.results)
+        return _make_calls(talk, answer, handover)
+    if mine is None:
+        return _make_calls(talk, "", handover)
+    own_talk = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
+    own_tools = [tool for tool in request.tools if not tool.routes]
+    own_reply = _look_up(own_talk, own_tools, must=False)
+    if own_reply.calls:
+        return own_reply
+    return _make_calls(talk, own_reply.text, handover)
+
+
+def _call_in_turns(request: Request) -> Reply | None:
+    """The first sub-agent not called yet, one at a time; the answer when none is left."""
+    talk = request.talk
+    if not request.routers or not talk.in_turns:
+        return None
+    whole = _route(replace(request, choice=None))
+    if whole is None:
+        return None
+    for call in whole.calls:
+        if call["name"] not in talk.calls.values():
+            return Reply("" if talk.calls else whole.text, (call,))
+    if talk.calls:
+        return Reply(composition.compose(talk.request, talk.results, talk.phrases))
+    return whole
+
+
+def _compose(request: Request) -> Reply | None:
+    """The answer to results that have come back."""
+    talk = request.talk
+    results = talk.results
+    if not results:
+        return None
     schema = json_answer.requested_schema(talk.system)
     if schema is not None:
-        return json_answer.build(
-            schema,
-            talk.request,
-            talk.system,
-            [result.text for result in talk.results if not result.failed],
-        )
-    if routing or any(result.tool.startswith("ask_") for result in talk.results):
-        return composition.compose(
-            talk.request, (*talk.results, *talk.left_out), phrases_of(talk.system)
-        )
-    found_none = talk.results and all(
-        composition.UNMATCHED.match(result.text) for result in talk.results
+        texts = [result.text for result in results if not result.failed]
+        return Reply(json_answer.build(schema, talk.request, talk.system, texts))
+    if request.routers or any(result.of_agent for result in results):
+        results += talk.left_out
+        return Reply(composition.compose(talk.request, results, talk.phrases))
+    found_none = all(composition.UNMATCHED.match(result.text) for result in results)
+    # A few words that are no sentence are the name of something, which may well be missing here.
+    is_open = english.OPEN.match(talk.request) or (
+        is_sentence(talk.request) and not english.SEEKS.search(talk.request)
     )
-    if found_none and talk.may_pass and _may_be_about_anything(talk) and _is_foreign(talk, tools):
-        return NO_ANSWER
-    return composition.answer(talk.request, talk.results)
+    if found_none and talk.may_pass and is_open and _is_foreign(talk, request.tools):
+        return Reply(NO_ANSWER)
+    return Reply(composition.answer(talk.request, results))
 
 
-def _may_be_about_anything(talk: Conversation) -> bool:
-    """Whether a request is an open question or a statement, and no wish to find, to buy or to compare something.
-
-    A few words that are no sentence are the name of something, which may well be missing here.
-    """
-    if english.OPEN.match(talk.request):
-        return True
-    return is_sentence(talk.request) and not english.SEEKS.search(talk.request)
-
-
-def leans(talk: Conversation) -> bool:
-    """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
-    earlier = talk.before or talk.ids or talk.referent or EARLIER in talk.system
-    return bool(earlier) and points_back(talk.request, talk.last_reply)
-
-
-def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
-    """Whether an opening request is like nothing these tools are for, and most of its words are none of theirs."""
-    if not tools or talk.picture_text or leans(talk):
-        return False
-    documents = tuple((tool.label, tool.description) for tool in tools)
-    asked = content_words(talk.request) - english.DEGREES
-    own = content_words(" ".join(f"{label} {description}" for label, description in documents))
-    return (
-        2 * len(asked & own) < max(1, len(asked))
-        and float(index(documents).score(talk.request).max()) < FITS
-    )
+def _answer_unaided(request: Request) -> Reply | None:
+    if request.tools and request.choice != "none":
+        return None
+    return Reply(_unaided(request.talk))
 
 
 def _unaided(talk: Conversation) -> str:
@@ -180,250 +221,171 @@ def _unaided(talk: Conversation) -> str:
     if schema is not None:
         return json_answer.build(schema, talk.request, talk.system, ())
     if small_talk(talk.request, talk.last_reply):
-        return composition.chat(talk.request, phrases_of(talk.system))
+        return composition.chat(talk.request, talk.phrases)
     if not talk.request:
         return _puzzled(talk)
     facts: list[str] = []
     for line in composition.sentences(talk.system):
         if not _ORDER.search(line):
             facts.append(line)
-    own: list[str] = []
-    for message in talk.before:
-        if isinstance(message, HumanMessage):
-            own.append(text_of(message))
-    others: list[str] = []
     for message in talk.before:
         if not isinstance(message, HumanMessage):
-            others.append(text_of(message))
-    return composition.from_context(talk.request, "\n".join([*facts, *others]), "\n".join(own))
+            facts.append(text_of(message))
+    own = "\n".join(talk.earlier_requests)
+    return composition.from_context(talk.request, "\n".join(facts), own)
 
 
-def _route(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+def _route(request: Request) -> Reply | None:
+    """The calls of the sub-agents that a request is for."""
+    talk, must = request.talk, request.must_call
+    tools = [request.forced] if request.forced else request.routers
+    if not tools:
+        return None
     if not talk.request and not must:
         return Reply(_puzzled(talk))
-    documents = tuple((tool.label, tool.description) for tool in tools)
-    in_play = _in_play(talk, tools, documents)
-    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), tools)
-    if not leans(talk) and english.WORDLESS.match(talk.request):
-        decision = Unfit()
+    documents = _documents(tools)
+    names = [tool.name for tool in tools]
+    in_play = frozenset(names.index(name) for name in talk.in_play if name in names)
+    decision = _decide(talk, Situation(talk.request, documents, in_play, talk.last_reply), names)
     if isinstance(decision, SmallTalk) and not must:
-        return Reply(composition.chat(talk.request, phrases_of(talk.system)))
+        return Reply(composition.chat(talk.request, talk.phrases))
     if not isinstance(decision, Routes):
-        default = next((i for i, tool in enumerate(tools) if tool.name == talk.no_fit), None)
-        if default is None and must:
+        if talk.no_fit in names:
+            default = names.index(talk.no_fit)
+        elif must:
             default = int(index(documents).score(talk.request).argmax())
-        if default is None or (isinstance(decision, SmallTalk) and not must):
-            return Reply(
-                composition.outside([tool.label for tool in tools], phrases_of(talk.system))
-            )
+        else:
+            labels = [tool.label for tool in tools]
+            return Reply(composition.outside(labels, talk.phrases))
         decision = Routes((Part(default, talk.request, 0.0),), 1)
-    calls: list[tuple[Tool, dict[str, Any]]] = []
+    calls: list[Call] = []
     for part in decision.parts:
-        calls.append(
-            (
-                tools[part.tool],
-                _routing_args(talk, tools[part.tool], part, decision.intents, in_play),
-            )
-        )
-    if phrases_of(talk.system) is not ENGLISH:
+        is_switch = part.tool not in in_play
+        tool = tools[part.tool]
+        calls.append((tool, _routing_args(talk, tool, part.text, decision.intents, is_switch)))
+    if talk.phrases is not ENGLISH:
         return _make_calls(talk, "", calls)  # the line of the card or of the language is said
-    preamble = composition.preamble([tools[part.tool].label for part in decision.parts])
-    return _make_calls(talk, preamble, calls)
+    return _make_calls(talk, composition.preamble([tool.label for tool, _ in calls]), calls)
 
 
-def _decide(talk: Conversation, situation: Situation, tools: Sequence[Tool]) -> Decision:
+def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> Decision:
     """An open question is tried again, else the words decide. A picture counts where they say
     nothing or fit nothing: by the prompt's rule for it, else by likeness."""
-    parts = tuple(
-        Part(i, talk.request, 1.0) for i, tool in enumerate(tools) if tool.name in talk.unanswered
-    )
-    if parts and retries(talk.request):
-        return Routes(parts[: talk.most], len(parts))
+    if not leans(talk) and english.WORDLESS.match(talk.request):
+        return Unfit()
+    open_parts = [
+        Part(i, talk.request, 1.0) for i, name in enumerate(names) if name in talk.unanswered
+    ]
+    if open_parts and retries(talk.request):
+        return Routes(tuple(open_parts[: talk.most]), len(open_parts))
     decision = decide(situation, talk.most)
     if not talk.picture_text or (content_words(talk.typed_words) and isinstance(decision, Routes)):
         return decision
-    by_rule = next((i for i, tool in enumerate(tools) if tool.name == talk.picture_tool), None)
-    if by_rule is not None:
-        return Routes((Part(by_rule, talk.request, 1.0),), 1)
+    if talk.picture_tool in names:
+        return Routes((Part(names.index(talk.picture_tool), talk.request, 1.0),), 1)
     both = decide(replace(situation, request=f"{talk.typed_words} {talk.picture}"), talk.most)
     if not isinstance(both, Routes):
         return decision
     best = max(both.parts, key=lambda part: part.score)
-    return Routes((Part(best.tool, talk.request, best.score),), 1)
-
-
-def _puzzled(talk: Conversation) -> str:
-    if talk.has_picture:
-        return "What does the picture show, and what would you like to know?"
-    return "I received no text. What can I help you with?"
-
-
-def _next(talk: Conversation, tools: Sequence[Tool]) -> Reply:
-    """The first tool not called yet, one at a time; the answer when none is left."""
-    whole = _route(talk, tools, must=False)
-    open_calls: list[ToolCall] = []
-    for call in whole.calls:
-        if call["name"] not in talk.calls.values():
-            open_calls.append(call)
-    if open_calls:
-        return Reply("" if talk.calls else whole.text, (open_calls[0],))
-    if talk.calls:
-        return Reply(composition.compose(talk.request, talk.all_results, phrases_of(talk.system)))
-    return whole
-
-
-def _answer_in_swarm(
-    talk: Conversation, own: Sequence[Tool], peers: Sequence[Tool], role: str
-) -> Reply:
-    """A member of a swarm: its own part by its own tools, and then whoever else the request is for takes over."""
-    decision = decide(
-        Situation(
-            talk.request, (("this", role), *((tool.label, tool.description) for tool in peers))
-        ),
-        talk.most,
-    )
-    if isinstance(decision, Routes):
-        parts = decision.parts
-    else:
-        parts = (Part(0, talk.request, 0.0),)
-    others = [(peers[part.tool - 1], part.text) for part in parts if part.tool]
-    over = [
-        (tool, {"query": text, "intent_count": 1})
-        for tool, text in others
-        if tool.name not in talk.previous_speakers
-    ][:1]
-    mine = next((part.text for part in parts if part.tool == 0), None)
-    if talk.has_results:
-        return _make_calls(talk, composition.answer(mine or talk.request, talk.results), over)
-    if mine is None:
-        return _make_calls(talk, "", over)
-    part = Conversation([*talk.messages[: talk.asked_at], HumanMessage(mine)])
-    if own:
-        own_reply = _use_tools(part, own, must=False)
-    else:
-        own_reply = Reply(_unaided(part))
-    if own_reply.calls:
-        return own_reply
-    return _make_calls(talk, own_reply.text, over)
-
-
-def _in_play(
-    talk: Conversation, tools: Sequence[Tool], documents: tuple[tuple[str, str], ...]
-) -> frozenset[int]:
-    """Positions of the tools in play: as told, else as the last few requests would have been routed."""
-    if talk.in_play is not None:
-        numbers: set[int] = set()
-        for i, tool in enumerate(tools):
-            if tool.name in talk.in_play:
-                numbers.add(i)
-        return frozenset(numbers)
-    in_play: frozenset[int] = frozenset()
-    last_reply = ""
-    for message in talk.before[-8:]:
-        if isinstance(message, HumanMessage):
-            decision = decide(
-                Situation(text_of(message), documents, in_play, last_reply), talk.most
-            )
-            if isinstance(decision, Routes):
-                in_play = frozenset(part.tool for part in decision.parts)
-        elif isinstance(message, AIMessage):
-            last_reply = text_of(message)
-    return in_play
+    return Routes((replace(best, text=talk.request),), 1)
 
 
 def _routing_args(
-    talk: Conversation, tool: Tool, part: Part, intents: int, in_play: frozenset[int]
+    talk: Conversation, tool: Tool, query: str, intents: int, is_switch: bool
 ) -> dict[str, Any]:
-    args: dict[str, Any] = {"query": part.text, "intent_count": intents}
-    properties = properties_of(tool.schema)
-    one = talk.referent
-    if "prior_context" in properties and (
-        one is not None or (in_play and part.tool not in in_play)
-    ):
-        if one is not None:
-            referent = "The user means {} ({} {}).".format(*one)
-        else:
-            referent = None
-        if context := " ".join(filter(None, [referent, _name_entities(talk)])):
-            args["prior_context"] = context
-    extra = {
-        name: spec
-        for name, spec in properties.items()
-        if name not in ("query", "intent_count", "prior_context")
-    }
-    if extra:
-        always: set[str] = set()
-        for name, spec in extra.items():
-            if spec.get("enum") or "summary" in name:
-                always.add(name)
-        required = [
-            name for name in extra if name in always or name in (tool.schema.get("required") or ())
-        ]
-        args |= fill(
-            {"properties": extra, "required": required},
-            Source(part.text, talk.system),
-        )
-    return args
+    args: dict[str, Any] = {"query": query, "intent_count": intents}
+    extra = properties_of(tool.schema)
+    told: list[str] = []
+    if talk.referent:
+        told.append("The user means {} ({} {}).".format(*talk.referent))
+    if talk.referent or is_switch:
+        told.append(_name_entities([text_of(message) for message in talk.before[-4:]]))
+    if "prior_context" in extra and any(told):
+        args["prior_context"] = " ".join(filter(None, told))
+    required: list[str] = list(tool.schema.get("required") or ())
+    for name, spec in list(extra.items()):
+        if name in ("query", "intent_count", "prior_context"):
+            del extra[name]
+        elif spec.get("enum") or "summary" in name:
+            required.append(name)
+    return args | fill({"properties": extra, "required": required}, Source(query, talk.system))
 
 
-def _name_entities(talk: Conversation, last: int = 4) -> str | None:
-    """One sentence of what the last messages named; None when they named nothing."""
-    lines: list[str] = []
-    for message in reversed(talk.before[-last:]):
-        lines.append(text_of(message)[:1000])
-    entities: list[Any] = []
-    for line in lines:
-        for match in _ENTITY.findall(line):
-            entities.append(match.strip(" \"“”'"))
-    unique = [name for name in dict.fromkeys(entities) if len(name) > 2][:8]
-    if unique:
-        return f"Earlier turns named {', '.join(unique)}."
-    return None
+def _name_entities(texts: Sequence[str]) -> str:
+    """One sentence of what texts name, the latest first; empty when they name nothing."""
+    names: list[str] = []
+    for text in reversed(texts):
+        for match in _ENTITY.findall(text[:1000]):
+            name = str(match).strip(" \"“”'")
+            if len(name) > 2 and name.lower() not in STOP and name not in names:
+                names.append(name)
+    if names:
+        return f"Earlier turns named {', '.join(names[:8])}."
+    return ""
 
 
-def _use_tools(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
-    if not must and (not talk.request or small_talk(talk.request, talk.last_reply)):
-        return Reply(
-            composition.chat(talk.request, phrases_of(talk.system))
-            if talk.request
-            else _puzzled(talk)
-        )
-    general = english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
-    wordless = not leans(talk) and english.WORDLESS.match(talk.request)
-    no_lookup = (english.TASK, english.SUM, english.SELF)
-    beside = any(pattern.search(talk.request) for pattern in no_lookup)
-    if talk.may_pass and not must and (general or wordless or beside):
+def _look_up(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
+    """The calls of the one or two lookups that a request is for."""
+    if not must and not talk.request:
+        return Reply(_puzzled(talk))
+    if not must and small_talk(talk.request, talk.last_reply):
+        return Reply(composition.chat(talk.request, talk.phrases))
+    if talk.may_pass and not must and _is_beside(talk, tools):
         return Reply(NO_ANSWER)
-    request = _with_antecedent(talk)
     able = [tool for tool in tools if fillable(tool.schema)] or (list(tools) if must else [])
     if not able:
         return Reply(_unaided(talk))
-    documents = tuple((tool.label, tool.description) for tool in able)
-    decision = decide(Situation(request, documents), 2)
-    if isinstance(decision, SmallTalk | Unfit):
-        decision = Routes((Part(int(index(documents).score(request).argmax()), request, 0.0),), 1)
-    selection: list[tuple[Tool, str]] = []
+    text = _with_antecedent(talk)
+    documents = _documents(able)
+    decision = decide(Situation(text, documents), 2)
+    if not isinstance(decision, Routes):
+        closest = int(index(documents).score(text).argmax())
+        decision = Routes((Part(closest, text, 0.0),), 1)
+    calls: list[Call] = []
     for part in decision.parts:
-        selection.append((able[part.tool], part.text))
-    calls: list[tuple[Tool, dict[str, Any]]] = []
-    for tool, text in selection:
-        arguments = fill(tool.schema, _source(tool, text, talk))
-        unknown = unknown_name(tool.schema, arguments, text)
+        tool = able[part.tool]
+        about = frozenset(word.rstrip("s") for word in tool.label.split())
+        before = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
+        arguments = fill(tool.schema, Source(part.text, about=about, before=before))
+        unknown = unknown_name(tool.schema, arguments, part.text)
         if unknown is not None and not must:
-            return Reply(phrases_of(talk.system).unknown.format(name=unknown))
+            return Reply(talk.phrases.unknown.format(name=unknown))
         calls.append((tool, arguments))
     return _make_calls(talk, "", calls)
 
 
-def _source(tool: Tool, text: str, talk: Conversation) -> Source:
-    about = frozenset(word.rstrip("s") for word in tool.label.split())
-    return Source(text, about=about, before=f"{talk.last_request}. ")
+def _is_beside(talk: Conversation, tools: Sequence[Tool]) -> bool:
+    """Whether a request is for no lookup: a task, a sum, a question about who answers, general knowledge."""
+    for pattern in (english.TASK, english.SUM, english.SELF):
+        if pattern.search(talk.request):
+            return True
+    if english.WORDLESS.match(talk.request):
+        return not leans(talk)
+    return english.GENERAL.match(talk.request) is not None and _is_foreign(talk, tools)
+
+
+def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
+    """Whether an opening request is like nothing these tools are for, and most of its words are none of theirs."""
+    if not tools or talk.picture_text or leans(talk):
+        return False
+    documents = _documents(tools)
+    asked = content_words(talk.request) - english.DEGREES
+    own = content_words(" ".join(f"{label} {description}" for label, description in documents))
+    if 2 * len(asked & own) >= max(1, len(asked)):
+        return False
+    return float(index(documents).score(talk.request).max()) < FITS
+
+
+def leans(talk: Conversation) -> bool:
+    """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
+    earlier = talk.before or talk.ids or talk.referent or EARLIER in talk.system
+    return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 
 def _with_antecedent(talk: Conversation) -> str:
     """The request, with what it points at in front when it cannot stand alone: its picture, or the request before."""
-    if (one := talk.referent) is not None:
-        return f'"{one[0]}". {talk.request}'
+    if talk.referent:
+        return f'"{talk.referent[0]}". {talk.request}'
     if not talk.ids and not points_back(talk.request, talk.last_reply):
         return talk.request
     if talk.picture_text:
@@ -432,26 +394,41 @@ def _with_antecedent(talk: Conversation) -> str:
         return f'"{" ".join(talk.ids)}". {talk.request}'
     if talk.open_question:
         return talk.open_question
-    if talk.last_request:
-        return f"{talk.last_request}. {talk.request}"
+    if talk.earlier_requests:
+        return f"{talk.earlier_requests[-1]}. {talk.request}"
     return talk.request
 
 
-def _make_calls(
-    talk: Conversation, text: str, calls: Sequence[tuple[Tool, dict[str, Any]]]
-) -> Reply:
-    seed = blake2s(
-        f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}".encode(errors="replace")
-    )
-    result: list[ToolCall] = []
-    for n, (tool, args) in enumerate(calls):
-        own = seed.copy()
-        own.update(
-            f"{n}{tool.name}{json.dumps(args, sort_keys=True, default=str)}".encode(
-                errors="replace"
-            )
-        )
-        result.append(
-            ToolCall(name=tool.name, args=args, id=f"call_{own.hexdigest()[:16]}", type="tool_call")
-        )
-    return Reply(text, tuple(result))
+def _puzzled(talk: Conversation) -> str:
+    if talk.has_picture:
+        return "What does the picture show, and what would you like to know?"
+    return "I received no text. What can I help you with?"
+
+
+def _documents(tools: Sequence[Tool]) -> tuple[tuple[str, str], ...]:
+    """What tools are compared by: name in plain words, and description."""
+    return tuple((tool.label, tool.description) for tool in tools)
+
+
+def _make_calls(talk: Conversation, text: str, calls: Sequence[Call]) -> Reply:
+    """The calls, with ids that are the same for the same conversation."""
+    made: list[ToolCall] = []
+    for number, (tool, args) in enumerate(calls):
+        arguments = json.dumps(args, sort_keys=True, default=str)
+        seed = f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}{number}{tool.name}{arguments}"
+        digest = blake2s(seed.encode(errors="replace")).hexdigest()
+        made.append(ToolCall(name=tool.name, args=args, id=f"call_{digest[:16]}", type="tool_call"))
+    return Reply(text, tuple(made))
+
+
+MODES: tuple[Callable[[Request], Reply | None], ...] = (
+    _plan,
+    _carry_out_step,
+    _fill_form,
+    _share_in_swarm,
+    _call_in_turns,
+    _compose,
+    _answer_unaided,
+    _route,
+)
+"""The ways to answer, the most particular first; each returns None where a request is for another."""
