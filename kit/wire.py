@@ -309,8 +309,8 @@ async def open_kit(
     settings = settings or Settings.read()
     more = given_tools(tools)
     deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
-    if deck.tools.told:
-        settings = settings.with_(secret_names=deck.tools.told)
+    if deck.tools.secret_names:
+        settings = settings.with_(secret_names=deck.tools.secret_names)
     if cassette is not None:
         settings, models = _as_recorded(settings, models, cassette, deck)
     elif models is None:

@@ -72,7 +72,7 @@ def _print_code(
     from kit.tools.skills import chosen_service
 
     for reference in code_references(folder):
-        print(f"imports {reference} ({Reference.parse(reference).place(folder)})", flush=True)
+        print(f"imports {reference} ({Reference.parse(reference).location(folder)})", flush=True)
     for name, server in servers.items():
         print(f"MCP server {name} {server.describe(folder)}", flush=True)
     if service := chosen_service(read_skill_service(folder), skill_service_url):

@@ -100,15 +100,15 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
         return [
             _print(
                 Finding(
-                    what="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False
+                    name="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False
                 )
             )
         ]
     try:
         model = build_model(spec, access_of(settings), folder=deck.tools.folder)
     except KitError as error:
-        return [_print(Finding(what="setup", state="failed", words=str(error)))]
-    findings = [_print(Finding(what="key", state="ok", words=_key(spec, settings)))]
+        return [_print(Finding(name="setup", state="failed", words=str(error)))]
+    findings = [_print(Finding(name="key", state="ok", words=_key(spec, settings)))]
     async for finding in examine(spec, model):
         findings.append(_print(finding))
     return findings
@@ -137,8 +137,8 @@ def _store(settings: "Settings") -> "Finding":
     try:
         open_store(settings.store).close()
     except KitError as error:
-        return _print(Finding(what="written", state="failed", words=str(error)))
-    return _print(Finding(what="written", state="ok", words=settings.store))
+        return _print(Finding(name="written", state="failed", words=str(error)))
+    return _print(Finding(name="written", state="ok", words=settings.store))
 
 
 def _sandbox() -> "Finding":
@@ -153,7 +153,7 @@ def _sandbox() -> "Finding":
     except SandboxUnavailable as error:
         name = str(error)
         state = "skipped"
-    return _print(Finding(what="scripts", state=state, words=name, needed=False))
+    return _print(Finding(name="scripts", state=state, words=name, needed=False))
 
 
 def _print_reports(settings: "Settings") -> None:
@@ -183,5 +183,5 @@ def _print_reports(settings: "Settings") -> None:
 
 def _print(finding: "Finding") -> "Finding":
     """Prints a finding and returns it."""
-    print(f"  {finding.what:16} {finding.state:8} {finding.words}".rstrip(), flush=True)
+    print(f"  {finding.name:16} {finding.state:8} {finding.words}".rstrip(), flush=True)
     return finding

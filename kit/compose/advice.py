@@ -24,17 +24,7 @@ Warnings = Iterator[tuple[str, str, tuple[str | int, ...], str]]
 def advise(parts: Parts, where: Where) -> Faults:
     """Every warning about parts that fit together, each `place: sentence`."""
     warnings = Faults()
-    for check in (
-        _cards,
-        _claims,
-        _flags,
-        _no_required_blocks,
-        _unused,
-        _statuses,
-        _budgets,
-        _prices,
-        _history,
-    ):
+    for check in (_cards, _claims, _flags, _unused, _statuses, _settings, _prices):
         for noun, name, path, sentence in check(parts):
             warnings.add(where(noun, name, path), sentence)
     return warnings
@@ -45,13 +35,10 @@ def _cards(parts: Parts) -> Warnings:
     sub_agents = {name for card in parts.cards.values() for name in card.sub_agents}
     for card in parts.cards.values():
         length = tokens(card.description)
+        # Nobody routes to the others, so theirs may be as short as they like.
         if card.id in sub_agents and not low <= length <= high:
-            yield (
-                "card",
-                card.id,
-                ("description",),
-                f"description of about {length} tokens; {low} to {high} are the target",
-            )
+            sentence = f"description of about {length} tokens; {low} to {high} are the target"
+            yield "card", card.id, ("description",), sentence
         window = parts.models[card.model].context_window
         size = prompt_size(card, parts) or 0
         if PROMPT_WARNING < size / window <= PROMPT_MOST:
@@ -62,27 +49,21 @@ def _cards(parts: Parts) -> Warnings:
 def _claims(parts: Parts) -> Warnings:
     """Warns of two blocks that claim the same capability."""
     owners: dict[str, str] = {}
-    block_names: set[str] = set()
-    for card in parts.cards.values():
-        for name in card.prompt_blocks:
-            block_names.add(name)
+    block_names = _block_names(parts)
     for block in parts.blocks.values():
         if block.category != "capabilities" or block.id not in block_names:
             continue
         for claim in _claims_in(block.text):
-            first = owners.setdefault(claim, block.id)
-            if first != block.id:
-                yield (
-                    "block",
-                    block.id,
-                    (),
-                    f"claims {claim!r}, as block {first!r} does; let one agent own it",
-                )
+            owner = owners.setdefault(claim, block.id)
+            if owner != block.id:
+                sentence = f"claims {claim!r}, as block {owner!r} does; let one agent own it"
+                yield "block", block.id, (), sentence
 
 
 def _claims_in(text: str) -> Iterator[str]:
     for section in _CAN_DO.findall(text):
         for line in section.splitlines():
+            # Without its signs, so that a list with other bullets says the same.
             claim = " ".join(re.sub(r"[^\w\s]", " ", line.casefold()).split())
             if claim:
                 yield claim
@@ -90,44 +71,22 @@ def _claims_in(text: str) -> Iterator[str]:
 
 def _flags(parts: Parts) -> Warnings:
     block_names = _block_names(parts)
-    uses: list[tuple[str, str, str]] = []
+    uses: list[tuple[str, str, str | None]] = []
     for card in parts.cards.values():
-        if card.flag:
-            uses.append(("card", card.id, card.flag))
-    uses += [
-        ("card", card.id, grant.flag)
-        for card in parts.cards.values()
-        for grant in card.tool_grants.values()
-        if grant.flag
-    ]
-    uses += [
-        ("block", block.id, block.flag)
-        for block in parts.blocks.values()
-        if block.flag and block.id in block_names
-    ]
+        uses.append(("card", card.id, card.flag))
+        for grant in card.tool_grants.values():
+            uses.append(("card", card.id, grant.flag))
+    for block in parts.blocks.values():
+        if block.id in block_names:
+            uses.append(("block", block.id, block.flag))
+    unused = parts.flags.keys() - {*parts.flag_settings, *parts.tool_flags.values()}
     for noun, name, flag in uses:
-        if flag not in parts.flags:
-            yield (
-                noun,
-                name,
-                ("flag",),
-                f"flag {flag!r} is declared nowhere and stays off: {nearest(flag, parts.flags)}",
-            )
-    flags = (
-        {flag for _, _, flag in uses} | set(parts.flag_settings) | set(parts.tool_flags.values())
-    )
-    for flag in sorted(parts.flags.keys() - flags):
+        if flag and flag not in parts.flags:
+            hint = nearest(flag, parts.flags)
+            yield noun, name, ("flag",), f"flag {flag!r} is declared nowhere and stays off: {hint}"
+        unused -= {flag}
+    for flag in sorted(unused):
         yield "environment", "", ("flags", flag), f"flag {flag!r} is used by no card, block or tool"
-
-
-def _no_required_blocks(parts: Parts) -> Warnings:
-    if not parts.settings.required_blocks:
-        yield (
-            "settings",
-            "deck",
-            ("required_blocks",),
-            "no block is required: no prompt begins with the platform's own rules",
-        )
 
 
 def _unused(parts: Parts) -> Warnings:
@@ -142,43 +101,37 @@ def _statuses(parts: Parts) -> Warnings:
     settings = parts.settings
     slowest = settings.status_policy.slowest_ms
     if slowest is None or slowest > SEEN_WITHIN:
-        if slowest is None:
-            took = "never"
-        else:
-            took = f"after {slowest} ms"
+        delay = "never" if slowest is None else f"after {slowest} ms"
         sentence = (
-            f"of a silent agent the first line is read {took}; {SEEN_WITHIN} ms are the target"
+            f"of a silent agent the first line is read {delay}; {SEEN_WITHIN} ms are the target"
         )
         yield "settings", "deck", ("status_policy",), sentence
     for status in (*settings.status_phrases, *settings.status_policy.rules):
         term = settings.vocabulary.get(status)
         if term and term.deprecated:
-            if term.instead:
-                use = f"; use {term.instead!r}"
-            else:
-                use = ""
-            yield (
-                "settings",
-                "deck",
-                (),
-                f"status {status!r} is deprecated since {term.deprecated}{use}",
-            )
+            fix = f"; use {term.instead!r}" if term.instead else ""
+            sentence = f"status {status!r} is deprecated since {term.deprecated}{fix}"
+            yield "settings", "deck", (), sentence
 
 
-def _budgets(parts: Parts) -> Warnings:
-    call = parts.settings.model_call_budget_ms
-    turn = parts.settings.turn_budget_ms
+def _settings(parts: Parts) -> Warnings:
+    settings = parts.settings
+    if not settings.required_blocks:
+        sentence = "no block is required: no prompt begins with the platform's own rules"
+        yield "settings", "deck", ("required_blocks",), sentence
+    call = settings.model_call_budget_ms
+    turn = settings.turn_budget_ms
     if call >= turn:
         sentence = (
             f"one model call of the orchestrator may take {call} ms, a whole turn {turn}: "
-            f"one that hangs leaves no answer"
+            f"one that hangs leaves no answer; set model_call_budget_ms lower"
         )
-        yield (
-            "settings",
-            "deck",
-            ("model_call_budget_ms",),
-            f"{sentence}; set model_call_budget_ms lower",
+        yield "settings", "deck", ("model_call_budget_ms",), sentence
+    if settings.history == "whole":
+        sentence = (
+            "every sub-agent reads what was said to the others; it is there to be compared with"
         )
+        yield "settings", "deck", ("history",), sentence
 
 
 def _prices(parts: Parts) -> Warnings:
@@ -186,31 +139,17 @@ def _prices(parts: Parts) -> Warnings:
     settings = parts.settings
     models = parts.models
     lead = models[parts.cards[settings.orchestrator].model]
-    for setting, key in (
-        ("helper_model", settings.helper_model),
-        ("compose_model", settings.compose_model),
-    ):
-        if key:
-            theirs = models[key].price(1, 1)
-        else:
-            theirs = None
-        ours = lead.price(1, 1)
-        if theirs is not None and ours is not None and theirs > ours:
+    limit = lead.price(1, 1)
+    for setting in ("helper_model", "compose_model"):
+        key = getattr(settings, setting)
+        price = models[key].price(1, 1) if key else None
+        if price is not None and limit is not None and price > limit:
             sentence = f"{key!r} costs more than the orchestrator's {lead.key!r}; extra calls are for a cheaper model"
             yield "settings", "deck", (setting,), sentence
 
 
-def _history(parts: Parts) -> Warnings:
-    if parts.settings.history == "whole":
-        yield (
-            "settings",
-            "deck",
-            ("history",),
-            "every sub-agent reads what was said to the others; it is there to be compared with",
-        )
-
-
 def _block_names(parts: Parts) -> set[str]:
-    return {name for card in parts.cards.values() for name in card.prompt_blocks} | set(
-        parts.settings.required_blocks
-    )
+    names = {*parts.settings.required_blocks}
+    for card in parts.cards.values():
+        names.update(card.prompt_blocks)
+    return names

@@ -34,18 +34,16 @@ def schema_faults(schema: Mapping[str, Any]) -> Iterator[str]:
 
 def sentences(text: str) -> int:
     """How many sentences a text has; titles and the usual abbreviations end none."""
-    total = 0
-    for part in _ENDING.split(_ABBREVIATION.sub("", text)):
-        if part and part.strip():
-            total += 1
-    return total
+    parts = _ENDING.split(_ABBREVIATION.sub("", text))
+    return sum(1 for part in parts if part and part.strip())
 
 
-def _max_sentences(_: Any, most: int, text: Any, __: Any) -> Iterator[Any]:
+def _max_sentences(_: Any, limit: int, text: Any, __: Any) -> Iterator[Any]:
     from jsonschema.exceptions import ValidationError
 
-    if isinstance(text, str) and sentences(text) > most:
-        yield ValidationError(f"{sentences(text)} sentences, {most} allowed")
+    # Of anything but a text the keyword says nothing, as JSON Schema's own do.
+    if isinstance(text, str) and sentences(text) > limit:
+        yield ValidationError(f"{sentences(text)} sentences, {limit} allowed")
 
 
 def _properties(schema: Any) -> Iterator[str]:

@@ -88,6 +88,7 @@ class Check:
         return f"unknown {label or noun} {name!r}: {nearest(name, candidates)}"
 
     def _check_names(self, card: AgentCard) -> None:
+        # Endpoints take no other letters, and say so only once a request is made.
         if not _TOOL_NAME.fullmatch(card.tool_name):
             rule = "use letters, digits, _ and -, at most 60 of them"
             self._card_fault(card, f"card id {card.id!r} makes no tool name; {rule}", "id")
@@ -124,6 +125,7 @@ class Check:
                 yield index, name
 
     def _check_tools(self, card: AgentCard) -> None:
+        # A parent that has its sub-agent's tool answers itself, and the sub-agent is never asked.
         holders: dict[str, str] = {}
         for sub_agent in self._sub_agents(card):
             holders |= dict.fromkeys(sub_agent.tools, sub_agent.id)
@@ -171,6 +173,7 @@ class Check:
                 self._card_fault(card, sentence, "tool_config", tool, "confirm")
         if not is_known or isinstance(entry, ConfiguredTool):
             return
+        # The first alone: each further one would say the same list again.
         for name in [*without_limits(card.tool_config[tool])][:1]:
             known = f"of a tool that is no ConfiguredTool these can be set: {', '.join(ToolLimits.model_fields)}"
             sentence = f"tool {tool!r} takes no setting {name!r}; {known}"
@@ -190,6 +193,7 @@ class Check:
         tool: Any = self.parts.tools.tools.get(name)
         if isinstance(tool, LimitedTool):
             tool = tool.tool
+        # What a factory or a configuration makes has no arguments yet.
         if hasattr(tool, "args_schema"):
             return confirm_fault(limits, parameters(tool))
         return None
@@ -207,9 +211,8 @@ class Check:
             lacks_models = lacks_models or card.model not in self.parts.models
         for noun, path in self.unreadable:
             if noun == "blocks" and uses_blocks:
-                self.faults.add(
-                    f"{path}:1", "no such folder; make it and put the prompt blocks there"
-                )
+                fix = "make it and put the prompt blocks there"
+                self.faults.add(f"{path}:1", f"no such folder; {fix}")
             if noun == "models" and lacks_models:
                 fix = "make it, or let every card name the model 'offline'"
                 self.faults.add(f"{path}:1", f"no such file; {fix}")
@@ -217,12 +220,12 @@ class Check:
     def _check_descriptions(self) -> None:
         owners: dict[str, str] = {}
         for card in self.parts.cards.values():
+            # A copied card often differs in its line breaks alone.
             words = " ".join(card.description.casefold().split())
             owner = owners.setdefault(words, card.id)
             if not words:
-                self._card_fault(
-                    card, "empty description; say what the agent answers", "description"
-                )
+                sentence = "empty description; say what the agent answers"
+                self._card_fault(card, sentence, "description")
             elif owner != card.id:
                 sentence = f"same description as card {owner!r}; say what sets this agent apart"
                 self._card_fault(card, sentence, "description")
@@ -235,6 +238,7 @@ class Check:
             for index, name in enumerate(card.sub_agents):
                 if name in trail:
                     loop = trail[trail.index(name) :]
+                    # Each card of a loop would report it once more.
                     if frozenset(loop) in loops:
                         continue
                     loops.add(frozenset(loop))
@@ -270,10 +274,8 @@ class Check:
                 sentence = f"{name!r} speaks in conversations; only helper cards go without the required blocks"
             self._deck_fault(sentence, "exempt", index)
         for setting in ("helper_model", "compose_model"):
-            model = getattr(settings, setting)
-            if model is not None and model not in self.parts.models:
-                sentence = f"unknown model {model!r}: {nearest(model, self.parts.models)}"
-                self._deck_fault(sentence, setting)
+            sentence = self._unknown("model", getattr(settings, setting), self.parts.models)
+            self._deck_fault(sentence, setting)
         for index, locale in enumerate(settings.danger):
             sentence = self._unknown("danger", locale, self.parts.dangers, "locale of danger")
             self._deck_fault(sentence, "danger", index)
@@ -299,6 +301,7 @@ class Check:
         blocks = self.parts.blocks
         settings = self.parts.settings
         platform = [block.id for block in blocks.values() if block.owner == PLATFORM]
+        # An empty list is a decision; a missing one is mostly a slip (decisions 29).
         if "required_blocks" not in settings.model_fields_set:
             fix = "name the blocks every prompt begins with, or say `required_blocks: []`"
             self._deck_fault(f"no required_blocks: {fix}")
@@ -306,9 +309,8 @@ class Check:
             block = blocks.get(name)
             sentence = None
             if block is None and not self._is_unreadable("block", name):
-                sentence = (
-                    f"required block {name!r} is not in the registry: {nearest(name, platform)}"
-                )
+                hint = nearest(name, platform)
+                sentence = f"required block {name!r} is not in the registry: {hint}"
             elif block and block.owner != PLATFORM:
                 rule = "a required block belongs to the platform"
                 sentence = f"required block {name!r} is owned by {block.owner!r}; {rule}"

@@ -102,6 +102,7 @@ class Deck(Parts):
             tools=deck_tools,
             code=load_deck_code(settings.code, Path()),
         )
+        # Values have no lines, so a fault names the part alone.
         check = Check(parts, lambda noun, name, path: f"{noun} {name!r}", _tool_ids(parts, known))
         for noun, items in (("card", cards), ("block", blocks)):
             for part_id, count in Counter([item.id for item in items]).items():
@@ -129,10 +130,8 @@ def load_deck(
     """
     folder = Path(path)
     if not folder.is_dir():
-        raise DeckError(
-            f"no deck at {folder}:",
-            [f"{folder} is not a folder; give the folder that holds deck.yaml"],
-        )
+        fault = f"{folder} is not a folder; give the folder that holds deck.yaml"
+        raise DeckError(f"no deck at {folder}:", [fault])
     parts, draft = read_deck(folder, environment, flags or {})
     check = Check(parts, draft.where, _tool_ids(parts, known), draft.unreadable, draft.faults)
     return _deck_of(check, f"deck {parts.name!r} cannot be used:")
@@ -144,16 +143,14 @@ def open_deck(
     """Loads a deck for a Kit: as `load_deck`, and how many warnings it has goes to the log `kit.deck`."""
     deck = load_deck(path, known, environment)
     if deck.warnings:
-        log.warning(
-            "the deck has %s; to read: %s",
-            many(len(deck.warnings), "warning"),
-            command("check", path),
-        )
+        count = many(len(deck.warnings), "warning")
+        log.warning("the deck has %s; to read: %s", count, command("check", path))
     return deck
 
 
 def _tool_ids(parts: Parts, known: Collection[str] | None) -> Collection[str] | None:
     tools = parts.tools
+    # Without any tools in sight, those of the cards are given later, and nobody knows their ids.
     if known is None and not (tools.ids or tools.references or tools.servers):
         return None
     return tools.ids.union(known or ())

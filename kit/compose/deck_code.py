@@ -52,10 +52,9 @@ def load_deck_code(
     raises CodeError."""
 
     def complain(section: str, number: int, sentence: str) -> None:
-        place = where(section, number)
         if report is None:
-            raise CodeError(f"{place}: {sentence}")
-        report(place, sentence)
+            raise CodeError(f"{where(section, number)}: {sentence}")
+        report(where(section, number), sentence)
 
     code: dict[str, dict[str, Any]] = {}
     places: dict[str, str] = {}
@@ -82,10 +81,8 @@ def _read(section: str, value: object, reference: str) -> dict[str, Any]:
 
 
 def _pattern_fault(item: Any) -> str:
-    if inspect.iscoroutinefunction(item):
-        run = item
-    else:
-        run = getattr(item, "run", None)
+    # Pattern itself lies above this layer, so it is known by what it has.
+    run = item if inspect.iscoroutinefunction(item) else getattr(item, "run", None)
     if run is None:
         return "is no pattern; give an async function (call, ctx) or a Pattern"
     return _parameters_fault(run, "call", "ctx")

@@ -28,40 +28,33 @@ class Gain:
 
     def line(self) -> str:
         """It in words, fit for a terminal."""
-        if self.newcomer:
-            undated = "with a new agent"
-        else:
-            undated = "undated"
+        since = "with a new agent" if self.newcomer else "undated"
         if self.grant:
             since = f"since {self.grant.since}, flag {self.grant.flag or 'none'}"
-        else:
-            since = undated
-        return f"{self.agent:18} + {self.tool:24} {since}" + (
-            f" | not gated: {self.fault}" if self.fault else ""
-        )
+        fault = f" | not gated: {self.fault}" if self.fault else ""
+        return f"{self.agent:18} + {self.tool:24} {since}{fault}"
 
 
 def gained(folder: Path, old: str, new: str) -> tuple[Gain, ...]:
     """Compares the cards in `folder` at two git revisions. Raises RevisionError, saying what to do,
     where git cannot."""
-    (before, _), (after, flags) = _read(folder, old), _read(folder, new)
+    old_cards, _ = _read(folder, old)
+    new_cards, flags = _read(folder, new)
     day = committed_on(folder, new)
     gains: list[Gain] = []
-    for agent, card in sorted(after.items()):
-        earlier_tools = _tools(before.get(agent, {}))
+    for agent, card in sorted(new_cards.items()):
+        old_tools = _tools(old_cards.get(agent, {}))
+        grants = cast("dict[str, Any]", card.get("tool_grants") or {})
         for tool in _tools(card):
-            if tool not in earlier_tools:
-                raw = cast("dict[str, Any]", card.get("tool_grants") or {}).get(tool)
-                if raw is None:
-                    grant = None
-                else:
-                    grant = ToolGrant.model_validate(raw)
-                newcomer = agent not in before
-                if newcomer and grant is None:
-                    fault = None
-                else:
-                    fault = _fault(grant, flags, day)
-                gains.append(Gain(agent, tool, grant, fault, newcomer))
+            if tool in old_tools:
+                continue
+            grant = None
+            if grants.get(tool) is not None:
+                grant = ToolGrant.model_validate(grants[tool])
+            newcomer = agent not in old_cards
+            # A new agent is gated as a whole, by its promotion.
+            fault = None if newcomer and grant is None else _fault(grant, flags, day)
+            gains.append(Gain(agent, tool, grant, fault, newcomer))
     return tuple(gains)
 
 
@@ -91,20 +84,17 @@ def _read(folder: Path, revision: str) -> tuple[dict[str, dict[str, Any]], dict[
     fit today's fields."""
     try:
         with checkout(folder, revision) as (_, old):
-            cards: list[dict[str, Any]] = []
+            cards: dict[str, dict[str, Any]] = {}
             for path in old.rglob("*.yaml"):
-                if path.name != "deck.yaml":
-                    cards.append(_parse(path, revision))
+                # Other files may lie among the cards; a card has these two fields since there are any.
+                card = _parse(path, revision) if path.name != "deck.yaml" else {}
+                if "id" in card and "description" in card:
+                    cards[str(card["id"])] = card
             settings = old.parent / "settings" / "default.yaml"
-            if settings.exists():
-                flags = _parse(settings, revision).get("flags")
-            else:
-                flags = None
+            flags = _parse(settings, revision).get("flags") if settings.exists() else None
     except RevisionError as error:
         raise RevisionError(f"{error}; check both revisions") from error
-    return {
-        str(card["id"]): card for card in cards if "id" in card and "description" in card
-    }, flags or {}
+    return cards, flags or {}
 
 
 def _parse(path: Path, revision: str) -> dict[str, Any]:

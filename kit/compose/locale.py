@@ -154,12 +154,11 @@ class Locale(Value):
     checks: Checks
     references: References
 
-    def line(self, own: str | None) -> str:
+    def line(self, preamble: str | None) -> str:
         """Returns the line of a card that comes before any result, where it is of this language; else the fixed one."""
-        if not own:
-            return self.sentences.preamble
-        if self is ENGLISH or not _sounds_english(own):
-            return own
+        # A card says its line in one language alone, mostly in English.
+        if preamble and (self is ENGLISH or not _sounds_english(preamble)):
+            return preamble
         return self.sentences.preamble
 
     def reservation(self, text: str) -> str:
@@ -181,16 +180,15 @@ def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
     faults: list[str] = []
     for path in sorted(folder.glob("*.yaml")):
         try:
-            locales[path.stem] = locale = Locale.model_validate(
-                load_yaml(path.read_text(encoding="utf-8"))
-            )
+            locale = Locale.model_validate(load_yaml(path.read_text(encoding="utf-8")))
+            # A pattern that cannot be compiled is found here, and not in the middle of a turn.
             for check in PATTERNS:
                 pattern(check, [locale])
+            locales[path.stem] = locale
         except ValidationError as error:
-            faults += [
-                f"{path.name}: {'.'.join(map(str, fault['loc']))}: {fault['msg']}"
-                for fault in error.errors()
-            ]
+            for fault in error.errors():
+                key = ".".join(map(str, fault["loc"]))
+                faults.append(f"{path.name}: {key}: {fault['msg']}")
         except (re.error, *UNREADABLE) as error:
             faults.append(f"{path.name}: {error}")
     if faults:
@@ -201,13 +199,11 @@ def load_locales(folder: Path = LOCALES) -> dict[str, Locale]:
 def pattern(check: str, locales: Iterable[Locale]) -> re.Pattern[str]:
     """Returns one pattern for a check in every language: the model chooses the language of an
     answer, not the session."""
-    return re.compile(
-        "|".join(
-            f"(?:{getattr(locale.checks, check).replace('VERB', locale.checks.verb)})"
-            for locale in locales
-        ),
-        re.I | re.X,
-    )
+    patterns: list[str] = []
+    for locale in locales:
+        words = getattr(locale.checks, check).replace("VERB", locale.checks.verb)
+        patterns.append(f"(?:{words})")
+    return re.compile("|".join(patterns), re.I | re.X)
 
 
 BY_LANGUAGE = load_locales()

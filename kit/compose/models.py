@@ -23,10 +23,7 @@ def load_models(path: str | Path) -> Registry[ModelSpec]:
     """
     faults = Faults()
     source = parse_file(Path(path), faults)
-    if source:
-        specs = read_models(source, faults)
-    else:
-        specs = {}
+    specs = read_models(source, faults) if source else {}
     if faults:
         raise DeckError(f"{path} cannot be used:", faults)
     return Registry("model", {OFFLINE.key: OFFLINE, **specs})
@@ -71,12 +68,15 @@ def build_model(
 
             assert spec.law is not None, "a simulated spec has a law"
             return SimulatedModel(name=spec.key, law=spec.law, seed=spec.seed)
+        # Each branch imports its own package: a provider's takes up to a second.
         case "openai":
             from kit.models.openai import chat_model
 
-            endpoint, key = access.own_endpoint(spec)
-            key, home = (access.api_key, access.base_url) if key is None else (key, endpoint)
-            return chat_model(spec, api_key=key, base_url=home, tuning=tuning)
+            url, key = access.own_endpoint(spec)
+            if key is None:
+                url = access.base_url
+                key = access.api_key
+            return chat_model(spec, api_key=key, base_url=url, tuning=tuning)
         case "langchain":
             from kit.models.langchain import model_by_name
 
@@ -92,8 +92,9 @@ def spec_of_model(model: object) -> ModelSpec:
     Raises BindError for no model."""
     from langchain_core.language_models import BaseChatModel
 
-    if isinstance(own := getattr(model, "spec", None), ModelSpec):
-        return own
+    spec = getattr(model, "spec", None)
+    if isinstance(spec, ModelSpec):
+        return spec
     if not isinstance(model, BaseChatModel):
         raise BindError(
             f"{reprlib.repr(model)} is no model: give a key of models.yaml, or a chat model of LangChain"

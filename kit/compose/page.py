@@ -126,12 +126,13 @@ def read_page(folder: Path) -> PageSettings:
         page = PageSettings()
     if page.suggestions is not None:
         return page
-    sources = [
-        parse_file(path, Faults())
-        for path in sorted(folder.glob("*.yaml"))
-        if path.name != "deck.yaml"
-    ]
-    cards = [card for source in sources if source and (card := build(AgentCard, source, Faults()))]
+    cards: list[AgentCard] = []
+    for path in sorted(folder.glob("*.yaml")):
+        source = parse_file(path, Faults())
+        # deck.yaml lies among the cards, and is none.
+        card = build(AgentCard, source, Faults()) if source else None
+        if card:
+            cards.append(card)
     return page.model_copy(update={"suggestions": tuple(_suggest(cards))[:_MOST_SUGGESTIONS]})
 
 
@@ -156,20 +157,17 @@ def page_faults(
     page: PageSettings, agents: Collection[str], root: str
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Yields the place and the words of each fault of `page` that cannot be read or names no agent of the deck."""
-    places: list[tuple[tuple[str | int, ...], str]] = []
-    for i, text in enumerate(page.faults):
-        places.append((("page", "faults", i), text))
-    for section, questions in (("suggestions", page.suggestions or ()), ("tour", page.tour)):
-        for number, question in enumerate(questions):
-            places += [
-                (("page", section, number, "faults", i), text)
-                for i, text in enumerate(question.faults)
-            ]
-    for place, text in places:
-        try:
-            parse_fault(text, agents, root)
-        except KitError as error:
-            yield place, str(error)
+    sections: list[tuple[tuple[str | int, ...], tuple[str, ...]]] = [(("page",), page.faults)]
+    for number, question in enumerate(page.suggestions or ()):
+        sections.append((("page", "suggestions", number), question.faults))
+    for number, scene in enumerate(page.tour):
+        sections.append((("page", "tour", number), scene.faults))
+    for path, texts in sections:
+        for number, text in enumerate(texts):
+            try:
+                parse_fault(text, agents, root)
+            except KitError as error:
+                yield (*path, "faults", number), str(error)
 
 
 def _suggest(cards: Sequence[AgentCard]) -> Iterator[Suggestion]:

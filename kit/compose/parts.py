@@ -205,13 +205,14 @@ class DeckSettings(Value):
         guards = settings.get("guards")
         if isinstance(guards, str | list):
             switches: dict[str, object] = {}
-            own = cast("object", guards)
+            listing = cast("object", guards)
         elif isinstance(guards, dict) and "own" in guards:
+            # A copy: the file's own values are still asked for the place of a fault.
             switches = {**cast("dict[str, object]", guards)}
-            own = switches.pop("own")
+            listing = switches.pop("own")
         else:
             return settings
-        references = complete_references("guards", own)
+        references = complete_references("guards", listing)
         return {**settings, "guards": switches, "own_guards": references}
 
     @field_validator("guards", mode="before")
@@ -289,35 +290,31 @@ class Parts:
     def tools_on(self, card: AgentCard) -> tuple[str, ...]:
         """The tools a card gets here: those whose own flag is on, and the flag of the card's grant."""
         grants = card.tool_grants
-        texts: list[str] = []
-        for t in card.tools:
-            if self.tool_on(t) and (t not in grants or self.on(grants[t].flag)):
-                texts.append(t)
-        return tuple(texts)
+        tools: list[str] = []
+        for tool in card.tools:
+            if self.tool_on(tool) and (tool not in grants or self.on(grants[tool].flag)):
+                tools.append(tool)
+        return tuple(tools)
+
+    def is_active(self, card: AgentCard) -> bool:
+        """Whether a card is to be bound: status active, flag on."""
+        return card.status == "active" and self.on(card.flag)
 
     def active(self) -> tuple[AgentCard, ...]:
-        """Every card that is to be bound: status active, flag on."""
-        cards: list[AgentCard] = []
-        for card in self.cards.values():
-            if card.status == "active" and self.on(card.flag):
-                cards.append(card)
-        return tuple(cards)
+        """Every card that is to be bound."""
+        return tuple(filter(self.is_active, self.cards.values()))
 
     def active_sub_agents(self, card: AgentCard) -> tuple[AgentCard, ...]:
         """The sub-agents of a card that are to be bound, in the card's order."""
-        subs = (self.cards[name] for name in card.sub_agents)
-        cards: list[AgentCard] = []
-        for sub in subs:
-            if sub.status == "active" and self.on(sub.flag):
-                cards.append(sub)
-        return tuple(cards)
+        sub_agents = [self.cards[name] for name in card.sub_agents]
+        return tuple(filter(self.is_active, sub_agents))
 
     def policy(self, card: AgentCard) -> Policy:
         """The limits of a card: its own, else the deck's, else the kit's (decisions 16)."""
-        layers = (LIMITS, self.settings.defaults, card.policy)
-        return Policy(
-            **{name: value for layer in layers for name, value in layer if value is not None}
-        )
+        limits: dict[str, Any] = {}
+        for layer in (LIMITS, self.settings.defaults, card.policy):
+            limits |= layer.model_dump(exclude_none=True)
+        return Policy(**limits)
 
     def tool_config(self, card: AgentCard, tool_id: str) -> dict[str, Any]:
         """Returns the configuration a tool is built with: the card's, then the environment's, then
@@ -325,17 +322,18 @@ class Parts:
 
         A later layer replaces single values of an earlier one; among flags the one declared last wins.
         """
+        # The environment's come after the card's: who runs a deck knows the machine it runs on.
         config = {**card.tool_config.get(tool_id, {}), **self.tool_settings.get(tool_id, {})}
         for flag, tools in self.flag_settings.items():
             if self.on(flag):
                 config |= tools.get(tool_id, {})
         return config
 
-    def tool_limits(self, card: AgentCard, tool_id: str, own: ToolLimits) -> ToolLimits:
+    def tool_limits(self, card: AgentCard, tool_id: str, limits: ToolLimits) -> ToolLimits:
         """Returns the limits of a tool in a card's hands: those of its configuration, else of
-        deck.yaml, else the tool's `own`.
+        deck.yaml, else the tool's own `limits`.
 
         Raises BindError for limits that cannot be used.
         """
         deck = self.settings.tool_limits.get(tool_id, NO_LIMITS).model_dump(exclude_unset=True)
-        return merge_limits(tool_id, own, deck, self.tool_config(card, tool_id))
+        return merge_limits(tool_id, limits, deck, self.tool_config(card, tool_id))

@@ -117,6 +117,7 @@ def plan_prompt(card: AgentCard, deck: Parts) -> PromptPlan:
     texts = [block.text.strip() for block in blocks]
     if schema is not None:
         texts.append(f"Answer with JSON of this schema and with nothing else: {json.dumps(schema)}")
+    # Last, because they change with the cap and the default: what stands before them is cached.
     if card.sub_agents and card.id == deck.settings.orchestrator:
         texts.append(_routing_lines(card, deck))
     prefix = "\n\n".join(texts)
@@ -180,6 +181,7 @@ def _cohort(card: AgentCard, deck: Parts, blocks: Iterable[Block], prefix: str) 
 
 def _line(value: str) -> str:
     """Returns a value in one line, so that it cannot pass for another line of the prompt."""
+    # A persona or a location comes from a user, who may write line breaks into it.
     if value.isprintable():
         return value
     return " ".join(value.split())

@@ -50,13 +50,9 @@ class Draft:
     def where(self, noun: str, name: str, path: tuple[str | int, ...] = ()) -> str:
         """Words the place of a value; a value of an environment is in the last file that gives it."""
         if noun == "environment":
-            giving = [
-                source
-                for (kind, _), source in self.sources.items()
-                if kind == noun and source.holds(*path)
-            ]
-            if giving:
-                return giving[-1].at(*path)
+            for (kind, _), source in reversed(self.sources.items()):
+                if kind == noun and source.holds(*path):
+                    return source.at(*path)
             return f"{path[0]} {path[-1]!r}"
         source = self.sources.get((noun, name))
         if source:
@@ -67,9 +63,8 @@ class Draft:
 def read_deck(folder: Path, environment: str, flags: Mapping[str, bool]) -> tuple[Parts, Draft]:
     """Reads every file of a deck: cards and deck.yaml in `folder`, blocks, models.yaml and settings beside it."""
     draft = Draft()
-    root = folder.parent
-    if folder.name in ("", ".."):  # the parent of `.` is `.`
-        root = folder.resolve().parent
+    # The parent of `.` is `.`; any other path stays as it was written, for the faults that name it.
+    root = folder.resolve().parent if folder.name in ("", "..") else folder.parent
     settings = _settings(folder / "deck.yaml", draft)
     cards = _cards(folder, draft)
     blocks = _blocks(root / "blocks", draft)
@@ -112,11 +107,7 @@ def code_references(folder: Path) -> tuple[str, ...]:
     page = fields.get("page")
     if isinstance(page, dict):
         references += cast("dict[str, object]", page).values()
-    texts: list[str] = []
-    for text in references:
-        if isinstance(text, str) and is_reference(text):
-            texts.append(text)
-    return tuple(texts)
+    return tuple(text for text in references if isinstance(text, str) and is_reference(text))
 
 
 def read_servers(folder: Path) -> Mapping[str, McpServer]:
@@ -151,10 +142,7 @@ def _settings(path: Path, draft: Draft) -> DeckSettings:
 
 def _tools(folder: Path, settings: DeckSettings, draft: Draft) -> DeckTools:
     def report(key: int | str, sentence: str) -> None:
-        if isinstance(key, str):
-            section = "mcp"
-        else:
-            section = "tools"
+        section = "mcp" if isinstance(key, str) else "tools"
         draft.faults.add(draft.where("settings", "deck", (section, key)), sentence)
         # Which tools the code would have brought is not known: no other one is called unknown.
         draft.unreadable.add(("tool", "*"))
@@ -180,14 +168,13 @@ def _cards(folder: Path, draft: Draft) -> dict[str, AgentCard]:
             continue
         source, card = _build(AgentCard, path, draft)
         if source is None or card is None:
-            draft.unreadable |= {
-                ("card", path.stem),
-                ("card", str(source.value.get("id")) if source else path.stem),
-            }
+            # Another card may name it by its id, or by its file where that cannot be read.
+            card_id = source.value.get("id") if source else path.stem
+            draft.unreadable |= {("card", path.stem), ("card", str(card_id))}
         elif card.id in cards:
+            owner = draft.where("card", card.id)
             draft.faults.add(
-                source.at("id"),
-                f"card id {card.id!r} is taken by {draft.where('card', card.id)}; choose another",
+                source.at("id"), f"card id {card.id!r} is taken by {owner}; choose another"
             )
         else:
             cards[card.id] = card
@@ -217,20 +204,24 @@ def _blocks(folder: Path, draft: Draft) -> dict[str, Block]:
         draft.unreadable |= {("blocks", str(folder)), ("block", "*")}
     # The platform's come first, so that a vertical's namesake is the one at fault.
     platform = sorted(folder.glob(f"{PLATFORM}/**/*.md"))
-    others = sorted(set(folder.glob("**/*.md")) - {*platform})
-    for path in (*platform, *others):
+    verticals = sorted(set(folder.glob("**/*.md")) - {*platform})
+    for path in (*platform, *verticals):
         source, block = _block(path, draft)
         if source is None or block is None:
             draft.unreadable.add(("block", path.stem))
             if source:
                 draft.unreadable.add(("block", str(source.value.get("id"))))
-        elif _may_own(path.relative_to(folder), block, source, draft.faults) and _is_first(
-            block, blocks, source, draft
-        ):
+            continue
+        fault = _owner_fault(path.relative_to(folder), block)
+        if fault:
+            draft.faults.add(source.at("owner"), fault)
+        elif block.id in blocks:
+            draft.faults.add(source.at("id"), _namesake_fault(block, blocks[block.id], draft))
+        else:
             blocks[block.id] = block
             draft.sources["block", block.id] = source
-        else:
-            draft.unreadable.add(("block", block.id))
+            continue
+        draft.unreadable.add(("block", block.id))
     return blocks
 
 
@@ -250,32 +241,21 @@ def _block(path: Path, draft: Draft) -> tuple[Source | None, Block | None]:
     return source, build(Block, source, draft.faults, extra={"text": words})
 
 
-def _may_own(path: Path, block: Block, source: Source, faults: Faults) -> bool:
+def _owner_fault(path: Path, block: Block) -> str | None:
     """A folder of blocks belongs to whoever it is named for, so that no vertical can speak for the platform."""
-    if len(path.parts) == 1 or path.parts[0] == block.owner:
-        return True
     folder = path.parts[0]
+    if len(path.parts) == 1 or folder == block.owner:
+        return None
     sentence = f"block {block.id!r} in the folder of {folder!r} says its owner is {block.owner!r}"
     if PLATFORM in (folder, block.owner):
         sentence += "; a vertical may not own a platform block"
-    faults.add(source.at("owner"), f"{sentence}; move the file or change the owner")
-    return False
+    return f"{sentence}; move the file or change the owner"
 
 
-def _is_first(block: Block, blocks: Mapping[str, Block], source: Source, draft: Draft) -> bool:
-    namesake = blocks.get(block.id)
-    if namesake is None:
-        return True
+def _namesake_fault(block: Block, namesake: Block, draft: Draft) -> str:
     if namesake.owner == PLATFORM != block.owner:
-        sentence = (
-            f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
-        )
-    else:
-        sentence = (
-            f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
-        )
-    draft.faults.add(source.at("id"), sentence)
-    return False
+        return f"{block.owner!r} shadows the platform block {block.id!r}; give the block another id"
+    return f"block id {block.id!r} is taken by {draft.where('block', block.id)}; choose another"
 
 
 def _models(path: Path, draft: Draft) -> dict[str, ModelSpec]:
@@ -298,11 +278,10 @@ def _environment(folder: Path, name: str, draft: Draft) -> Environment:
     for layer in dict.fromkeys(("default", name)):
         path = folder / f"{layer}.yaml"
         if path.parent != folder or not path.exists():
+            # The name may come from a command line, with a path in it.
             if layer != "default":
-                environments = [file.stem for file in folder.glob("*.yaml")]
-                draft.faults.add(
-                    f"{path}:1", f"unknown environment {layer!r}: {nearest(layer, environments)}"
-                )
+                hint = nearest(layer, [file.stem for file in folder.glob("*.yaml")])
+                draft.faults.add(f"{path}:1", f"unknown environment {layer!r}: {hint}")
             continue
         source, above = _build(Environment, path, draft)
         if source and above:

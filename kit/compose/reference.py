@@ -61,7 +61,7 @@ _TIMES = frozenset(_phrases_of("times"))
 _THINGS = frozenset(_phrases_of("things"))
 _ANYTHING = _ONES | _THINGS
 _NUMBERED = _THINGS.union(_phrases_of("numbers"))
-_AFTER = STOP.union(_ANYTHING, _phrases_of("after"))
+_WORDS_AFTER = STOP.union(_ANYTHING, _phrases_of("after"))
 """Words after which "the second" may still be all that is said of a thing: "is the second still on"."""
 _PRONOUNS = frozenset(_phrases_of("pronouns"))
 _THE = rf"\b{_either(_phrases_of('articles'))}\s+"
@@ -127,6 +127,7 @@ def references(text: str, kinds: Mapping[str, Kind]) -> Iterator[Reference]:
         else:
             position = _POSITION_OF.get(ordinal) or int(re.sub(r"\D", "", ordinal))
         near = _words_after(text, match)
+        # Without this "last week" and "the first time" would mean something that was shown.
         if not types or _is_of_something_shown(near, types):
             yield Reference(_type(near, types), position=position)
     for match in _NUMBER.finditer(text):
@@ -154,6 +155,7 @@ def resolve(
     for component in components:
         by_turn.setdefault(component.turn_id, []).append(component)
     for reference in references(text, kinds):
+        # The newest turn that has one: people speak of what they see.
         for turn in reversed(by_turn.values()):
             candidates = [each for each in turn if reference.type in ("", each.type)]
             component = _pick(reference, candidates, kinds)
@@ -238,7 +240,7 @@ def _is_of_something_shown(near: Sequence[str], types: Mapping[str, str]) -> boo
         return True
     if near[0] in _TIMES:
         return False
-    return near[0] in _AFTER or not _ANYTHING.isdisjoint(near)
+    return near[0] in _WORDS_AFTER or not _ANYTHING.isdisjoint(near)
 
 
 def _type(near: Iterable[str], types: Mapping[str, str]) -> str:

@@ -19,6 +19,7 @@ PartT = TypeVar("PartT", bound=_Part)
 class _Missing(UnknownId, KeyError):
     """An UnknownId that is also a KeyError, which `get` and `in` of Mapping expect."""
 
+    # KeyError would show the sentence in quotes, as it shows a key.
     __str__ = Exception.__str__
 
 

@@ -44,9 +44,8 @@ def load_deck_at(
     except DeckError as error:
         faults = [fault.replace(scratch, f"{revision}:") for fault in error.faults]
         raise DeckError(f"deck {name!r} at revision {revision!r} cannot be used:", faults) from None
-    return replace(
-        deck, warnings=tuple(warning.replace(scratch, f"{revision}:") for warning in deck.warnings)
-    )
+    warnings = [warning.replace(scratch, f"{revision}:") for warning in deck.warnings]
+    return replace(deck, warnings=tuple(warnings))
 
 
 @contextmanager
@@ -87,20 +86,19 @@ def _check_revision(revision: str) -> None:
 
 
 def _git(folder: Path, *arguments: str) -> bytes:
-    there = next(
-        parent for parent in (folder.absolute(), *folder.absolute().parents) if parent.is_dir()
-    )
+    # A folder that was removed since lies in the tree of one that is still there.
+    folders = (folder.absolute(), *folder.absolute().parents)
+    existing = next(parent for parent in folders if parent.is_dir())
+    command = ["git", "-C", str(existing), *arguments]
     try:
-        return subprocess.run(
-            ["git", "-C", str(there), *arguments], capture_output=True, check=True
-        ).stdout
+        return subprocess.run(command, capture_output=True, check=True).stdout
     except FileNotFoundError as error:
         raise RevisionError("git is not there; install it") from error
     except subprocess.CalledProcessError as error:
         complaint = error.stderr.decode(errors="replace").strip().removeprefix("fatal: ")
         if "not a git repository" in complaint:
             raise RevisionError(
-                f"{there} is in no git checkout ({complaint}); run it in one"
+                f"{existing} is in no git checkout ({complaint}); run it in one"
             ) from error
         raise RevisionError(
             f"git says: {complaint}; give a revision that holds this folder"

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 from itertools import chain
-from typing import Any, cast
+from typing import Any
 
 import yaml
 from yaml.composer import Composer
@@ -60,14 +60,17 @@ def load_yaml(text: str) -> Any:
 
 def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None, object]:
     node = loader.get_single_node()
-    if node is not None:
-        _count(node, {}, set())
-    return node, cast("object", loader.construct_document(node)) if node else None  # pyright: ignore[reportUnknownMemberType]
+    if node is None:
+        return None, None
+    _count(node, {}, set())
+    construct: Any = loader.construct_document
+    return node, construct(node)
 
 
 def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
     """How many nodes a text stands for, its aliases written out; raises where that is more than a
     text may hold, or no end."""
+    # An alias to a mapping around it: PyYAML makes a value that holds itself of it.
     if id(node) in above:
         raise yaml.constructor.ConstructorError(
             None, None, "a value contains itself", node.start_mark

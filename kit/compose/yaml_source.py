@@ -11,6 +11,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from kit.compose.yaml_loader import UNREADABLE, read_yaml
 from kit.core.errors import nearest
@@ -18,7 +19,7 @@ from kit.core.errors import nearest
 M = TypeVar("M", bound=BaseModel)
 LONGEST = 2_000_000
 """Bytes of a file that a deck or a grid is read from."""
-_PLACE = re.compile(r"\A(.*?):(\d+): ")
+_FILE_AND_LINE = re.compile(r"\A(.*?):(\d+): ")
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,8 @@ class Source:
 
     def at(self, *path: str | int) -> str:
         """`file:line` of the value under `path`, or of the deepest part of the path that is there."""
-        if self.node:
-            line = self._along(*path)[-1].start_mark.line + 1
-        else:
-            line = 1
-        return f"{self.file}:{line + self.offset}"
+        line = self._along(*path)[-1].start_mark.line if self.node else 0
+        return f"{self.file}:{line + 1 + self.offset}"
 
     def holds(self, *path: str | int) -> bool:
         """Whether a value stands under `path`."""
@@ -46,12 +44,11 @@ class Source:
         """The nodes met on the way, as far as it leads."""
         nodes: list[yaml.Node] = []
         node = self.node
-        for step in (None, *path):
-            if step is not None:
-                node = _child(node, step)
-            if node is None:
-                break
+        steps = iter(path)
+        while node is not None:
             nodes.append(node)
+            step = next(steps, None)
+            node = None if step is None else _child(node, step)
         return nodes
 
 
@@ -63,11 +60,11 @@ class Faults(list[str]):
 
     def in_order(self) -> list[str]:
         """File by file, line by line."""
-        return sorted(self, key=_place)
+        return sorted(self, key=_file_and_line)
 
 
-def _place(fault: str) -> tuple[str, int]:
-    match = _PLACE.match(fault)
+def _file_and_line(fault: str) -> tuple[str, int]:
+    match = _FILE_AND_LINE.match(fault)
     if match:
         return (match[1], int(match[2]))
     return (fault.partition(": ")[0], 0)
@@ -83,10 +80,8 @@ def read_text(path: Path, faults: Faults) -> str | None:
     except UnicodeDecodeError:
         faults.add(f"{path}:1", "not UTF-8 text; save it as UTF-8")
     except OSError as error:
-        faults.add(
-            f"{path}:1",
-            f"cannot be read ({error.strerror or error}); check that it is a file you may read",
-        )
+        reason = error.strerror or error
+        faults.add(f"{path}:1", f"cannot be read ({reason}); check that it is a file you may read")
     return None
 
 
@@ -110,18 +105,24 @@ def parse(text: str, file: str, faults: Faults, offset: int = 0) -> Source | Non
         faults.add(f"{file}:{line + offset}", f"broken YAML: {problem}")
         return None
     source = Source(file, cast("dict[str, Any]", value) if node else {}, node, offset)
-    if node and not isinstance(value, dict):
-        faults.add(
-            source.at(),
-            f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines",
-        )
+    if node and _mapping_in(source, value, faults) is None:
         return None
-    for again in _repeated(node):
-        name = again.value
-        faults.add(
-            f"{file}:{again.start_mark.line + 1 + offset}", f"{name!r} is given twice; keep one"
-        )
+    for key in _repeated(node):
+        line = key.start_mark.line + 1 + offset
+        faults.add(f"{file}:{line}", f"{key.value!r} is given twice; keep one")
     return source
+
+
+def _mapping_in(
+    source: Source, value: object, faults: Faults, *path: str | int
+) -> dict[str, Any] | None:
+    if isinstance(value, dict):
+        return cast("dict[str, Any]", value)
+    kinds: dict[type, str] = {type(None): "nothing", str: "text", list: "a list"}
+    kind = kinds.get(type(value), "a single value")
+    sentence = f"expected a mapping of fields, found {kind}; write `field: value` lines"
+    faults.add(source.at(*path), sentence)
+    return None
 
 
 def build(
@@ -136,45 +137,35 @@ def build(
     value: Any = source.value
     for step in path:
         value = value[step]
-    if not isinstance(value, dict):
-        faults.add(
-            source.at(*path),
-            f"expected a mapping of fields, found {_kind(value)}; write `field: value` lines",
-        )
+    fields = _mapping_in(source, value, faults, *path)
+    if fields is None:
         return None
-    fields = cast("dict[str, Any]", value)
     try:
         return model.model_validate({**fields, **(extra or {})})
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_context=False):
-            loc = detail["loc"]
-            field_path: list[int | str] = []
-            for step in loc:
-                if step != "[key]":
-                    field_path.append(step)
-            faults.add(
-                source.at(*path, *field_path),
-                _sentence(model, detail["type"], loc, detail["msg"], detail["input"]),
-            )
+            # What pydantic says of a key, and not of a value, has no line of its own.
+            field_path = [step for step in detail["loc"] if step != "[key]"]
+            faults.add(source.at(*path, *field_path), _sentence(model, detail))
         return None
 
 
-def _sentence(
-    model: type[BaseModel], kind: str, loc: Sequence[str | int], message: str, value: Any
-) -> str:
-    name = ".".join(str(step) for step in loc)
-    match kind:
+def _sentence(model: type[BaseModel], detail: ErrorDetails) -> str:
+    loc = detail["loc"]
+    message = detail["msg"]
+    value = detail["input"]
+    name = ".".join(map(str, loc))
+    match detail["type"]:
         case "extra_forbidden":
             return f"unknown field {name!r}: {nearest(str(loc[-1]), _fields(model, loc[:-1]))}"
         case "missing":
             return f"field {name!r} is missing; add it"
+        # YAML reads an unquoted 1.0, yes or 2026-01-01 as something else than a text.
         case "string_type" if isinstance(value, (bool, int, float, date)):
             return f"{name!r} must be a string, got {value!r}; put it in quotes"
         case "value_error":
             text = message.removeprefix("Value error, ")
-            if name:
-                return f"{name!r}: {text}"
-            return text
+            return f"{name!r}: {text}" if name else text
         case "recursion_loop":
             return f"{name!r} contains itself; remove the alias"
         case _:
@@ -184,16 +175,17 @@ def _sentence(
 
 def _fields(model: type[BaseModel], loc: Sequence[str | int]) -> list[str]:
     """The field names a model knows under `loc`."""
-    here: Any = model
+    kind: Any = model
     for step in loc:
-        if isinstance(here, type) and issubclass(here, BaseModel):
-            here = here.model_fields[str(step)].annotation
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            kind = kind.model_fields[str(step)].annotation
         else:
-            here = next(iter(get_args(here)[-1:]), None)
-        if get_origin(here) in (Union, UnionType):
-            here = next((arg for arg in get_args(here) if arg is not type(None)), None)
-    if isinstance(here, type) and issubclass(here, BaseModel):
-        return list(here.model_fields)
+            # Of a mapping or a tuple the type of its values comes last.
+            kind = next(iter(get_args(kind)[-1:]), None)
+        if get_origin(kind) in (Union, UnionType):
+            kind = next((arg for arg in get_args(kind) if arg is not type(None)), None)
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return list(kind.model_fields)
     return []
 
 
@@ -226,12 +218,10 @@ def _child(node: yaml.Node | None, step: str | int) -> yaml.Node | None:
 def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
     """Keys that stand a second time in one mapping; PyYAML would silently keep the last."""
     visited: set[int] = set()
-    if root is not None:
-        todo = [root]
-    else:
-        todo = []
+    todo = [] if root is None else [root]
     while todo:
         node = todo.pop()
+        # An alias leads to the same node again.
         if id(node) in visited:
             continue
         visited.add(id(node))
@@ -245,8 +235,3 @@ def _repeated(root: yaml.Node | None) -> Iterator[yaml.Node]:
                     keys.add(key.value)
         elif isinstance(node, yaml.SequenceNode):
             todo += node.value
-
-
-def _kind(value: object) -> str:
-    kinds: dict[type, str] = {type(None): "nothing", str: "text", list: "a list"}
-    return kinds.get(type(value), "a single value")

@@ -62,10 +62,10 @@ class HandoffField(CardPart):
     @property
     def longest(self) -> int | None:
         """Characters a string may have."""
-        return min(
-            (limit for limit in (self.max_length, 4 * (self.max_tokens or 0)) if limit),
-            default=None,
-        )
+        limits = [self.max_length]
+        if self.max_tokens:
+            limits.append(4 * self.max_tokens)
+        return min(filter(None, limits), default=None)
 
 
 class Handoff(CardPart):
@@ -84,10 +84,8 @@ class Handoff(CardPart):
     @property
     def distilled(self) -> bool:
         """Whether a field is filled from earlier turns."""
-        for field in self.fields.values():
-            if field.source in ("shown", "conversation"):
-                return True
-        return False
+        sources = {field.source for field in self.fields.values()}
+        return not sources.isdisjoint(("shown", "conversation"))
 
 
 class ToolCase(CardPart):

@@ -15,6 +15,7 @@ class Principal(Value):
 
     def __str__(self) -> str:
         """Both ids in one text that no other principal has, whatever characters they hold."""
+        # Quoted: `a/b` of tenant `c` and `b` of tenant `c/a` would be the same text.
         return f"{quote(self.tenant_id, safe='')}/{quote(self.user_id, safe='')}"
 
 

@@ -105,8 +105,10 @@ _ENCODED = re.compile(r"[A-Za-z0-9+/]{200,}={0,2}")
 
 def error_text(error: BaseException) -> str:
     """Returns the words of an exception, for a trace; keys, and a picture that a provider quotes back, are left out."""
-    from kit.core.secret import without_keys  # loads pydantic, and whoever only raises needs none
+    # Loads pydantic, which whoever only raises does not need.
+    from kit.core.secret import without_keys
 
+    # Cut first: a pattern that is searched in megabytes of an endpoint's page takes seconds.
     return without_keys(_ENCODED.sub("[bytes]", str(error)[:LONGEST]))
 
 
@@ -116,9 +118,7 @@ def describe_error(error: BaseException) -> str:
     name = type(error).__name__
     if name == "CancelledError":
         name = STOP
-    if text:
-        return f"{name}: {text}"
-    return name
+    return f"{name}: {text}" if text else name
 
 
 def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
@@ -126,8 +126,8 @@ def nearest(name: str, candidates: Iterable[str], count: int = 3) -> str:
     ids = sorted(candidates)
     close = get_close_matches(name, ids, n=count, cutoff=0.5)
     if close:
-        return "did you mean " + " or ".join(repr(name) for name in close) + "?"
-    listing = ", ".join(ids[:8]) + (" ..." if len(ids) > 8 else "")
-    if ids:
-        return f"known are {listing}"
-    return "none is registered"
+        return f"did you mean {' or '.join(map(repr, close))}?"
+    if not ids:
+        return "none is registered"
+    ellipsis = " ..." if len(ids) > 8 else ""
+    return f"known are {', '.join(ids[:8])}{ellipsis}"

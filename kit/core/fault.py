@@ -32,7 +32,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 FaultAxis = Axis | Literal["orchestrator", "none"]
 """Where it is felt: invocation and data as in outcomes (a fan-out with either is PC2's third axis);
 `none`: nothing is lost."""
-Place = Literal["model", "agent", "upstream", "tool"]
+Target = Literal["model", "agent", "upstream", "tool"]
 
 RAW = "zx-raw-9d2e"
 """Stands in every raw reason a fault gives: it may appear in the trace, never in a text."""
@@ -52,7 +52,7 @@ class About(Value):
     label: str
     """One sentence that goes on from the name of an agent: "Rewards does not answer in time"."""
     axis: FaultAxis
-    place: Place = "model"
+    target: Target = "model"
     """What is made to misbehave: the model, the agent itself, the service behind its tools, or a tool."""
     orchestrator: Literal["never", "only", "too"] = "never"
     """Whether the orchestrator can have it, and nobody else."""
@@ -68,19 +68,21 @@ CATALOGUE: Mapping[Kind, About] = {
     "slow_drip": About(
         label="answers one word at a time", axis="invocation", orchestrator="too", seconds=1.0
     ),
-    "instantiation": About(label="cannot be started at all", axis="invocation", place="agent"),
+    "instantiation": About(label="cannot be started at all", axis="invocation", target="agent"),
     "refuses": About(label="declines to answer", axis="invocation", orchestrator="too"),
-    "error_envelope": About(label="gets no data from its service", axis="data", place="upstream"),
+    "error_envelope": About(label="gets no data from its service", axis="data", target="upstream"),
     "partial_envelope": About(
-        label="gets data with one source missing", axis="data", place="upstream"
+        label="gets data with one source missing", axis="data", target="upstream"
     ),
-    "foreign_principal": About(label="is sent somebody else's data", axis="data", place="upstream"),
-    "bad_payload": About(label="is sent data of the wrong shape", axis="data", place="upstream"),
+    "foreign_principal": About(
+        label="is sent somebody else's data", axis="data", target="upstream"
+    ),
+    "bad_payload": About(label="is sent data of the wrong shape", axis="data", target="upstream"),
     "version_break": About(
-        label="is sent data of a version it does not know", axis="data", place="upstream"
+        label="is sent data of a version it does not know", axis="data", target="upstream"
     ),
     "malformed_status": About(
-        label="reports progress in a word nobody agreed on", axis="none", place="tool"
+        label="reports progress in a word nobody agreed on", axis="none", target="tool"
     ),
     "unknown_tool": About(
         label="calls a tool that does not exist", axis="none", orchestrator="too"
@@ -124,8 +126,9 @@ ALIASES: Mapping[str, Kind] = {
     "repeat": "repeats_id",
     "forgets": "drops_call",
 }
-"""Shorter words for the same; `raise`, `hang`, `error` and `timeout` of the orchestrator are those
-of its routing call."""
+"""Shorter words for the same."""
+_OF_ROOT: Mapping[str, Kind] = {"raise": "routing_fails", "hang": "routing_hangs"}
+"""What these two are of the orchestrator: those of its routing call."""
 
 
 class Fault(Value):
@@ -152,7 +155,7 @@ class Fault(Value):
     def needs_agent(self) -> bool:
         """Whether it happens only where the agent itself is at work; others happen at its services
         and tools, whoever asks."""
-        return CATALOGUE[self.kind].place in ("model", "agent")
+        return CATALOGUE[self.kind].target in ("model", "agent")
 
     @property
     def label(self) -> str:
@@ -160,10 +163,12 @@ class Fault(Value):
         return f"{self.where.replace('_', ' ').replace('-', ' ').capitalize()} {CATALOGUE[self.kind].label}"
 
     def __str__(self) -> str:
-        return f"{self.where}={self.kind}" + ("" if self.seconds is None else f":{self.seconds:g}")
+        if self.seconds is None:
+            return f"{self.where}={self.kind}"
+        return f"{self.where}={self.kind}:{self.seconds:g}"
 
     @classmethod
-    def of(cls, text: str) -> "Fault":
+    def from_text(cls, text: str) -> "Fault":
         """The fault that `str()` wrote so, as traces keep it; people's words take `parse`. Raises
         ValueError for another form."""
         where, _, failure = text.partition("=")
@@ -180,15 +185,8 @@ class InjectedFault(RuntimeError):
 
 def kinds_of(where: str, root: str) -> tuple[Kind, ...]:
     """The kinds an agent can have, or the orchestrator when `where` is `root`."""
-    if where == root:
-        unfit = "never"
-    else:
-        unfit = "only"
-    results: list[Kind] = []
-    for kind, about in CATALOGUE.items():
-        if about.orchestrator != unfit:
-            results.append(kind)
-    return tuple(results)
+    unfit = "never" if where == root else "only"
+    return tuple(kind for kind, about in CATALOGUE.items() if about.orchestrator != unfit)
 
 
 def parse(text: str, agents: Collection[str], root: str) -> Fault:
@@ -216,34 +214,26 @@ def parse_all(
     texts: Iterable[str | Fault], agents: Collection[str], root: str
 ) -> tuple[Fault, ...]:
     """Several faults, each a Fault already or in words; both are held against the agents there are."""
-    results: list[Fault] = []
-    for text in texts:
-        results.append(parse(str(text), agents, root))
-    return tuple(results)
+    return tuple(parse(str(text), agents, root) for text in texts)
 
 
 def _kind(word: str, where: str, root: str) -> Kind:
     fit = kinds_of(where, root)
     kind: str = ALIASES.get(word, word)
-    if where == root and kind in ("raise", "hang"):
-        if kind == "raise":
-            kind = "routing_fails"
-        else:
-            kind = "routing_hangs"
-    for candidate in fit:
-        if kind == candidate:
+    if where == root:
+        kind = _OF_ROOT.get(kind, kind)
+    for candidate in KINDS:
+        if kind != candidate:
+            continue
+        if candidate in fit:
             return candidate
-    if kind in KINDS:
-        if CATALOGUE[kind].orchestrator == "only":
-            owner = "the orchestrator"
-        else:
-            owner = "a sub-agent"
+        # The orchestrator can have all kinds but some of a sub-agent's, and the other way round.
+        owner = "a sub-agent" if where == root else "the orchestrator"
         raise FaultError(
             f"fault {word!r} is one of {owner}, not of {where!r}; it can have {', '.join(fit)}"
         )
-    raise UnknownId(
-        "fault", word, (*fit, *(alias for alias, kind_ in ALIASES.items() if kind_ in fit))
-    )
+    aliases = [alias for alias, meaning in ALIASES.items() if meaning in fit]
+    raise UnknownId("fault", word, (*fit, *aliases))
 
 
 def _seconds(text: str, kind: Kind, figure: str) -> float:
@@ -251,6 +241,7 @@ def _seconds(text: str, kind: Kind, figure: str) -> float:
         seconds = float(figure)
     except ValueError:
         seconds = -1.0
+    # Python reads `inf` and `nan` as numbers too.
     if not (CATALOGUE[kind].seconds and math.isfinite(seconds) and seconds >= 0):
         with_seconds = ", ".join(kind for kind, about in CATALOGUE.items() if about.seconds)
         raise FaultError(

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-from kit.core.fault import CATALOGUE, Fault, Place
+from kit.core.fault import CATALOGUE, Fault, Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +25,7 @@ def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
     """Tasks started inside have these faults, their children too; nothing else has. Yields what
     will be known of them."""
     injection = Injection(tuple(faults))
+    # None where there is nothing to inject: a turn inside another does not inherit its faults.
     token = _injection.set(injection if faults else None)
     try:
         yield injection
@@ -32,18 +33,20 @@ def inject_faults(faults: Sequence[Fault]) -> Generator[Injection]:
         _injection.reset(token)
 
 
-def active_faults(where: str, *places: Place) -> tuple[Fault, ...]:
-    """Faults that hold here and now for an agent, at these places. Whoever asks makes them happen;
+def active_faults(where: str, *targets: Target) -> tuple[Fault, ...]:
+    """Faults that hold here and now for an agent, of these targets. Whoever asks makes them happen;
     of a model's faults the model says itself which ones do (`land`)."""
     injection = _injection.get()
     if injection is None:
         return ()
-    faults = tuple(
-        f for f in injection.faults if f.where == where and CATALOGUE[f.kind].place in places
-    )
-    if "model" not in places:
+    faults: list[Fault] = []
+    for fault in injection.faults:
+        if fault.where == where and CATALOGUE[fault.kind].target in targets:
+            faults.append(fault)
+    # A model is asked several times, and a fault may be about one of its calls alone.
+    if "model" not in targets:
         injection.landed.update(faults)
-    return faults
+    return tuple(faults)
 
 
 def land(fault: Fault) -> None:

@@ -20,6 +20,7 @@ LARGEST = 10**50
 
 def excess(value: Any) -> str | None:
     """Says what is too much in JSON data: depth, size or a number; None for data within the limits."""
+    # Level by level and not by recursion, which deep data would break off with an error of its own.
     level: list[Any] = [value]
     size = 0
     for _ in range(DEPTH + 1):
@@ -39,6 +40,7 @@ def excess(value: Any) -> str | None:
                     below += items
                 case int() if abs(item) > LARGEST:
                     return "a number that nobody can hold"
+                # JSON knows no infinity and no NaN, though Python reads and writes them.
                 case float() if not math.isfinite(item):
                     return "a number that nobody can hold"
                 case _:

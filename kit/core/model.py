@@ -40,6 +40,7 @@ class ModelParams(Value):
     @field_validator("headers")
     @classmethod
     def _holds_no_key(cls, headers: dict[str, str]) -> dict[str, str]:
+        # A models.yaml is committed and shown; the environment is neither.
         for name in headers:
             if name.lower() in ("authorization", "x-api-key", "api-key", "cookie"):
                 raise ValueError(
@@ -49,10 +50,9 @@ class ModelParams(Value):
 
     def options(self) -> dict[str, Any]:
         """Those that are given, under the names that LangChain's chat models have for them."""
-        fields = self.model_dump(exclude_defaults=True)
-        options: dict[str, Any] = {}
-        for name, value in fields.items():
-            options["default_headers" if name == "headers" else name] = value
+        options = self.model_dump(exclude_defaults=True)
+        if self.headers:
+            options["default_headers"] = options.pop("headers")
         return options
 
 
@@ -116,9 +116,8 @@ class ModelSpec(Value):
             raise ValueError("a simulated model needs a law, and no other model may have one")
         for field, provider in (("model", "langchain"), ("factory", "python")):
             if bool(getattr(self, field)) != (self.provider == provider):
-                raise ValueError(
-                    f"`provider: {provider}` needs `{field}`, and no other provider has it"
-                )
+                fault = f"needs `{field}`, and no other provider has it"
+                raise ValueError(f"`provider: {provider}` {fault}")
         return self
 
     @property

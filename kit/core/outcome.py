@@ -59,20 +59,20 @@ class Usage(Value):
 
 def total(parts: Iterable[Usage]) -> Usage:
     """Sums usages; the empty sum is `Usage()`. A cost is the sum of the costs that are known."""
-    parts = tuple(parts)
-    costs: list[float] = []
+    counts = dict.fromkeys(_COUNTS, 0)
+    cost: float | None = None
+    estimated = False
     for part in parts:
+        for name in _COUNTS:
+            counts[name] += getattr(part, name)
+        # A model without a price does not take away what the others are known to cost.
         if part.cost is not None:
-            costs.append(part.cost)
-    return Usage(
-        input_tokens=sum(part.input_tokens for part in parts),
-        output_tokens=sum(part.output_tokens for part in parts),
-        cached_tokens=sum(part.cached_tokens for part in parts),
-        model_calls=sum(part.model_calls for part in parts),
-        tool_calls=sum(part.tool_calls for part in parts),
-        cost=sum(costs) if costs else None,
-        estimated=any(part.estimated for part in parts),
-    )
+            cost = (cost or 0.0) + part.cost
+        estimated = estimated or part.estimated
+    return Usage(**counts, cost=cost, estimated=estimated)
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls", "tool_calls")
 
 
 class Timing(Value):
@@ -109,9 +109,9 @@ class ComponentPayload(Value):
     def reference(self) -> str:
         """Its type, id and title in one short line, and nothing else of its payload."""
         line = f"{self.type} {self.payload.get('id', '')}: {self.payload.get('title', '')}"
-        return " ".join(line.replace("(", " ").replace(")", " ").split())[:LONGEST_PART].rstrip(
-            ": "
-        )
+        # It stands in brackets in what a model is told, which its own would close.
+        words = line.replace("(", " ").replace(")", " ").split()
+        return " ".join(words)[:LONGEST_PART].rstrip(": ")
 
 
 class Answer(Value):
@@ -149,6 +149,7 @@ class Answer(Value):
     @property
     def is_partial(self) -> bool:
         """Whether data was still missing when it was given."""
+        # What failed first and came at the second try is counted, and nothing of it is missing.
         return bool(self.data_faults) and not self.recovered
 
 
@@ -183,18 +184,14 @@ class FanOut(Value):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        failures: list[Failure] = []
-        for o in self.outcomes:
-            if isinstance(o, Failure):
-                failures.append(o)
-        return tuple(failures)
+        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Failure))
 
     @property
     def clean(self) -> bool:
         """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
-        return not self.dropped and not any(
-            isinstance(o, Failure) or o.reservation for o in self.outcomes
-        )
+        if self.dropped or self.failures:
+            return False
+        return not any(isinstance(item, Answer) and item.reservation for item in self.outcomes)
 
 
 class RoutedOutcome(Value):
@@ -239,14 +236,13 @@ class LeftOut(Value):
             return ()
         names: list[str] = []
         for part in self.parts:
-            words = part
+            # Cut between words: half a word can be another one.
             if len(part) > LONGEST_PART:
-                words = part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
-            names.append(f"“{words}”")
-        unnamed = self.unnamed
-        if unnamed > 1:
-            names.append(f"{unnamed} more parts of your message")
-        elif unnamed:
+                part = part[:LONGEST_PART].rsplit(" ", 1)[0] + " …"
+            names.append(f"“{part}”")
+        if self.unnamed > 1:
+            names.append(f"{self.unnamed} more parts of your message")
+        elif self.unnamed:
             names.append("one more part of your message")
         return tuple(names)
 
@@ -319,44 +315,42 @@ def tell(
     the language of the session, because models repeat it.
     """
     if isinstance(outcome, Answer):
-        if outcome.reservation:
-            note = reword(outcome.reservation)
-        else:
-            note = None
         text = outcome.text or NO_TEXT
-        if with_components and outcome.components:
-            lines = dict.fromkeys(
-                component.reference for component in outcome.components[:REFERENCES]
-            )
-            if len(outcome.components) > REFERENCES:
-                unlisted = [f"{len(outcome.components) - REFERENCES} more"]
-            else:
-                unlisted = []
-            text = f"{text}\n\n({BESIDE} {'; '.join([*lines, *unlisted])})"
-        if note:
-            return f"{text}\n\n(Note: {note})"
+        components = outcome.components if with_components else ()
+        if components:
+            # Once each: two components may have the same type, id and title.
+            lines = list(dict.fromkeys(item.reference for item in components[:REFERENCES]))
+            if len(components) > REFERENCES:
+                lines.append(f"{len(components) - REFERENCES} more")
+            text += f"\n\n({BESIDE} {'; '.join(lines)})"
+        if outcome.reservation:
+            text += f"\n\n(Note: {reword(outcome.reservation)})"
         return text
     because = _BECAUSE.get(outcome.reason, "it is not available right now")
-    label = outcome.agent.replace("_", " ").replace("-", " ")
+    sentence = f"No answer from {_label(outcome.agent)}: {because}"
+    # Models fill a gap that nobody tells them to leave open.
     if outcome.suggestion and outcome.reason == "refusal":
         return (
-            f"No answer from {label}: {because}, in these words: {outcome.suggestion} "
+            f"{sentence}, in these words: {outcome.suggestion} "
             f"Say plainly that this part could not be answered; you may pass on why, and nothing else of it."
         )
     if outcome.suggestion:
         return (
-            f"No answer from {label}: {because}. Say plainly that this part could not be answered for certain. "
+            f"{sentence}. Say plainly that this part could not be answered for certain. "
             f"You may ask the user for what is missing, and state nothing of this as fact: {outcome.suggestion}"
         )
     return (
-        f"No answer from {label}: {because}. Say plainly that this part could not be "
-        f"answered, and claim nothing for it."
+        f"{sentence}. Say plainly that this part could not be answered, and claim nothing for it."
     )
+
+
+def _label(agent: str) -> str:
+    return agent.replace("_", " ").replace("-", " ")
 
 
 def tell_dropped(call: AgentCall) -> str:
     """Words an over-cap call for a model."""
-    return tell_left_out([call.agent.replace("_", " ").replace("-", " ")])
+    return tell_left_out([_label(call.agent)])
 
 
 def tell_left_out(names: Iterable[str]) -> str:

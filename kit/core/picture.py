@@ -14,10 +14,11 @@ from kit.core.value import Value
 MediaType = Literal["image/png", "image/jpeg", "image/webp", "image/gif"]
 LARGEST = 5 * 2**20
 """Bytes a picture may have."""
-MOST = 4
+MOST_PICTURES = 4
 """Pictures a message may bring."""
 _NAME = 60
 """Characters of a caption that stand in a conversation."""
+_KINDS = "PNG, JPEG, WebP or GIF"
 _BEGINS: dict[MediaType, re.Pattern[bytes]] = {
     "image/png": re.compile(rb"\x89PNG\r\n\x1a\n"),
     "image/jpeg": re.compile(rb"\xff\xd8\xff"),
@@ -45,11 +46,12 @@ class Picture(Value):
     caption: str = ""
     """What the sender calls it, such as its file name: this much of it later turns are told."""
 
+    # Before the fields are: a PictureError says what to send, where pydantic would list the types.
     @model_validator(mode="before")
     @classmethod
     def _check_media_type(cls, fields: dict[str, object]) -> dict[str, object]:
         if fields.get("media_type") not in get_args(MediaType):
-            raise PictureError(f"a picture cannot be {fields.get('media_type')!r}: send {_kinds()}")
+            raise PictureError(f"a picture cannot be {fields.get('media_type')!r}: send {_KINDS}")
         return fields
 
     @model_validator(mode="after")
@@ -60,10 +62,12 @@ class Picture(Value):
             raise PictureError(
                 f"{name} has {size}; at most {LARGEST // 2**20} MB are taken: send a smaller copy"
             )
-        if sniff_media_type(self.data) != self.media_type:
-            actual = sniff_media_type(self.data) or "no picture that can be read"
+        # A provider refuses the whole request for a picture that is not what it is called.
+        actual = sniff_media_type(self.data)
+        if actual != self.media_type:
+            kind = actual or "no picture that can be read"
             raise PictureError(
-                f"{name} is said to be {self.media_type} and is {actual}: send {_kinds()}"
+                f"{name} is said to be {self.media_type} and is {kind}: send {_KINDS}"
             )
         return self
 
@@ -72,9 +76,7 @@ class Picture(Value):
         """The picture these bytes are. Raises PictureError when they are none."""
         kind = sniff_media_type(data)
         if kind is None:
-            raise PictureError(
-                f"{caption or 'this'} is no picture that can be read: send {_kinds()}"
-            )
+            raise PictureError(f"{caption or 'this'} is no picture that can be read: send {_KINDS}")
         return cls(media_type=kind, data=data, caption=caption)
 
     @cached_property
@@ -88,10 +90,9 @@ class Picture(Value):
     @property
     def mark(self) -> str:
         """What stands for it in a text."""
+        # A caption is a stranger's file name: a bracket in it would end the mark.
         name = " ".join(re.sub(r"[\[\]\x00-\x1f\x7f]", " ", self.caption).split())[:_NAME]
-        if name:
-            return f"[picture: {name}]"
-        return "[picture]"
+        return f"[picture: {name}]" if name else "[picture]"
 
 
 def sniff_media_type(data: bytes) -> MediaType | None:
@@ -116,14 +117,9 @@ def strip_marks(text: str) -> str:
     return text
 
 
-def _kinds() -> str:
-    return "PNG, JPEG, WebP or GIF"
-
-
 def check_count(pictures: Sequence[Picture]) -> tuple[Picture, ...]:
     """The same pictures. Raises PictureError when there are more than a message may bring."""
-    if len(pictures) > MOST:
-        raise PictureError(
-            f"a message takes at most {MOST} pictures and this one has {len(pictures)}: send the rest in another"
-        )
+    if len(pictures) > MOST_PICTURES:
+        count = f"at most {MOST_PICTURES} pictures and this one has {len(pictures)}"
+        raise PictureError(f"a message takes {count}: send the rest in another")
     return tuple(pictures)

@@ -150,6 +150,7 @@ class Note(Value):
         """
         try:
             value: Any = json.loads(self.value)
+        # RecursionError: JSON nested deeper than Python reads is no ValueError.
         except (ValueError, RecursionError):
             return None
         if not isinstance(value, dict):

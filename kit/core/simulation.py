@@ -22,13 +22,13 @@ class LogNormal(Value):
     @model_validator(mode="before")
     @classmethod
     def _median_from_mean(cls, data: Any) -> Any:
-        if isinstance(data, dict) and "mean" in data:
-            fields: dict[str, Any] = dict(cast("dict[str, Any]", data))
-            fields["median"] = float(fields.pop("mean")) / math.exp(
-                float(fields.get("sigma", 0.0)) ** 2 / 2
-            )
-            return fields
-        return cast("object", data)
+        if not isinstance(data, dict) or "mean" not in data:
+            return cast("object", data)
+        fields = dict(cast("dict[str, Any]", data))
+        # The mean of a log-normal distribution lies above its median by this factor.
+        factor = math.exp(float(fields.get("sigma", 0.0)) ** 2 / 2)
+        fields["median"] = float(fields.pop("mean")) / factor
+        return fields
 
     @property
     def mean(self) -> float:

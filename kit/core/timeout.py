@@ -68,7 +68,7 @@ class Diagnosis(Value):
     """The tool, or the model, that most of it went to; empty where it is neither."""
     seconds: float
     """Spent in what is the cause; calls at the same time count once."""
-    of: float
+    budget: float
     """Seconds the whole invocation had."""
     calls: int
     """Model calls it made."""
@@ -87,7 +87,7 @@ class Diagnosis(Value):
             "reasoning": f"long reasoning, {self.calls} model calls",
             "unknown": "something that its spans do not show",
         }[self.cause]
-        return f"ran out of time in {within}: {self.seconds:.2f} of {self.of:.2f} s"
+        return f"ran out of time in {within}: {self.seconds:.2f} of {self.budget:.2f} s"
 
     def __str__(self) -> str:
         return f"{self.where}; what helps: {'; '.join(map(str, self.remedies)) or NO_REMEDY}"
@@ -107,21 +107,24 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
     below = _below(trace, span)
     if any(part.timed_out for part in below):
         return None
-    tools, models = ([part for part in below if part.kind == kind] for kind in ("tool", "model"))
+    tools = [part for part in below if part.kind == "tool"]
+    models = [part for part in below if part.kind == "model"]
     in_tools = _busy_seconds(tools)
     in_models = _busy_seconds(models)
     idle = span.seconds - _busy_seconds([*tools, *models])
-    diagnosis_of = partial(Diagnosis, agent=span.agent, of=span.seconds, calls=len(models))
+    diagnosis_of = partial(Diagnosis, agent=span.agent, budget=span.seconds, calls=len(models))
     if idle >= max(in_tools, in_models):
         return diagnosis_of(cause="unknown", seconds=idle)
     if in_tools >= in_models:
-        names = dict.fromkeys(part.name for part in tools)
-        slowest = max(
-            names, key=lambda name: _busy_seconds([part for part in tools if part.name == name])
-        )
+        # Calls of one tool may overlap, so that their seconds do not add up.
+        calls: dict[str, list[Span]] = {}
+        for part in tools:
+            calls.setdefault(part.name, []).append(part)
+        slowest = max(calls, key=lambda name: _busy_seconds(calls[name]))
         return diagnosis_of(cause="tool", slowest=slowest, seconds=in_tools)
     longest = max(_rounds(models), key=lambda tries: sum(part.seconds for part in tries))
     seconds = sum(part.seconds for part in longest)
+    # No call took half of it: the model was asked too often, not too slowly.
     if 2 * seconds < in_models:
         return diagnosis_of(cause="reasoning", seconds=in_models)
     slowest = max(longest, key=lambda part: part.seconds)
@@ -130,9 +133,9 @@ def diagnose(trace: Trace, span: Span) -> Diagnosis | None:
 
 def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
     """Every agent's span of a turn that ended in a time-out of its own, with the diagnosis."""
-    pairs = ((span, diagnose(trace, span)) for span in trace.spans)
     results: list[tuple[Span, Diagnosis]] = []
-    for span, diagnosis in pairs:
+    for span in trace.spans:
+        diagnosis = diagnose(trace, span)
         if diagnosis is not None:
             results.append((span, diagnosis))
     return tuple(results)
@@ -141,8 +144,7 @@ def diagnoses(trace: Trace) -> tuple[tuple[Span, Diagnosis], ...]:
 def _below(trace: Trace, span: Span) -> list[Span]:
     spans: list[Span] = []
     for child in trace.children(span.id):
-        for part in (child, *_below(trace, child)):
-            spans.append(part)
+        spans += [child, *_below(trace, child)]
     return spans
 
 
@@ -162,7 +164,7 @@ def _busy_seconds(spans: Sequence[Span]) -> float:
     """Seconds in which at least one of these ran."""
     busy = 0.0
     until = 0.0
-    for start, end in sorted((span.started, span.started + span.seconds) for span in spans):
-        busy += max(0.0, end - max(start, until))
-        until = max(until, end)
+    for span in sorted(spans, key=lambda span: span.started):
+        busy += max(0.0, span.ended - max(span.started, until))
+        until = max(until, span.ended)
     return busy

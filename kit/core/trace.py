@@ -20,7 +20,7 @@ from kit.core.display.count import many
 from kit.core.display.html import Html, bar, notebook_html, table, text
 from kit.core.errors import STOP
 from kit.core.event import Body, Event
-from kit.core.outcome import Answer, RoutingDecision, Usage
+from kit.core.outcome import Answer, Failure, RoutingDecision, Usage
 from kit.core.value import Value
 
 SpanKind = Literal["turn", "agent", "model", "tool"]
@@ -84,11 +84,7 @@ class Trace(Value):
         )
 
     def children(self, span_id: str | None) -> tuple[Span, ...]:
-        spans: list[Span] = []
-        for span in self.spans:
-            if span.parent_id == span_id:
-                spans.append(span)
-        return tuple(spans)
+        return tuple(span for span in self.spans if span.parent_id == span_id)
 
     def rows(self) -> list[tuple[int, Span]]:
         """The waterfall: every span once, parents before children, with its depth."""
@@ -103,18 +99,12 @@ class Trace(Value):
         return waterfall
 
 
-def _span_start(event: Event) -> dict[str, Any] | None:
-    body = event.body
+def _span_start(body: Body) -> dict[str, Any] | None:
+    """Returns the fields of the span that an event opens."""
     match body:
         case TurnStarted():
             attributes = body.model_dump(mode="json", exclude={"kind", "message", "started_at"})
-            return {
-                "kind": "turn",
-                "name": "turn",
-                "agent": "",
-                "input": body.message,
-                "attributes": attributes,
-            }
+            return _opening("turn", "turn", "", body.message, attributes)
         case AgentStarted():
             attributes: dict[str, Any] = {
                 "call_id": body.call_id,
@@ -124,36 +114,25 @@ def _span_start(event: Event) -> dict[str, Any] | None:
             }
             if body.limited:
                 attributes["limited"] = body.limited
-            return {
-                "kind": "agent",
-                "name": body.agent,
-                "agent": body.agent,
-                "input": body.query,
-                "attributes": attributes,
-            }
+            return _opening("agent", body.agent, body.agent, body.query, attributes)
         case ModelStarted():
             attributes = {"model": body.model, "purpose": body.purpose}
             if body.instead_of:
                 attributes["instead_of"] = body.instead_of
             name = f"{body.purpose} · {body.model}"
-            return {
-                "kind": "model",
-                "name": name,
-                "agent": body.agent,
-                "input": "\n".join(map(str, body.input)),
-                "attributes": attributes,
-            }
+            request = "\n".join(map(str, body.input))
+            return _opening("model", name, body.agent, request, attributes)
         case ToolStarted():
             attributes = {"call_id": body.call_id}
-            return {
-                "kind": "tool",
-                "name": body.tool,
-                "agent": body.agent,
-                "input": str(body.args),
-                "attributes": attributes,
-            }
+            return _opening("tool", body.tool, body.agent, str(body.args), attributes)
         case _:
             return None
+
+
+def _opening(
+    kind: SpanKind, name: str, agent: str, text: str, attributes: dict[str, Any]
+) -> dict[str, Any]:
+    return {"kind": kind, "name": name, "agent": agent, "input": text, "attributes": attributes}
 
 
 def _span_end(body: Body) -> dict[str, Any] | None:
@@ -163,10 +142,10 @@ def _span_end(body: Body) -> dict[str, Any] | None:
             return {"status": "error" if failed else "ok", "error": body.error, "output": body.text}
         case AgentEnded(outcome=Answer() as answer):
             return {"status": "ok", "output": answer.text, "usage": answer.usage}
-        case AgentEnded(outcome=failure):
-            error = f"{failure.axis}: {failure.reason}" + (  # type: ignore
-                f": {failure.detail}" if failure.detail else ""  # type: ignore
-            )
+        case AgentEnded(outcome=Failure() as failure):
+            error = f"{failure.axis}: {failure.reason}"
+            if failure.detail:
+                error += f": {failure.detail}"
             return {"status": "error", "error": error, "usage": failure.usage}
         case ModelEnded():
             output = body.text
@@ -188,13 +167,13 @@ def trace_of(events: Iterable[Event]) -> Trace:
     open_spans: dict[str, dict[str, Any]] = {}
     turn_id = ""
     started_at = 0.0
-    at = 0.0
+    last = 0.0
     routing = None
     usage = Usage()
     for event in events:
         turn_id = event.turn_id
-        at = event.at
-        start = _span_start(event)
+        last = event.at
+        start = _span_start(event.body)
         if start is not None:
             open_spans[event.span_id] = {
                 "id": event.span_id,
@@ -212,15 +191,17 @@ def trace_of(events: Iterable[Event]) -> Trace:
                 routing = decision
             case TurnUsage(usage=turn_usage):
                 usage = turn_usage
+            # A ToolRetry of an earlier attempt is overwritten: the trace shows that there was one.
             case Replay() | Fork() | ToolRetry() if event.span_id in open_spans:
                 attribute = event.body.model_dump(exclude={"kind"}, exclude_none=True) or True
                 open_spans[event.span_id]["attributes"][event.kind] = attribute
             case _:
                 pass
-    for fields in open_spans.values():  # parents began first: theirs are known
+    # Parents began first, so theirs are known by now.
+    for fields in open_spans.values():
         if "ended" not in fields:
             parent = open_spans.get(fields["parent_id"] or "", {})
-            fields["ended"] = max(parent.get("ended", at), fields["started"])
+            fields["ended"] = max(parent.get("ended", last), fields["started"])
     spans = tuple(Span(**fields) for fields in open_spans.values())
     return Trace(turn_id=turn_id, started_at=started_at, spans=spans, routing=routing, usage=usage)
 
@@ -237,18 +218,17 @@ class Bar(NamedTuple):
 
 def bars(trace: Trace) -> list[Bar]:
     """Every span of a trace once, parents before children."""
-    busy: dict[str | None, list[float]] = defaultdict(
-        list
-    )  # span -> for each row of its calls, until when it is taken
+    # Span -> for each row of its calls, when the last call in it ends.
+    ends_by_parent: dict[str | None, list[float]] = defaultdict(list)
     layout: list[Bar] = []
     for depth, span in trace.rows():
         row = 0
         if span.kind in ("model", "tool"):
-            until = busy[span.parent_id]
-            row = next(
-                (index for index, end in enumerate(until) if end <= span.started), len(until)
-            )
-            until[row : row + 1] = [span.ended]
+            ends = ends_by_parent[span.parent_id]
+            while row < len(ends) and ends[row] > span.started:
+                row += 1
+            # Past the end this appends: a row of its own.
+            ends[row : row + 1] = [span.ended]
         layout.append(Bar(span, depth, row))
     return layout
 
@@ -256,16 +236,12 @@ def bars(trace: Trace) -> list[Bar]:
 def waterfall(trace: Trace) -> Html:
     """Returns the spans of a trace as a table: each under what it is part of, with its time as a bar."""
     whole = max((span.ended for span in trace.spans), default=0.0) or 1.0
-    rows = [
-        (
-            "  " * depth
-            + (f"{span.agent} · {span.name}" if span.kind == "tool" else span.name or span.kind),
-            bar(span.started / whole, span.ended / whole, error=span.status == "error"),
-            f"{span.seconds:.2f} s",
-            span.error or span.status,
-        )
-        for depth, span in trace.rows()
-    ]
+    rows: list[tuple[object, ...]] = []
+    for depth, span in trace.rows():
+        name = f"{span.agent} · {span.name}" if span.kind == "tool" else span.name or span.kind
+        time = bar(span.started / whole, span.ended / whole, error=span.status == "error")
+        ending = span.error or span.status
+        rows.append(("  " * depth + name, time, f"{span.seconds:.2f} s", ending))
     return table(("span", "", "time", "end"), rows)
 
 
@@ -280,16 +256,10 @@ def failures(trace: Trace) -> tuple[Span, ...]:
 
     A span that was only cut off by what it is part of has not failed itself.
     """
-    broken: list[Span] = []
-    for span in trace.spans:
-        if span.status == "error" and not span.cut_off:
-            broken.append(span)
-    blamed = {span.parent_id for span in broken}
-    results: list[Span] = []
-    for span in broken:
-        if span.id not in blamed:
-            results.append(span)
-    return tuple(results)
+    broken = [span for span in trace.spans if span.status == "error" and not span.cut_off]
+    # What failed below a span is why the span did.
+    parents = {span.parent_id for span in broken}
+    return tuple(span for span in broken if span.id not in parents)
 
 
 def critical_path(trace: Trace) -> tuple[Span, ...]:
@@ -303,11 +273,13 @@ def critical_path(trace: Trace) -> tuple[Span, ...]:
 
 def _awaited(trace: Trace, parent_id: str | None, until: float) -> list[Span]:
     path: list[Span] = []
-    for span in sorted(
+    # Of two that end together the one still running is what is waited for.
+    last_first = sorted(
         trace.children(parent_id),
         key=lambda span: (span.ended, span.status == "running"),
         reverse=True,
-    ):
+    )
+    for span in last_first:
         if span.ended <= until and span.started <= until:
             path = [span, *_awaited(trace, span.id, span.ended), *path]
             until = span.started

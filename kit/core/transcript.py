@@ -32,7 +32,7 @@ def transcript(events: Iterable[Event]) -> Transcript:
             parts[body.channel] = [*standing, (event.seq, body.text)]
     answer = parts["answer"]
     return _transcript(
-        lead="".join(text for _, text in parts["lead"]),
-        answer="".join(text for _, text in answer),
+        lead="".join([text for _, text in parts["lead"]]),
+        answer="".join([text for _, text in answer]),
         answer_seq=answer[0][0] if answer else None,
     )

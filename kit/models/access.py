@@ -44,21 +44,22 @@ class ModelAccess:
         name = spec.api_key_env
         if name is None:
             return None, None
-        of_settings = {"OPENAI_BASE_URL": self.base_url, "OPENAI_API_KEY": self.api_key}
-        given = {
-            **self.variables,
-            **{variable: value for variable, value in of_settings.items() if value},
-        }
-        home = home_of(name, given)
+        # The settings may have them from a file, and not from the environment.
+        variables = dict(self.variables)
+        if self.base_url:
+            variables["OPENAI_BASE_URL"] = self.base_url
+        if self.api_key:
+            variables["OPENAI_API_KEY"] = self.api_key
+        home = home_of(name, variables)
         if home and spec.base_url and not same_url(home, spec.base_url):
             raise SettingsError(
                 f"model {spec.key!r}: {name} belongs to {home} and is not sent to "
                 f"{spec.base_url}; put the key of that endpoint "
                 f"into another variable and name that in `api_key_env`, or set {name.removesuffix('_API_KEY')}_BASE_URL"
             )
-        if not given.get(name):
+        if not variables.get(name):
             raise SettingsError(f"model {spec.key!r} needs a key: set {name}")
-        return spec.base_url or home, given[name]
+        return spec.base_url or home, variables[name]
 
     def moved_endpoint(self, spec: ModelSpec) -> str | None:
         """Where the environment sends a spec's requests; None where the spec itself says so, or nobody moves them.
@@ -67,17 +68,12 @@ class ModelAccess:
         """
         if spec.provider not in ("openai", "langchain"):
             return None
+        url = None
         if spec.api_key_env:
-            own = self.own_endpoint(spec)[0]
+            url = self.own_endpoint(spec)[0]
         elif spec.provider == "openai":
-            own = self.base_url
-        else:
-            own = None
-        if spec.base_url:
-            url = None
-        else:
-            url = own
-        if url is None or any(same_url(url, home) for home in _HOMES.values()):
+            url = self.base_url
+        if spec.base_url or url is None or any(same_url(url, home) for home in _HOMES.values()):
             return None
         return url.rstrip("/")
 
@@ -92,6 +88,6 @@ def home_of(name: str, variables: Mapping[str, str]) -> str | None:
     return variables.get(f"{owner}_BASE_URL") or _HOMES.get(owner)
 
 
-def same_url(one: str, other: str) -> bool:
+def same_url(first: str, second: str) -> bool:
     """Whether two URLs are the same but for a slash at the end."""
-    return one.rstrip("/") == other.rstrip("/")
+    return first.rstrip("/") == second.rstrip("/")

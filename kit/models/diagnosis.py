@@ -52,8 +52,9 @@ def diagnose(error: BaseException, spec: ModelSpec, model: object) -> str:
     status = status_of(error)
     request = getattr(error, "request", None)
     url = _without_credentials(_url_of(model) or str(getattr(request, "url", "")))
-    place = f"model {spec.key!r}{f' at {url}' if url else ''}"
-    return f"{place}: {f'HTTP {status}, ' if status else ''}{_words(error)}; {_remedy(error, spec, status)}"
+    model_words = f"model {spec.key!r} at {url}" if url else f"model {spec.key!r}"
+    code = f"HTTP {status}, " if status else ""
+    return f"{model_words}: {code}{_words(error)}; {_remedy(error, spec, status)}"
 
 
 def class_of(error: BaseException) -> ErrorClass:
@@ -67,6 +68,7 @@ def class_of(error: BaseException) -> ErrorClass:
         return _CLASSES.get(status, "kit")
     if isinstance(error, asyncio.CancelledError | TimeoutError):
         return "budget"
+    # By name: each provider's package brings an HTTP client of its own, with classes of its own.
     of_network = isinstance(error, OSError) or any(
         word in name for word in ("Connect", "Timeout", "Protocol", "ReadError")
     )
@@ -77,12 +79,9 @@ def class_of(error: BaseException) -> ErrorClass:
 
 def status_of(error: BaseException) -> int | None:
     """The HTTP status that a provider's client keeps on its error; None where nobody answered."""
-    status: Any = getattr(error, "status_code", None) or getattr(
-        getattr(error, "response", None), "status_code", None
-    )
-    if isinstance(status, int):
-        return status
-    return None
+    response: Any = getattr(error, "response", None)
+    status: Any = getattr(error, "status_code", None) or getattr(response, "status_code", None)
+    return status if isinstance(status, int) else None
 
 
 def pause_asked(error: BaseException) -> float:
@@ -144,11 +143,8 @@ def _remedy(error: BaseException, spec: ModelSpec, status: int | None) -> str:
             if mark in error_text:
                 return remedy
     if status in _REMEDIES:
-        asked: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
-        if asked:
-            pause = f": it asks for {asked} s"
-        else:
-            pause = ""
+        seconds: Any = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
+        pause = f": it asks for {seconds} s" if seconds else ""
         return _REMEDIES[status].format(key=_key(spec), pause=pause)
     if status >= 500:
         return "the server failed: try again later, or name a `fallback`"
@@ -182,13 +178,13 @@ def _key(spec: ModelSpec) -> str:
 def _url_of(model: Any) -> str:
     """The endpoint of a chat model, under whatever it is wrapped in; empty where none is known."""
     while model is not None:
-        if url := next(
-            (url for name in _URLS if isinstance(url := getattr(model, name, None), str)), None
-        ):
-            return url
-        model = next(
-            (inner for name in _INNER if (inner := getattr(model, name, None)) is not None), None
-        )
+        for name in _URLS:
+            url = getattr(model, name, None)
+            if isinstance(url, str) and url:
+                return url
+        # A binding, JsonRouting and FaultyModel each have a name of their own for what they wrap.
+        wrapped = [getattr(model, name, None) for name in _INNER]
+        model = next(filter(None, wrapped), None)
     return ""
 
 
@@ -201,6 +197,5 @@ def _without_credentials(url: str) -> str:
 
 def gave_up(error: BaseException) -> bool:
     """Whether a call was stopped because its time was over, and not by whoever asked."""
-    return (
-        isinstance(error, asyncio.CancelledError) and seconds_left() <= 1e-3
-    )  # a timer may go off a hair early
+    # A timer may go off a hair early.
+    return isinstance(error, asyncio.CancelledError) and seconds_left() <= 1e-3

@@ -8,10 +8,12 @@ words, metadata, the closing chunk, the provider's errors.
 
 The wrapper comes back for a call, and at the next one goes again, as soon as there is
 
-- a listener: callbacks of the model or of the LangChain run around the call, tracing, debug,
-verbose, a context's handlers; - something the wrapper does: a cache, a rate limiter,
-`output_version` "v1", messages of content blocks (it translates some); - a class or a model that
-runs its calls another way, a binding with a config, and any Runnable that is not a chat model.
+- a listener: callbacks of the model or of the LangChain run around the call, tracing, debug, verbose,
+  a context's handlers;
+- something the wrapper does: a cache, a rate limiter, `output_version` "v1", messages of content
+  blocks (it translates some);
+- a class or a model that runs its calls another way, a binding with a config, and any Runnable that
+  is not a chat model.
 """
 
 import os
@@ -34,17 +36,17 @@ from langsmith.run_helpers import tracing_context  # type: ignore[reportUnknownV
 from langsmith.utils import tracing_is_enabled  # type: ignore[reportUnknownVariableType]
 
 _RUNNERS = (
-    *(
-        "invoke",
-        "ainvoke",
-        "stream",
-        "astream",
-        "generate",
-        "agenerate",
-        "generate_prompt",
-        "agenerate_prompt",
-    ),
-    *("_generate_with_cache", "_agenerate_with_cache", "_convert_input"),
+    "invoke",
+    "ainvoke",
+    "stream",
+    "astream",
+    "generate",
+    "agenerate",
+    "generate_prompt",
+    "agenerate_prompt",
+    "_generate_with_cache",
+    "_agenerate_with_cache",
+    "_convert_input",
 )
 """What stands between a caller and the model; who overrides one of these wants it to run."""
 _RUNNER_NAMES = frozenset(_RUNNERS)
@@ -141,10 +143,7 @@ def has_listeners(callbacks: Callbacks, verbose: bool) -> bool:
     asked, which takes longer.
     """
     ambient = var_child_runnable_config.get()
-    if ambient:
-        inherited = ambient.get("callbacks")
-    else:
-        inherited = None
+    inherited = ambient.get("callbacks") if ambient else None
     if not (
         callbacks
         or inherited
@@ -229,7 +228,8 @@ async def _once(
 
 
 def _streams(model: Any, options: dict[str, Any]) -> bool:
-    if _streamers(type(model)) == _NO_STREAM:  # as it says itself, five times as slowly
+    # As it says itself, five times as slowly.
+    if _streamers(type(model)) == _NO_STREAM:
         return False
     return model._should_stream(async_api=True, **{**options, "stream": True})
 
@@ -248,8 +248,7 @@ async def _generate(
 
 
 def _metadata(generation: ChatGeneration) -> dict[str, Any]:
-    facts = generation.generation_info or {}
-    return {
-        **{key: value for key, value in facts.items() if key != _GATEWAY},
-        **generation.message.response_metadata,
-    }
+    facts = dict(generation.generation_info or {})
+    # The wrapper keeps this one for itself.
+    facts.pop(_GATEWAY, None)
+    return {**facts, **generation.message.response_metadata}

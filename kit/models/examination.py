@@ -16,8 +16,11 @@ from kit.models.message import ending_of, whole_message
 SECONDS = 60.0
 """What any one call may take."""
 _PLAIN = "What is two plus two? Answer in one short sentence."
-_ONE = "What is the weather in Oslo? Call the tool, and say nothing else."
-_TWO = "What is the weather in Oslo, and what is it in Rome? Call the tool once for each place, both in one reply."
+_ONE_CALL = "What is the weather in Oslo? Call the tool, and say nothing else."
+_TWO_CALLS = (
+    "What is the weather in Oslo, and what is it in Rome? "
+    "Call the tool once for each place, both in one reply."
+)
 _WEATHER: dict[str, Any] = {
     "type": "function",
     "function": {
@@ -35,7 +38,7 @@ _WEATHER: dict[str, Any] = {
 class Finding(Value):
     """One thing that was tried."""
 
-    what: str
+    name: str
     state: Literal["ok", "failed", "skipped"]
     words: str = ""
     """What was seen, or what to do."""
@@ -51,8 +54,8 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
         model.ainvoke(_PLAIN),
         lambda reply: "" if reply.text.strip() else "it says nothing",
     )
-    if first.what != "URL":
-        yield Finding(what="URL", state="ok")
+    if first.name != "URL":
+        yield Finding(name="URL", state="ok")
     yield first
     if not trials.replies:
         return
@@ -63,24 +66,18 @@ async def examine(spec: ModelSpec, model: BaseChatModel) -> AsyncIterator[Findin
             lambda reply: "" if reply.text.strip() else "no text: set `stream: false`",
         )
     else:
-        yield Finding(what="streaming", state="skipped", words="`stream: false`", needed=False)
+        yield Finding(name="streaming", state="skipped", words="`stream: false`", needed=False)
     whole = trials.replies[-1]
     async for finding in _tool_calls(trials):
         yield finding
-    if whole.usage_metadata:
-        counts = ""
-    else:
-        counts = "none: tokens and costs are estimates"
-    yield Finding(what="usage", state="failed" if counts else "ok", words=counts, needed=False)
+    counts = "" if whole.usage_metadata else "none: tokens and costs are estimates"
+    yield Finding(name="usage", state="failed" if counts else "ok", words=counts, needed=False)
     ending = ending_of(whole, spec)
-    known = ending not in (None, "cut_off")
-    if known:
-        words = str(ending)
-    else:
+    if ending in (None, "cut_off"):
         words = "none: an answer that was cut off cannot be told"
-    yield Finding(
-        what="finish_reason", state="ok" if known else "failed", words=words, needed=False
-    )
+        yield Finding(name="finish_reason", state="failed", words=words, needed=False)
+    else:
+        yield Finding(name="finish_reason", state="ok", words=str(ending), needed=False)
 
 
 class _Trials:
@@ -93,7 +90,7 @@ class _Trials:
 
     async def run(
         self,
-        what: str,
+        name: str,
         call: Awaitable[AIMessage],
         fault: Callable[[AIMessage], str],
         *,
@@ -103,45 +100,44 @@ class _Trials:
         try:
             async with asyncio.timeout(SECONDS):
                 reply = await call
-        except Exception as error:  # a border: each provider's client fails in a way of its own
+        except Exception as error:
+            # A border: each provider's client fails in a way of its own.
             reached = self.replies or status_of(error) is not None
             words = diagnose(error, self.spec, self.model)
+            # The first call that gets no status says nothing of what it was to try.
             return Finding(
-                what=what if reached else "URL", state="failed", words=words, needed=needed
+                name=name if reached else "URL", state="failed", words=words, needed=needed
             )
         self.replies.append(reply)
         problem = fault(reply)
-        return Finding(what=what, state="failed" if problem else "ok", words=problem, needed=needed)
+        return Finding(name=name, state="failed" if problem else "ok", words=problem, needed=needed)
 
 
 async def _tool_calls(trials: _Trials) -> AsyncIterator[Finding]:
-    spec, by_schema = trials.spec, trials.spec.routing == "json_schema"
-    if by_schema:
-        remedy = "choose another model"
-    else:
-        remedy = "set `routing: json_schema`"
+    by_schema = trials.spec.routing == "json_schema"
+    remedy = "choose another model" if by_schema else "set `routing: json_schema`"
     bound = trials.model.bind_tools([_WEATHER])
     yield await trials.run(
         "tool call",
-        bound.ainvoke(_ONE),
+        bound.ainvoke(_ONE_CALL),
         lambda reply: "" if reply.tool_calls else f"it calls nothing: {remedy}",
     )
     yield await trials.run(
         "several at once",
-        bound.ainvoke(_TWO),
+        bound.ainvoke(_TWO_CALLS),
         lambda reply: (
             ""
             if len(reply.tool_calls) > 1
             else f"{len(reply.tool_calls)} of 2 calls; for an orchestrator {remedy}"
         ),
-        needed=spec.concurrent_tool_calls,
+        needed=trials.spec.concurrent_tool_calls,
     )
     if not by_schema:
         schema = _by_schema(trials.model).bind_tools([_WEATHER], tool_choice="weather")
         words = "the schema is not kept; leave `routing: native`"
         yield await trials.run(
             "JSON schema",
-            schema.ainvoke(_ONE),
+            schema.ainvoke(_ONE_CALL),
             lambda reply: "" if reply.tool_calls else words,
             needed=False,
         )
@@ -153,9 +149,5 @@ async def _streamed(model: BaseChatModel) -> AIMessage:
 
 def _by_schema(model: BaseChatModel) -> JsonRouting:
     if isinstance(model, NativeOrJson):
-        inner = model.inner
-    else:
-        inner = model
-    return JsonRouting(
-        inner=inner, schema_in="body" if isinstance(model, NativeOrJson) else "options"
-    )
+        return JsonRouting(inner=model.inner, schema_in="body")
+    return JsonRouting(inner=model)

@@ -1,6 +1,7 @@
 """Wraps a chat model and injects the faults of the turn it serves; without faults it is the wrapped model."""
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, cast
@@ -114,23 +115,17 @@ def _drop_last(calls: Calls) -> Calls:
 
 def _repeat_id(calls: Calls) -> Calls:
     """All with the id of the first; a single call is made twice."""
-    if len(calls) > 1:
-        several = calls
-    else:
-        several = calls * 2
+    several = calls if len(calls) > 1 else calls * 2
     return [{**call, "id": calls[0]["id"]} for call in several]
 
 
 def _add_unknown_tool(calls: Calls) -> Calls:
     """One more, of a tool nobody bound."""
-    if calls:
-        query = str(calls[0]["args"].get("query", ""))
-    else:
-        query = ""
-    return [
-        *calls,
-        ToolCall(name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call"),
-    ]
+    query = str(calls[0]["args"].get("query", "")) if calls else ""
+    strange = ToolCall(
+        name=STRANGE_TOOL, args={"query": query}, id="call-strange", type="tool_call"
+    )
+    return [*calls, strange]
 
 
 _DISTURBANCES: dict[str, Callable[[Fault, Chunks], Chunks]] = {
@@ -152,10 +147,6 @@ def _words(chunk: Any) -> list[Any]:
     """A chunk of several words as one chunk a word; what else it carries stays with the last."""
     if not isinstance(chunk, AIMessageChunk) or not isinstance(chunk.content, str):
         return [chunk]
-    words = chunk.content.split(" ")
-    pieces = [*(f"{word} " for word in words[:-1]), words[-1]]
-    *early, last = [piece for piece in pieces if piece] or [""]
-    return [
-        *(AIMessageChunk(content=piece) for piece in early),
-        chunk.model_copy(update={"content": last}),
-    ]
+    *pieces, last = re.findall(r"[^ ]* |[^ ]+", chunk.content) or [""]
+    chunks: list[Any] = [AIMessageChunk(content=piece) for piece in pieces]
+    return [*chunks, chunk.model_copy(update={"content": last})]

@@ -47,11 +47,11 @@ class _Minute:
             free_at = max(free_at, self.requests[-limits.requests] + MINUTE)
         if limits.tokens is not None:
             excess = tokens + sum(count for _, count in self.tokens) - limits.tokens
-            for at, count in self.tokens:
+            for sent_at, count in self.tokens:
                 if excess <= 0:
                     break
-                free_at = max(free_at, at + MINUTE)
-                excess = excess - count
+                free_at = max(free_at, sent_at + MINUTE)
+                excess -= count
         if free_at - now > _ROUNDING:
             return free_at - now
         return 0.0
@@ -69,18 +69,21 @@ class Gate:
     def admit(self, model: str, limits: RateLimits) -> None:
         """Notes the limits of a model that goes through it."""
         self._limits_of[model] = limits
-        every = self._limits_of.values()
+        requests: list[int] = []
+        tokens: list[int] = []
+        for limits in self._limits_of.values():
+            if limits.requests is not None:
+                requests.append(limits.requests)
+            if limits.tokens is not None:
+                tokens.append(limits.tokens)
         self.limits = RateLimits(
-            requests=min(
-                (each.requests for each in every if each.requests is not None), default=None
-            ),
-            tokens=min((each.tokens for each in every if each.tokens is not None), default=None),
+            requests=min(requests, default=None), tokens=min(tokens, default=None)
         )
 
     async def enter(self, tokens: int) -> None:
         """Waits until a call that reads about so many tokens may be made. Raises RateLimited where that is too late."""
         loop = asyncio.get_running_loop()
-        minute = self._minutes.setdefault(loop, _Minute())
+        minute = self._minute()
         async with minute.lock:
             while (pause := minute.pause(self.limits, tokens, loop.time())) > 0:
                 if pause >= seconds_left():
@@ -94,22 +97,26 @@ class Gate:
     async def opened(self) -> None:
         """Waits, however long it takes, until a small call would be let through: the time of no turn runs yet."""
         loop = asyncio.get_running_loop()
-        minute = self._minutes.setdefault(loop, _Minute())
+        minute = self._minute()
         while (pause := minute.pause(self.limits, 0, loop.time())) > 0:
             await asyncio.sleep(pause)
 
     def spent(self, tokens: int) -> None:
         """Books tokens of a call beyond those it was let through with."""
-        loop = asyncio.get_running_loop()
-        self._minutes.setdefault(loop, _Minute()).tokens.append((loop.time(), max(0, tokens)))
+        now = asyncio.get_running_loop().time()
+        self._minute().tokens.append((now, max(0, tokens)))
 
     def heed(self, error: BaseException) -> None:
         """Closes for everybody where the provider said that it is asked too much, for as long as it says."""
         if status_of(error) == 429 and not isinstance(error, RateLimited):
             loop = asyncio.get_running_loop()
-            minute = self._minutes.setdefault(loop, _Minute())
+            minute = self._minute()
             seconds = pause_asked(error) * random.uniform(1, 1 + JITTER)
             minute.open_at = max(minute.open_at, loop.time() + seconds)
+
+    def _minute(self) -> _Minute:
+        # Each loop has its own, as it has a clock of its own, and locks belong to one loop.
+        return self._minutes.setdefault(asyncio.get_running_loop(), _Minute())
 
 
 _gates: dict[tuple[str, str], Gate] = {}
@@ -119,10 +126,9 @@ def gate_of(spec: ModelSpec, access: ModelAccess) -> Gate | None:
     """The gate of a model's key, the same for all models under it; None for a model that no provider limits."""
     if spec.provider not in _REAL:
         return None
-    place = (
-        spec.base_url or access.base_url or "",
-        spec.api_key_env or spec.model.partition(":")[0],
-    )
-    gate = _gates.setdefault(place, Gate())
+    # A key is known by the variable that holds it, else by the provider that reads its own.
+    url = spec.base_url or access.base_url or ""
+    owner = spec.api_key_env or spec.model.partition(":")[0]
+    gate = _gates.setdefault((url, owner), Gate())
     gate.admit(spec.key, spec.limits)
     return gate

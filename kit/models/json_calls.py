@@ -21,7 +21,7 @@ _decoder = json.JSONDecoder(strict=False)
 
 
 def take_calls(
-    content: str, names: Collection[str], before: Sequence[BaseMessage] = ()
+    content: str, names: Collection[str], history: Sequence[BaseMessage] = ()
 ) -> tuple[str, list[ToolCall]]:
     """The text without the tool calls a model wrote in it as JSON, and these in order, each with a
     fresh id.
@@ -29,38 +29,38 @@ def take_calls(
     Understood are `{"name", "arguments"}` and `{"tool", "args"}` objects (and OpenAI's own
     nesting), alone, in a list, in code fences or tags, with any text around. Names outside `names`
     and JSON that does not parse are passed over, and a text without calls stays as it is. Never
-    raises. A call that stands in what a person or a tool said `before` is a quotation, and stays in
-    the text.
+    raises. A call that stands in what a person or a tool said in the `history` is a quotation, and
+    stays in the text.
     """
     calls: list[ToolCall] = []
-    rest: list[str] = []
-    at = text_from = 0
+    texts: list[str] = []
+    position = text_from = 0
     for _ in range(_TRIES):
-        opener = _JSON.search(content, at)
+        opener = _JSON.search(content, position)
         if opener is None:
             break
-        value, at = _decode(content, opener.start())
+        value, position = _decode(content, opener.start())
         new_calls = list(_calls_of(value, names))
-        if new_calls and not all(_is_quoted(call, before, names) for call in new_calls):
+        if new_calls and not all(_is_quoted(call, history, names) for call in new_calls):
             calls += new_calls
-            rest.append(content[text_from : opener.start()])
-            text_from = at
+            texts.append(content[text_from : opener.start()])
+            text_from = position
     if not calls:
         return content, calls
-    text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*rest, content[text_from:]]))
+    # What framed a call, such as a code fence or a tag, would be left over empty.
+    text = _EMPTY_FRAME.sub(_GAP, _GAP.join([*texts, content[text_from:]]))
     return _GAPS.sub(" ", text).strip(), calls
 
 
-def _is_quoted(call: ToolCall, before: Sequence[BaseMessage], names: Collection[str]) -> bool:
-    said = (
-        str(message.text) for message in before if isinstance(message, HumanMessage | ToolMessage)
-    )
-    quotes = (
-        quote for text in said if call["name"] in text for quote in take_calls(text, names)[1]
-    )
-    for quote in quotes:
-        if (quote["name"], quote["args"]) == (call["name"], call["args"]):
-            return True
+def _is_quoted(call: ToolCall, history: Sequence[BaseMessage], names: Collection[str]) -> bool:
+    for message in history:
+        text = str(message.text)
+        # Most messages do not name the tool; to look for JSON in each would cost too much.
+        if not isinstance(message, HumanMessage | ToolMessage) or call["name"] not in text:
+            continue
+        for quote in take_calls(text, names)[1]:
+            if (quote["name"], quote["args"]) == (call["name"], call["args"]):
+                return True
     return False
 
 
@@ -68,24 +68,30 @@ def read_answer(text: str, names: Collection[str]) -> tuple[str, list[ToolCall]]
     """What an answer of the form `{"say", "calls"}` says and calls; of one that was cut off, what is whole."""
     fenced = _FENCED.fullmatch(text)
     value, _ = _decode(fenced[1].strip() if fenced else text.strip(), 0)
-    if isinstance(value, dict) and isinstance(
-        say := cast("dict[str, object]", value).get("say"), str
-    ):
-        return _whole_characters(say), list(_calls_of(cast("object", value), names))
-    rest, calls = take_calls(text, names)
-    return (say_so_far(text) if _SAY.match(text) else rest), calls
+    if isinstance(value, dict):
+        answer = cast("dict[str, object]", value)
+        say = answer.get("say")
+        if isinstance(say, str):
+            return _whole_characters(say), list(_calls_of(answer, names))
+    text_alone, calls = take_calls(text, names)
+    # Cut off in the middle, it is no JSON; its calls may be whole all the same.
+    if _SAY.match(text):
+        return say_so_far(text), calls
+    return text_alone, calls
 
 
 def say_so_far(text: str) -> str:
     """What the beginning of such an answer says; "" where that cannot be read yet."""
     beginning = _SAY.match(text)
-    if beginning:
-        say = _decode(beginning[1] + '"', 0)[0]
-    else:
-        say = ""
+    if beginning is None:
+        return ""
+    say = _decode(beginning[1] + '"', 0)[0]
     if not isinstance(say, str):
         return ""
-    return _whole_characters(say[:-1] if "\ud800" <= say[-1:] <= "\udbff" else say)
+    # The other half of a surrogate pair is still to come.
+    if "\ud800" <= say[-1:] <= "\udbff":
+        say = say[:-1]
+    return _whole_characters(say)
 
 
 def _whole_characters(text: str) -> str:
@@ -119,6 +125,7 @@ def _call(item: dict[str, object], names: Collection[str]) -> ToolCall | None:
     if not isinstance(name, str) or name not in names:
         return None
     args = item.get("arguments", item.get("args", item.get("parameters")))
+    # OpenAI's own form holds the arguments as a text of JSON, and models imitate it.
     if isinstance(args, str):
         args, _ = _decode(args.strip(), 0)
     if not isinstance(args, dict) or not _sendable(cast("object", args)):

@@ -20,22 +20,26 @@ def prose(text: str) -> str:
 
 
 def _lines(value: Mapping[str, Any]) -> Iterator[str]:
-    strings: list[tuple[str, str]] = []
+    title = ""
+    # A dictionary for its order and its keys: a sentence that a model repeats is read once.
+    sentences: dict[str, None] = {}
     for key, part in value.items():
-        if isinstance(part, str) and part and not _names(key):
-            strings.append((key, part))
-    body = " ".join(dict.fromkeys(_sentence(part) for key, part in strings if key != "title"))
-    title = next((part for key, part in strings if key == "title"), "")
+        if not isinstance(part, str) or not part or _names(key):
+            continue
+        if key == "title":
+            title = part
+        else:
+            sentences[_sentence(part)] = None
+    body = " ".join(sentences)
     if body or title:
         yield body if body.startswith(title) else f"{title}: {body}"
     for part in value.values():
-        for item in cast(
-            "list[object]",
-            part if isinstance(part, list) else [part] if isinstance(part, dict) else [],
-        ):
+        items = cast("list[object]", part) if isinstance(part, list) else [part]
+        for item in items:
             if isinstance(item, dict):
                 yield from _lines(cast("Mapping[str, Any]", item))
-            elif isinstance(item, str) and " " in item:
+            # Of a single word, such as a tag, nobody knows what it says.
+            elif isinstance(part, list) and isinstance(item, str) and " " in item:
                 yield _sentence(item)
 
 

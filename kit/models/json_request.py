@@ -36,15 +36,13 @@ def plain_request(
     """What the model is sent: messages in plain text, options, and the names it may call (none: no
     schema, plain text)."""
     functions, must_call = _choose_functions(tools, tool_choice)
+    # After results the answer is prose: bound to the schema, small models call the same tool again.
     if not functions or (_after_results(messages) and not must_call):
         return _plain_messages(messages, ""), options, ()
     schema = {"name": "answer", "schema": answer_schema(functions, at_least=int(must_call))}
     bound_options = {**options, "response_format": {"type": "json_schema", "json_schema": schema}}
-    return (
-        _plain_messages(messages, _tool_prompt(functions)),
-        bound_options,
-        tuple(function["name"] for function in functions),
-    )
+    names = tuple(function["name"] for function in functions)
+    return _plain_messages(messages, _tool_prompt(functions)), bound_options, names
 
 
 def answer_schema(functions: Sequence[Function], at_least: int = 0) -> dict[str, Any]:
@@ -103,10 +101,7 @@ def _inline_refs(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _simplify(schema: dict[str, Any]) -> dict[str, Any]:
-    simple: dict[str, Any] = {}
-    for word in _GRAMMAR:
-        if word in schema:
-            simple[word] = schema[word]
+    simple = {word: schema[word] for word in _GRAMMAR if word in schema}
     if "properties" in schema:
         simple["properties"] = {
             name: _simplify(part) for name, part in schema["properties"].items()
@@ -123,18 +118,16 @@ def _tool_prompt(functions: Sequence[Function]) -> str:
     lines = ["Tools you may call:"]
     for function in functions:
         parameters = _parameters(function)
-        parts = cast("dict[str, dict[str, Any]]", parameters.get("properties", {}))
         required = cast("list[str]", parameters.get("required", []))
-        signature = ", ".join(
-            f"{name}{'' if name in required else '?'}: {part.get('type', 'any')}"
-            for name, part in parts.items()
-        )
-        lines.append(f"- {function['name']}({signature}): {function.get('description', '')}")
-        lines += [
-            f"    {name}: {part['description']}"
-            for name, part in parts.items()
-            if part.get("description")
-        ]
+        arguments: list[str] = []
+        descriptions: list[str] = []
+        for name, part in cast("dict[str, Any]", parameters.get("properties", {})).items():
+            mark = "" if name in required else "?"
+            arguments.append(f"{name}{mark}: {part.get('type', 'any')}")
+            if part.get("description"):
+                descriptions.append(f"    {name}: {part['description']}")
+        signature = f"{function['name']}({', '.join(arguments)})"
+        lines += [f"- {signature}: {function.get('description', '')}", *descriptions]
     lines += [
         'Answer with one JSON object: {"say": "...", "calls": [{"name": "...", "arguments": {...}}]}.',
         "Put one call in `calls` for each part of the request that a tool is for, and one short sentence in `say`.",
@@ -151,20 +144,12 @@ def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseM
         if isinstance(message, AIMessage):
             for call in message.tool_calls:
                 calls_by_id[call["id"]] = call
-    system = "\n\n".join(
-        filter(
-            None,
-            [
-                preface,
-                *(message.text for message in messages if isinstance(message, SystemMessage)),
-            ],
-        )
-    )
-    turns: list[BaseMessage] = [SystemMessage(system)]
+    system = [preface]
+    turns: list[BaseMessage] = []
     for message in messages:
         match message:
             case SystemMessage():
-                continue
+                system.append(str(message.text))
             case AIMessage():
                 turns.append(AIMessage(str(message.text)))
             case ToolMessage():
@@ -173,6 +158,8 @@ def _plain_messages(messages: Sequence[BaseMessage], preface: str) -> list[BaseM
                 turns.append(HumanMessage(_quote(str(message.text))))
     if _after_results(messages):
         turns.append(HumanMessage("Answer the request from these results, in plain words."))
+    # Small chat templates take one system message, at the head.
+    turns = [SystemMessage("\n\n".join(filter(None, system))), *turns]
     return merge_message_runs([turn for turn in turns if turn.content], chunk_separator="\n\n")
 
 

@@ -74,9 +74,8 @@ class JsonRouting(BaseChatModel):
     ) -> tuple[list[BaseMessage], dict[str, Any], tuple[str, ...]]:
         plain, options, names = plain_request(messages, **kwargs)
         if names and self.schema_in == "body":
-            extra: Any = (
-                getattr(self.inner, "extra_body", None) or {}
-            )  # what a call gives takes the place of the model's own
+            # What a call gives takes the place of the model's own, so that comes along.
+            extra: Any = getattr(self.inner, "extra_body", None) or {}
             options["extra_body"] = {**extra, "response_format": options.pop("response_format")}
         return plain, options, names
 
@@ -90,16 +89,13 @@ class JsonRouting(BaseChatModel):
             async for chunk in source:
                 chunks.append(chunk.message)
                 raw += chunk.text
-                if chunk.text:
-                    say = say_so_far(raw)
-                else:
-                    say = ""
+                say = say_so_far(raw) if chunk.text else ""
                 if len(say) > len(prefix):
-                    yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
+                    yield _text_chunk(say[len(prefix) :])
                     prefix = say
         say, calls = read_answer(raw, names)
         if len(say) > len(prefix):
-            yield ChatGenerationChunk(message=AIMessageChunk(content=say[len(prefix) :]))
+            yield _text_chunk(say[len(prefix) :])
         if chunks:
             yield _call_chunk(calls, whole_message(chunks))
 
@@ -152,6 +148,7 @@ async def _hold_back_calls(
     buffer: list[ChatGenerationChunk] = []
     native = False
     sure = False
+    # AsyncIterator by its type, and a generator in fact, which has to be closed.
     source: Any = stream
     async with aclosing(source):
         async for chunk in source:
@@ -170,16 +167,17 @@ async def _hold_back_calls(
     if not buffer:
         return
     text, calls = take_calls(_text(buffer), _names(tools), messages)
-    if text and calls:
-        yield ChatGenerationChunk(message=AIMessageChunk(content=text))
-    if calls:
-        yield _call_chunk(calls)
-    for late in buffer:
-        if calls:
-            message = late.message.model_copy(update={"content": ""})
-        else:
-            message = late.message
-        yield ChatGenerationChunk(message=message, generation_info=late.generation_info)
+    if not calls:
+        for chunk in buffer:
+            yield chunk
+        return
+    if text:
+        yield _text_chunk(text)
+    yield _call_chunk(calls)
+    # What else the chunks carry, such as counts of tokens, is still owed.
+    for chunk in buffer:
+        message = chunk.message.model_copy(update={"content": ""})
+        yield ChatGenerationChunk(message=message, generation_info=chunk.generation_info)
 
 
 def _find_call_start(text: str) -> tuple[int | None, bool]:
@@ -205,6 +203,10 @@ def _pop_ready(buffer: list[ChatGenerationChunk], start: int | None) -> list[Cha
 
 def _text(chunks: Sequence[ChatGenerationChunk]) -> str:
     return "".join(chunk.text for chunk in chunks)
+
+
+def _text_chunk(text: str) -> ChatGenerationChunk:
+    return ChatGenerationChunk(message=AIMessageChunk(content=text))
 
 
 def _names(tools: Sequence[Any]) -> set[str]:

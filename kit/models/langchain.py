@@ -41,9 +41,8 @@ def model_by_name(spec: ModelSpec, access: ModelAccess, tuning: Tuning) -> BaseC
         raise SettingsError(
             f"model {spec.key!r} needs packages that are not here: {_install_line(spec.model)}"
         ) from error
-    except (
-        Exception
-    ) as error:  # a border: each provider's package refuses settings in a way of its own
+    except Exception as error:
+        # A border: each provider's package refuses settings in a way of its own.
         reason = next(iter(str(error).splitlines()), "") or type(error).__name__
         raise SettingsError(
             f"model {spec.key!r}: {spec.model!r} cannot be built: {reason}"
@@ -54,11 +53,9 @@ def model_by_name(spec: ModelSpec, access: ModelAccess, tuning: Tuning) -> BaseC
 def model_by_code(spec: ModelSpec, make: Any) -> BaseChatModel:
     """Returns what a factory makes of the spec's params, or the model that stands in its place. Raises CodeError."""
     try:
-        if isinstance(make, BaseChatModel):
-            model = make
-        else:
-            model = make(**spec.params.options())
-    except Exception as error:  # the same border: a deck's code is someone else's
+        model = make if isinstance(make, BaseChatModel) else make(**spec.params.options())
+    except Exception as error:
+        # The same border: a deck's code is someone else's.
         raise CodeError(
             f"model {spec.key!r}: {spec.factory} raised {describe_error(error)}"
         ) from error
@@ -66,9 +63,10 @@ def model_by_code(spec: ModelSpec, make: Any) -> BaseChatModel:
         raise CodeError(
             f"model {spec.key!r}: {spec.factory} gives a {type(model).__name__}; return a LangChain chat model"
         )
-    return _with_routing(
-        spec, model if spec.stream else model.model_copy(update={"disable_streaming": True})
-    )
+    if not spec.stream:
+        # A copy: the deck's own code may use the model elsewhere.
+        model = model.model_copy(update={"disable_streaming": True})
+    return _with_routing(spec, model)
 
 
 def _with_routing(spec: ModelSpec, model: BaseChatModel) -> BaseChatModel:
@@ -87,7 +85,8 @@ def missing_packages(model: str) -> str:
         build(model)
     except ImportError:
         return _install_line(model)
-    except Exception:  # the same border: whatever else it lacks it says when it is built for use
+    except Exception:
+        # The same border: whatever else it lacks it says when it is built for use.
         return ""
     return ""
 

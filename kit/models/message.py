@@ -1,8 +1,7 @@
 """Messages as models of the kit read and make them: of plain text, of a stream, with tool calls and
 counts of tokens.
 
-Those of plain text are made without LangChain's validation, which takes three times as long: what
-goes in is a `str` by its type.
+Those of plain text are made without LangChain's validation: what goes in is a `str` by its type.
 """
 
 import json
@@ -29,46 +28,49 @@ M = TypeVar("M", bound=BaseMessage)
 
 def human_text(text: str) -> HumanMessage:
     """Returns `HumanMessage(text)`."""
-    return _made(HumanMessage, "human", text, _GIVEN)
+    return _made(HumanMessage, "human", text, _FIELDS_SET)
 
 
 def system_text(text: str) -> SystemMessage:
     """Returns `SystemMessage(text)`."""
-    return _made(SystemMessage, "system", text, _GIVEN)
+    return _made(SystemMessage, "system", text, _FIELDS_SET)
 
 
 def tool_text(
     text: str, call_id: str, *, failed: bool = False, name: str | None = None
 ) -> ToolMessage:
     """Returns a tool's message, whose status says whether the tool failed."""
-    if failed:
-        status = "error"
-    else:
-        status = "success"
     return _made(
         ToolMessage,
         "tool",
         text,
-        _GIVEN_OF_TOOL,
+        _TOOL_FIELDS_SET,
         name,
         tool_call_id=call_id,
         artifact=None,
-        status=status,
+        status="error" if failed else "success",
     )
 
 
-_GIVEN = {"content"}
-_GIVEN_OF_TOOL = {"content", "name", "tool_call_id", "status"}
+_FIELDS_SET = {"content"}
+_TOOL_FIELDS_SET = {"content", "name", "tool_call_id", "status"}
 
 
 def _made(
-    kind: type[M], role: str, text: str, given: set[str], name: str | None = None, **more: Any
+    kind: type[M],
+    role: str,
+    text: str,
+    fields_set: set[str],
+    name: str | None = None,
+    **extra_fields: Any,
 ) -> M:
+    # A turn of three sub-agents makes fourteen. By their classes they take 5 and 9 microseconds each
+    # in place of 2.5: sixty in all, a twentieth of the turn.
     message = object.__new__(kind)
-    fields: dict[str, Any] = {"content": text, "type": role, "name": name, "id": None, **more}
-    fields |= {"additional_kwargs": {}, "response_metadata": {}}
+    fields: dict[str, Any] = {"content": text, "type": role, "name": name, "id": None}
+    fields |= {"additional_kwargs": {}, "response_metadata": {}, **extra_fields}
     object.__setattr__(message, "__dict__", fields)
-    object.__setattr__(message, "__pydantic_fields_set__", given.copy())
+    object.__setattr__(message, "__pydantic_fields_set__", fields_set.copy())
     object.__setattr__(message, "__pydantic_extra__", {})
     object.__setattr__(message, "__pydantic_private__", None)
     return message

@@ -47,10 +47,7 @@ def chat_model(
 
     home = base_url or OPENAI
     endpoint = spec.base_url or home
-    if same_url(endpoint, home):
-        key = api_key
-    else:
-        key = NO_KEY
+    key = api_key if same_url(endpoint, home) else NO_KEY
     if not key and same_url(endpoint, OPENAI):
         raise SettingsError(
             f"model {spec.key!r} needs a key or an endpoint: set OPENAI_API_KEY, or set "
@@ -74,10 +71,7 @@ def chat_model(
         "disable_streaming": not spec.stream,
     }
     # The Responses API streams a refusal as a block of its own, which LangChain keeps.
-    if spec.api == "chat":
-        client = _chat_class()
-    else:
-        client = ChatOpenAI
+    client = _chat_class() if spec.api == "chat" else ChatOpenAI
     model = client(**settings, **spec.params.options())
     outer: Any = {"inner": model, "name": spec.key, "disable_streaming": not spec.stream}
     if spec.routing == "json_schema":
@@ -131,7 +125,8 @@ class LoopClient(httpx.AsyncClient):
             _clients[loop] = (await anext(keeper), keeper)
         response = await _clients[loop][0].send(request, **options)
         if response.is_error and await _is_vain_to_repeat(response):
-            response.headers["x-should-retry"] = "false"  # the client obeys it
+            # The OpenAI client obeys this header before it looks at the status.
+            response.headers["x-should-retry"] = "false"
         return response
 
 

@@ -35,6 +35,7 @@ class Chained(AsyncModel):
                     yield chunk
                 return
             except Exception as error:
+                # Once something was said, a second answer would be said after it.
                 if has_output or not forgotten(error):
                     raise
         async for chunk in stream_reply(self.inner, input, config, **kwargs):
@@ -48,24 +49,16 @@ def chain(messages: Sequence[BaseMessage]) -> tuple[Sequence[BaseMessage], str |
     Only an answer from before the request counts: within a turn every message is sent, so that no
     call depends on another.
     """
-    request_at = max(
-        (at for at, message in enumerate(messages) if isinstance(message, HumanMessage)), default=0
-    )
-    if request_at:
-        before = messages[request_at - 1]
-    else:
-        before = None
-    if isinstance(before, AIMessage):
-        previous = before.response_metadata.get("id")
-    else:
-        previous = None
-    if not previous:
+    request = 0
+    for index, message in enumerate(messages):
+        if isinstance(message, HumanMessage):
+            request = index
+    answer = messages[request - 1] if request else None
+    if not isinstance(answer, AIMessage) or not answer.response_metadata.get("id"):
         return messages, None
-    prompt: list[SystemMessage] = []
-    for message in messages[:request_at]:
-        if isinstance(message, SystemMessage):
-            prompt.append(message)
-    return [*prompt, *messages[request_at:]], str(previous)
+    # The provider keeps the turns of a chain, and no instructions of it.
+    prompt = [message for message in messages[:request] if isinstance(message, SystemMessage)]
+    return [*prompt, *messages[request:]], str(answer.response_metadata["id"])
 
 
 def forgotten(error: BaseException) -> bool:

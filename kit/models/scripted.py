@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AIMessageChunk, BaseMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
@@ -102,15 +102,14 @@ class ScriptedModel(AsyncChatModel):
         await asyncio.sleep(line.delay)
         if line.error is not None:
             raise line.error
-        calls: list[Any] = line.tool_calls()
         whole: list[Any] = []
-        for call in calls:
-            if type(call["args"]) is not str:
-                whole.append(call)
-        broken: list[dict[Any | str, Any | str | None]] = []
-        for call in calls:
+        broken: list[Any] = []
+        for call in cast("list[Any]", line.tool_calls()):
+            # A provider's client sorts out arguments that are no JSON in the same way.
             if type(call["args"]) is str:
                 broken.append({**call, "type": "invalid_tool_call", "error": None})
+            else:
+                whole.append(call)
         usage = self._usage(messages, line)
         message = AIMessage(
             line.text, tool_calls=whole, invalid_tool_calls=broken, usage_metadata=usage
@@ -124,7 +123,8 @@ class ScriptedModel(AsyncChatModel):
         await asyncio.sleep(line.delay)
         if line.error is not None:
             raise line.error
-        for piece in line.pieces or ([line.text] if line.text else []):
+        # A stream of no text has no piece of it: an empty one would end the wait for the first token.
+        for piece in line.pieces or filter(None, [line.text]):
             yield ChatGenerationChunk(message=AIMessageChunk(content=piece))
             await asyncio.sleep(line.pace)
         yield ChatGenerationChunk(message=self._closing(messages, line))
@@ -132,8 +132,9 @@ class ScriptedModel(AsyncChatModel):
     def _closing(self, messages: list[BaseMessage], line: Line) -> AIMessageChunk:
         calls = call_chunks(line.tool_calls())
         usage = self._usage(messages, line)
-        for chunk, (_, written) in zip(calls, line.calls, strict=True):
-            chunk["args"] = written if isinstance(written, str) else chunk["args"]
+        for chunk, (_, arguments) in zip(calls, line.calls, strict=True):
+            if isinstance(arguments, str):
+                chunk["args"] = arguments
         return AIMessageChunk(
             content="", tool_call_chunks=calls, usage_metadata=usage, chunk_position="last"
         )

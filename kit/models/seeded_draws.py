@@ -13,7 +13,7 @@ class Draws:
     latency: float
     tokens: float
     drop: float
-    which: float
+    choice: float
     report: float
     over: float
     stray: float
@@ -22,10 +22,12 @@ class Draws:
     mark: int
 
 
-def draws(seed: int, case: str, place: str) -> Draws:
-    """The draws of one call; equal for equal arguments, on every machine."""
-    digest = hashlib.sha512(f"{seed}\0{case}\0{place}".encode("utf-8", "surrogatepass")).digest()
+def draws(seed: int, case: str, call: str) -> Draws:
+    """The draws of one call, named by its place in the turn; equal for equal arguments, on every machine."""
+    text = f"{seed}\0{case}\0{call}"
+    digest = hashlib.sha512(text.encode("utf-8", "surrogatepass")).digest()
     *numbers, mark = struct.unpack("<10I", digest[:40])
+    # Half a step in: a draw is never 0 or 1, where a log-normal quantile has no value.
     return Draws(*((number + 0.5) / 2**32 for number in numbers), mark=mark)
 
 

@@ -300,7 +300,7 @@ def _add_mistakes(
     called = [name for name, _ in reply.calls]
     uncalled = [name for name in asks.values() if name not in called]
     if uncalled and draw.stray < law.stray:
-        stray = uncalled[int(draw.which * len(uncalled))]
+        stray = uncalled[int(draw.choice * len(uncalled))]
         calls = [*calls, (stray, {"query": talk.request})]
     if not again and draw.over < law.over_trigger:
         count += 1
@@ -342,7 +342,7 @@ def _query_of_job(talk: Conversation, truth: Truth) -> str:
 
 def _without(items: Sequence[Any], draw: Draws) -> list[Any]:
     """All but one of the items, the one the draw names."""
-    left_out = int(draw.which * len(items))
+    left_out = int(draw.choice * len(items))
     rows: list[Any] = []
     for place, item in enumerate(items):
         if place != left_out:

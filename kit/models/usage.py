@@ -9,7 +9,7 @@ from kit.core.value import builder
 _new_usage = builder(Usage)
 CHARACTERS = 4
 """Of a token, where nobody counted."""
-SOME = 10**9
+MOST_TOKENS = 10**9
 """Tokens that a model may report for one call; what else it says of its usage is not believed."""
 
 
@@ -18,7 +18,7 @@ def usage_of(message: AIMessage, spec: ModelSpec, size: int, text: str) -> Usage
     written beside calls."""
     counts = message.usage_metadata
     if counts is None or not all(
-        0 <= counts[name] < SOME for name in ("input_tokens", "output_tokens")
+        0 <= counts[name] < MOST_TOKENS for name in ("input_tokens", "output_tokens")
     ):
         wrote = len(text) + (len(str(message.tool_calls)) if message.tool_calls else 0)
         return estimate(spec, size, wrote)

@@ -77,7 +77,10 @@ async def _may_act(scope: StepScope, services: PlanServices, skill: str, key: st
     """Notes that a skill is about to act that may not be called twice; False where a process before
     this one has begun that."""
     of_skill = EventFilter(
-        tenant_id=scope.task.who.tenant_id, task_id=scope.task.id, event_type=START, skill_id=skill
+        tenant_id=scope.task.principal.tenant_id,
+        task_id=scope.task.id,
+        event_type=START,
+        skill_id=skill,
     )
     for event in await services.documents.events.query(of_skill):
         if event.event_id not in scope.act_keys:

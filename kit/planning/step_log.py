@@ -26,7 +26,7 @@ class StepLog:
         written = await self._events("memory.written")
         if not written:
             return None
-        memory = await self.services.memory.read(self.task.who, _payload(written[-1])["key"])
+        memory = await self.services.memory.read(self.task.principal, _payload(written[-1])["key"])
         if memory and validator(schema_of(shape)).wrong(memory.value) is None:
             return memory
         return None
@@ -67,7 +67,7 @@ class StepLog:
 
     async def _events(self, kind: str) -> list[AgentEvent]:
         by = EventFilter(
-            tenant_id=self.task.who.tenant_id,
+            tenant_id=self.task.principal.tenant_id,
             plan_id=self.task.plan_id,
             task_id=self.task.id,
             event_type=kind,

@@ -62,9 +62,8 @@ def bubblewrap() -> Boundary:
         check=False,
     )
     if process.stdout.split() != ["True"] * 3:
-        raise SandboxUnavailable(
-            f"bwrap does not hold here: {(process.stderr or process.stdout).strip()[-300:]}"
-        )
+        words = process.stderr or process.stdout
+        raise SandboxUnavailable(f"bwrap does not hold here: {words.strip()[-300:]}")
     return boundary
 
 

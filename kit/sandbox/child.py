@@ -38,7 +38,8 @@ def call(name: str, *arguments: Any) -> int:
     """Calls a function of libc. Raises OSError."""
     result = getattr(_libc, name)(*arguments)
     if result < 0:
-        raise OSError(ctypes.get_errno(), f"{name}: {os.strerror(ctypes.get_errno())}")
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
     return result
 
 
@@ -69,8 +70,10 @@ def drop_root() -> None:
 
 def forbid_new_rights() -> None:
     """No program gains rights, nobody debugs this process, and it ends with the one that started it."""
-    for option, value in ((38, 1), (4, 0), (1, 9)):
-        call("prctl", option, value, 0, 0, 0)
+    # PR_SET_NO_NEW_PRIVS, PR_SET_DUMPABLE, and PR_SET_PDEATHSIG with SIGKILL.
+    call("prctl", 38, 1, 0, 0, 0)
+    call("prctl", 4, 0, 0, 0, 0)
+    call("prctl", 1, 9, 0, 0, 0)
 
 
 def restrict_files(strict: bool) -> None:
@@ -82,16 +85,15 @@ def restrict_files(strict: bool) -> None:
             raise
         return
     rights = (1 << FILE_RIGHTS.get(version, 16)) - 1
+    # Ports are known from version 4 on, signals and abstract sockets from 6 on. An older kernel
+    # refuses a longer structure than it knows.
+    rules = [rights]
     if version >= 4:
-        network = 0b11
-    else:
-        network = 0
+        rules.append(0b11)
     if version >= 6:
-        scopes = 0b11
-    else:
-        scopes = 0
-    rules = (ctypes.c_uint64 * 3)(rights, network, scopes)
-    ruleset = call("syscall", 444, rules, 24 if version >= 6 else 16 if version >= 4 else 8, 0)
+        rules.append(0b11)
+    content = (ctypes.c_uint64 * len(rules))(*rules)
+    ruleset = call("syscall", 444, content, ctypes.sizeof(content), 0)
     call("syscall", 446, ruleset, 0)
 
 

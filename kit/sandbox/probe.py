@@ -25,12 +25,8 @@ def find_boundary() -> Boundary:
         try:
             boundary = make()
             check_boundary(boundary)
-        except (
-            KitError,
-            OSError,
-            AttributeError,
-            subprocess.SubprocessError,
-        ) as error:  # AttributeError: not on Linux
+        # AttributeError: not on Linux.
+        except (KitError, OSError, AttributeError, subprocess.SubprocessError) as error:
             reasons.append(f"{make.__name__}: {error}")
         else:
             return boundary
@@ -44,6 +40,5 @@ def check_boundary(boundary: Boundary) -> None:
     that is not refused."""
     result = run_to_end(SCRIPT, b"", boundary, ScriptLimits(seconds=10))
     if result.stdout.split() != ["-1"] * 4:
-        raise SandboxUnavailable(
-            f"it does not hold here: {(result.stderr or result.stdout).strip()[-300:]}"
-        )
+        words = result.stderr or result.stdout
+        raise SandboxUnavailable(f"it does not hold here: {words.strip()[-300:]}")

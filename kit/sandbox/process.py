@@ -90,7 +90,8 @@ class _Run:
         self._lock = Lock()
 
     def to_end(self) -> ScriptResult:
-        with self._lock:  # a script that is stopped before it was begun is not begun
+        # A script that is stopped before it was begun is not begun.
+        with self._lock:
             if self._is_stopped:
                 return ScriptResult(stdout="", exit=None, truncated=True, reason="timeout")
             process = _start(self._script, self._data, self._boundary, self._limits)
@@ -116,6 +117,7 @@ def _start(
         "landlock": boundary.landlock,
         "filter": filter_program().hex(),
     }
+    # A file in memory alone: a pipe would have to be written while the output is read.
     with open(os.memfd_create("script"), "w+b") as content:
         content.write(source)
         content.write(data)
@@ -144,6 +146,7 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
         selector.register(process.stderr, selectors.EVENT_READ, stderr)
         while selector.get_map() and reason is None:
             for key, _ in selector.select(max(0.0, end - time.monotonic())):
+                # One byte more than is allowed tells an output that is too long from one that just fits.
                 block = os.read(key.fd, limits.output + 1 - len(stdout) - len(stderr))
                 key.data.extend(block)
                 if not block:
@@ -152,20 +155,19 @@ def _collect(process: subprocess.Popen[bytes], limits: ScriptLimits) -> ScriptRe
                 reason = "oversized_output"
             elif time.monotonic() >= end:
                 reason = "timeout"
-    if reason is not None:
+    was_stopped = reason is not None
+    if was_stopped:
         _kill(process)
     code = process.wait()
-    if reason is None and code:
+    # Python tells a signal by a negative number; shells add it to 128.
+    exit_code = code if code >= 0 else 128 - code
+    if code and not was_stopped:
         reason = "failed"
     return ScriptResult(
         stdout=stdout[: limits.output].decode("utf-8", "replace"),
         stderr=stderr.decode("utf-8", "replace")[-ERROR_SIZE:],
-        exit=None
-        if reason in ("timeout", "oversized_output")
-        else code
-        if code >= 0
-        else 128 - code,
-        truncated=reason in ("timeout", "oversized_output"),
+        exit=None if was_stopped else exit_code,
+        truncated=was_stopped,
         reason=reason,
         size=len(stdout) + len(stderr),
     )

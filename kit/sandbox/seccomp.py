@@ -45,18 +45,17 @@ def filter_program(machine: str | None = None) -> bytes:
             f"the system calls of {machine or 'this machine'} are not known; run it on {' or '.join(ARCHITECTURES)}"
         )
     column = list(ARCHITECTURES).index(machine)
-    numbers = [numbers[column] for numbers in CALLS.values()]
-    allow_in = range(len(numbers), 0, -1)
+    # Another architecture's numbers mean other calls, so a call by those ends the process.
     steps = [
         (LOAD, 0, 0, ARCHITECTURE_AT),
         (JUMP_IF_EQUAL, 1, 0, ARCHITECTURES[machine]),
         (RETURN, 0, 0, KILL),
         (LOAD, 0, 0, NUMBER_AT),
-        *(
-            (JUMP_IF_EQUAL, steps, 0, number)
-            for number, steps in zip(numbers, allow_in, strict=True)
-        ),
-        (RETURN, 0, 0, REFUSE),
-        (RETURN, 0, 0, ALLOW),
     ]
+    # Each jump leads over those that are left, and over REFUSE, to ALLOW.
+    distance = len(CALLS)
+    for numbers in CALLS.values():
+        steps.append((JUMP_IF_EQUAL, distance, 0, numbers[column]))
+        distance -= 1
+    steps += [(RETURN, 0, 0, REFUSE), (RETURN, 0, 0, ALLOW)]
     return b"".join(struct.pack("=HBBI", *step) for step in steps)

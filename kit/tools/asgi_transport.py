@@ -38,10 +38,7 @@ class StreamingASGITransport(httpx.AsyncBaseTransport):
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Answers when the app sends its head. Raises httpx timeouts, and RemoteProtocolError for a body cut short."""
         await _in_time(self._slots.acquire(), request, "pool")
-        if self._isolated:
-            context = contextvars.Context()
-        else:
-            context = contextvars.copy_context()
+        context = contextvars.Context() if self._isolated else contextvars.copy_context()
         exchange = _Exchange(self._app, request, self._slots.release, context)
         try:
             await exchange.write()
@@ -110,6 +107,7 @@ class _Exchange(httpx.AsyncByteStream):
         self._closed = True
         if not self._read_whole:
             self._task.cancel()
+        # `wait` and not the task itself, whose own end, cancelled or failed, is not the caller's.
         try:
             await asyncio.wait([self._task])
         except asyncio.CancelledError:
@@ -130,13 +128,15 @@ class _Exchange(httpx.AsyncByteStream):
             )
             self._outward.put_nowait(b"Internal Server Error")
             self._whole.set()
-        if not self._outward.full():  # a full queue has a reader that will see the task is done
+        # A full queue has a reader that will see that the task is done.
+        if not self._outward.full():
             self._outward.put_nowait(_END)
 
     async def _run(self, app: App) -> None:
         await app(_scope(self._request), self._receive, self._send)
 
     async def _receive(self) -> Message:
+        # An app that asks again waits for its client to leave, which a server says once it has answered.
         if self._sent_whole_request:
             await self._whole.wait()
             return {"type": "http.disconnect"}

@@ -40,11 +40,8 @@ class ToolBounds:
         A place is free again when the work on it ends. A thread cannot be stopped: one whose caller
         has given up keeps its place.
         """
-        if self.limits.timeout_ms:
-            seconds = self.limits.timeout_ms / 1000
-        else:
-            seconds = None
-        timer = asyncio.timeout(seconds)
+        milliseconds = self.limits.timeout_ms
+        timer = asyncio.timeout(milliseconds / 1000 if milliseconds else None)
         places = self.places
         missing = "answer"
         try:
@@ -61,11 +58,11 @@ class ToolBounds:
                 finally:
                     places.release()
         except TimeoutError:
-            if not timer.expired():
+            # One that the tool itself raises is an exception of the tool's.
+            if not timer.expired() or not milliseconds:
                 raise
-            return ToolResult(
-                text=UNAVAILABLE, fault="timeout", detail=f"no {missing} within {seconds:g} s"
-            )
+            detail = f"no {missing} within {milliseconds / 1000:g} s"
+            return ToolResult(text=UNAVAILABLE, fault="timeout", detail=detail)
 
 
 def is_synchronous(tool: BaseTool) -> bool:
@@ -80,13 +77,14 @@ async def _on_thread(tool: BaseTool, call: ToolCall, places: asyncio.Semaphore) 
     context = tool_context()
     late = False
 
-    def hear(body: Body) -> None:
+    def forward(body: Body) -> None:
         if not late:
             context.emit(body)
 
     def emit(body: Body) -> None:
-        with suppress(RuntimeError):  # the loop is closed
-            loop.call_soon_threadsafe(hear, body)
+        # RuntimeError: the loop is closed.
+        with suppress(RuntimeError):
+            loop.call_soon_threadsafe(forward, body)
 
     def work() -> Any:
         try:
@@ -99,12 +97,14 @@ async def _on_thread(tool: BaseTool, call: ToolCall, places: asyncio.Semaphore) 
         variables = copy_context()
     try:
         answer = loop.run_in_executor(_DAEMONS, variables.run, work)
-    except RuntimeError:  # no thread can be started
+    except RuntimeError:
+        # No thread can be started.
         places.release()
         raise
     try:
         return read_answer(await answer)
     finally:
+        # The thread goes on after a time-out, and its events would come after the call's end.
         late = True
 
 
@@ -118,12 +118,12 @@ class _DaemonThreads(Executor):
         def work() -> None:
             try:
                 future.set_result(fn(*args, **kwargs))
-            except (
-                BaseException
-            ) as error:  # as in every executor; StopIteration is one that no future takes
-                future.set_exception(
-                    RuntimeError(repr(error)) if isinstance(error, StopIteration) else error
-                )
+            except StopIteration as error:
+                # The one exception that no future takes.
+                future.set_exception(RuntimeError(repr(error)))
+            except BaseException as error:
+                # As in every executor.
+                future.set_exception(error)
 
         Thread(target=work, name="tool", daemon=True).start()
         return future

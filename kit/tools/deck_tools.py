@@ -30,13 +30,12 @@ class DeckTools:
     """The MCP servers of deck.yaml, whose tools are among them."""
 
     @property
-    def told(self) -> frozenset[str]:
+    def secret_names(self) -> frozenset[str]:
         """The environment variables that its MCP servers are told: their values are secret."""
-        texts: set[str] = set()
+        names: set[str] = set()
         for server in self.servers.values():
-            for name in server.variables:
-                texts.add(name)
-        return frozenset(texts)
+            names |= {*server.variables}
+        return frozenset(names)
 
     def variables(self, service: McpServer | None) -> tuple[str, ...]:
         """The environment variables that its MCP servers and a skill service are told, and those
@@ -47,14 +46,14 @@ class DeckTools:
     def ids(self) -> frozenset[str]:
         return frozenset(self.tools)
 
-    def plus(self, more: "DeckTools") -> "DeckTools":
+    def plus(self, added: "DeckTools") -> "DeckTools":
         """Both together. Raises BindError for an id that both have."""
-        for tool_id in more.tools:
+        for tool_id in added.tools:
             if tool_id in self.tools:
                 raise BindError(
                     f"tool {tool_id!r} is one of the deck's own already; rename the one that is added"
                 )
-        return DeckTools({**self.tools, **more.tools}, folder=self.folder, servers=self.servers)
+        return DeckTools({**self.tools, **added.tools}, folder=self.folder, servers=self.servers)
 
     @asynccontextmanager
     async def open(self, setup: ToolSetup) -> AsyncGenerator[Toolbox]:

@@ -58,7 +58,8 @@ async def result_of(tool: BaseTool, call: ToolCall) -> ToolResult:
                 f"expected. Instead, generated response is of type: {cast('Any', response).__class__}."
             )
         content, artifact = cast("tuple[Any, Any]", response)
-    if isinstance(content, str):  # its message would hold nothing else
+    # The message of a text would hold nothing else.
+    if isinstance(content, str):
         if isinstance(artifact, ToolResult):
             return artifact
         return ToolResult(text=content)
@@ -73,17 +74,12 @@ def read_answer(answer: Any) -> ToolResult:
     if isinstance(answer.artifact, ToolResult):
         return answer.artifact
     content: Any = answer.content
-    if isinstance(content, list):
-        blocks = cast("list[object]", content)
-    else:
-        blocks = []
-    lines: list[str] = []
-    for block in blocks:
-        if isinstance(block, str):
-            lines.append(block)
-    return ToolResult(
-        text="\n".join(lines) if lines and len(lines) == len(blocks) else str(answer.text)
-    )
+    # LangChain's own text of a list joins its items without anything between them.
+    if isinstance(content, list) and content:
+        items = cast("list[object]", content)
+        if all(isinstance(item, str) for item in items):
+            return ToolResult(text="\n".join(cast("list[str]", items)))
+    return ToolResult(text=str(answer.text))
 
 
 def _is_plain(tool: BaseTool) -> bool:

@@ -121,6 +121,7 @@ def _read(body: bytes) -> Reply:
         fields = sorted(
             {".".join(map(str, fault["loc"])) for fault in error.errors(include_input=False)}
         )
+        # From None: pydantic's own words would quote what the service wrote.
         raise EnrichError(
             "contract_violation", f"envelope cannot be read: {', '.join(fields)}"
         ) from None
@@ -188,6 +189,7 @@ def fit_arguments(
     values: dict[str, Any] = {}
     for name, spec in properties.items():
         value = arguments.get(name)
+        # Models fill in what they leave out by nothing, or by an empty text.
         if value is None or value == "":
             continue
         if spec.get("type") != "integer":
@@ -207,8 +209,10 @@ async def _ask(
     context: ToolContext,
     key: str | None,
 ) -> ToolResult:
+    # The same arguments make the same id, so that a replay can tell which reply belongs to which call.
+    digest = crc32(repr(sorted(params.items())).encode())
     request = EnricherRequest(
-        request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{crc32(repr(sorted(params.items())).encode()):08x}",
+        request_id=f"{context.turn_id}/{context.agent}/{spec.id}/{digest:08x}",
         principal=context.inherited.principal,
         domain_type=spec.domain_type,
         enricher_id=spec.enricher_id,
@@ -252,14 +256,9 @@ def _decide(spec: EnricherSpec, reply: Reply) -> ToolResult:
     except ValidationError:
         return _none("contract_violation", "the payload is not of the agreed type")
     if reply.status == "partial":
-        caveat = CAVEAT
-    else:
-        caveat = None
-    if caveat:
-        text = f"{rendering.text} {caveat}"
-    else:
-        text = rendering.text
-    return ToolResult(text=text, components=rendering.components, caveat=caveat)
+        text = f"{rendering.text} {CAVEAT}"
+        return ToolResult(text=text, components=rendering.components, caveat=CAVEAT)
+    return ToolResult(text=rendering.text, components=rendering.components)
 
 
 def _report(
@@ -267,19 +266,22 @@ def _report(
 ) -> None:
     """Says what the envelope said about itself, and nothing of what was in it; a 403 has no
     envelope, yet counts as one."""
-    context.emit(
-        Envelope(
-            agent=context.agent,
-            domain_type=spec.domain_type,
-            enricher_id=spec.enricher_id,
-            status=reply.status if reply else "error",
-            principal_verified=verified,
-            version=reply.version if reply else "",
-            version_ok=compatible(reply.version, PAYLOAD_VERSION) if reply else True,
-            cached=reply.cache_meta.cached if reply else False,
-            principal=context.inherited.principal,
-        )
+    event = Envelope(
+        agent=context.agent,
+        domain_type=spec.domain_type,
+        enricher_id=spec.enricher_id,
+        status="error",
+        principal_verified=verified,
+        principal=context.inherited.principal,
     )
+    if reply is not None:
+        event = event.replace(
+            status=reply.status,
+            version=reply.version,
+            version_ok=compatible(reply.version, PAYLOAD_VERSION),
+            cached=reply.cache_meta.cached,
+        )
+    context.emit(event)
 
 
 def _none(fault: Reason, detail: str) -> ToolResult:

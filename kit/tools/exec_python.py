@@ -89,28 +89,24 @@ def exec_python_tool(
             text = f"There is no such file of at most {limits.input:,} bytes."
             result = ToolResult(text=text, fault="script_failed", detail=text)
         else:
+            # The process' clock: a script takes real time also where a turn's clock is virtual.
             began = time.monotonic()
-            run = await run_script(script, data, boundary, limits)
-            event = _event(
-                context,
-                script,
-                run.reason,
-                boundary=boundary.name,
-                exit=run.exit,
-                output_bytes=run.size,
+            output = await run_script(script, data, boundary, limits)
+            seconds = time.monotonic() - began
+            event = _event(context, script, output.reason).replace(
+                boundary=boundary.name, exit=output.exit, output_bytes=output.size
             )
             context.emit(event)
-            result = await review(
-                ScriptRun(event.sha256, data, run, time.monotonic() - began), _result(run, limits)
-            )
+            run = ScriptRun(event.sha256, data, output, seconds)
+            result = await review(run, _result(output, limits))
         return result.text, result
 
     return structured(EXEC_PYTHON, DESCRIPTION, PROPERTIES, ("script",), call)
 
 
-def _event(context: ToolContext, script: str, reason: Any, **fields: Any) -> Script:
+def _event(context: ToolContext, script: str, reason: Any) -> Script:
     digest = hashlib.sha256(script.encode("utf-8", "replace")).hexdigest()
-    return Script(agent=context.agent, sha256=digest, reason=reason, **fields)
+    return Script(agent=context.agent, sha256=digest, reason=reason)
 
 
 async def _input(
@@ -127,9 +123,8 @@ async def _input(
 
 
 def _components(context: ToolContext) -> str:
-    return json.dumps(
-        [component.model_dump(include={"type", "payload"}) for component in context.found()]
-    )
+    components = [item.model_dump(include={"type", "payload"}) for item in context.found()]
+    return json.dumps(components)
 
 
 def _result(run: ScriptResult, limits: ScriptLimits) -> ToolResult:

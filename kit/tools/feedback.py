@@ -26,6 +26,8 @@ PROPERTIES: dict[str, dict[str, Any]] = {
     },
     "note": {"type": "string", "description": "What the user said about it, in the user's words."},
 }
+# What small models write in place of the one word that the schema allows them for a complaint.
+_BAD = frozenset({"bad", "0", "down", "negative", "false"})
 
 
 def feedback_tool(name: str, store: Store | None) -> "BaseTool":
@@ -40,16 +42,10 @@ def feedback_tool(name: str, store: Store | None) -> "BaseTool":
                 detail="no feedback store",
             )
         else:
-            good = values.get("verdict", "good").strip().lower() not in (
-                "bad",
-                "0",
-                "down",
-                "negative",
-                "false",
-            )
+            verdict = values.get("verdict", "good").strip().lower()
             feedback = Feedback(
                 turn_id=_rated_turn(store, tool_context()),
-                score=1 if good else 0,
+                score=0 if verdict in _BAD else 1,
                 note=values.get("note", "")[:500],
             )
             store.give_feedback(feedback)
@@ -61,8 +57,9 @@ def feedback_tool(name: str, store: Store | None) -> "BaseTool":
 
 def _rated_turn(store: Store, context: ToolContext) -> str:
     """The turn before this one; this one when it is the first."""
-    who = context.inherited.principal
-    recent = store.turns(context.inherited.episode_id, who.tenant_id, who.user_id, limit=2)
+    principal = context.inherited.principal
+    session = context.inherited.episode_id
+    recent = store.turns(session, principal.tenant_id, principal.user_id, limit=2)
     for turn in recent:
         if turn.id != context.turn_id:
             return turn.id

@@ -17,9 +17,9 @@ def write_sample(text: str, task: Task, files: TempFiles) -> tuple[str, str]:
     return file_id, "\n".join(files.lines(task, file_id, 0, SAMPLE) or ())
 
 
-def tell_file(what: str, file_id: str, sample: str) -> str:
+def tell_file(subject: str, file_id: str, sample: str) -> str:
     """Words for a model where a text is that it cannot read whole, and how that begins."""
-    head = f"{what}, too many to read. All of it is in the file {file_id}, which begins:"
+    head = f"{subject}, too many to read. All of it is in the file {file_id}, which begins:"
     return f"{head}\n{sample}\n\nGet what you need of it with exec_python, file_id {file_id}."
 
 

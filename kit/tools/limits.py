@@ -49,10 +49,7 @@ def confirm_fault(limits: ToolLimits, parameters: Collection[str]) -> str | None
     if not isinstance(limits.confirm, str):
         return None
     try:
-        names: set[str] = set()
-        for _, name, _, _ in Formatter().parse(limits.confirm):
-            if name is not None:
-                names.add(name)
+        names = {name for _, name, _, _ in Formatter().parse(limits.confirm) if name is not None}
     except ValueError as error:
         return f"`confirm` cannot be read: {error}; write {{{{ and }}}} for braces that are meant"
     unknown = sorted(names - set(parameters))
@@ -64,32 +61,25 @@ def confirm_fault(limits: ToolLimits, parameters: Collection[str]) -> str | None
 NO_LIMITS = ToolLimits()
 
 
-def merge_limits(tool_id: str, own: ToolLimits, *layers: Mapping[str, Any]) -> ToolLimits:
+def merge_limits(tool_id: str, limits: ToolLimits, *layers: Mapping[str, Any]) -> ToolLimits:
     """Returns a tool's own limits under those of each layer, of which a later one replaces single
     values of an earlier one.
 
     What a layer holds beside limits is left out. Raises BindError, which names the tool and the fix.
     """
-    values = own.model_dump(exclude_unset=True)
+    values = limits.model_dump(exclude_unset=True)
     for layer in layers:
         values |= {name: value for name, value in layer.items() if name in ToolLimits.model_fields}
     try:
         return ToolLimits.model_validate(values)
     except ValidationError as error:
         fault = error.errors()[0]
-        if fault["loc"]:
-            place = f"{fault['loc'][0]}: "
-        else:
-            place = ""
-        raise BindError(
-            f"tool {tool_id!r}: {place}{fault['msg'].removeprefix('Value error, ')}"
-        ) from error
+        # Of the values together there is no field to name.
+        field = f"{fault['loc'][0]}: " if fault["loc"] else ""
+        sentence = fault["msg"].removeprefix("Value error, ")
+        raise BindError(f"tool {tool_id!r}: {field}{sentence}") from error
 
 
 def without_limits(config: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the rest of a tool's configuration: what the tool itself is given."""
-    limits: dict[str, Any] = {}
-    for name, value in config.items():
-        if name not in ToolLimits.model_fields:
-            limits[name] = value
-    return limits
+    return {name: value for name, value in config.items() if name not in ToolLimits.model_fields}

@@ -5,6 +5,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,7 +46,7 @@ class Reference:
             raise CodeError(f"{module!r} is no module; write {FORMS}")
         return cls(module, name)
 
-    def place(self, folder: Path) -> str:
+    def location(self, folder: Path) -> str:
         """Where the code is, for a person who decides whether to run it."""
         if self.module.endswith(".py"):
             return str(folder / self.module)
@@ -61,13 +62,11 @@ class Reference:
                 module = importlib.import_module(self.module)
         except CodeError:
             raise
-        except Exception as error:  # a border: a deck's code is someone else's
+        except Exception as error:
+            # A border: a deck's code is someone else's.
             raise CodeError(_import_fault(self.module, error)) from error
         if not hasattr(module, self.name):
-            names: list[str] = []
-            for name in vars(module):
-                if not name.startswith("_"):
-                    names.append(name)
+            names = [name for name in vars(module) if not name.startswith("_")]
             raise CodeError(f"{self.module} has no {self.name!r}: {nearest(self.name, names)}")
         return getattr(module, self.name)
 
@@ -77,10 +76,7 @@ def complete_references(section: str, value: object) -> object:
     list, and a file without a name means its TOOLS. What is neither is left to validation."""
     if not isinstance(value, str | list | tuple):
         return value
-    if isinstance(value, str):
-        items: Sequence[object] = [value]
-    else:
-        items = cast("Sequence[object]", value)
+    items = [value] if isinstance(value, str) else cast("Sequence[object]", value)
     references: list[object] = []
     for item in items:
         if isinstance(item, str) and item.endswith(".py"):
@@ -164,13 +160,15 @@ def _file(folder: Path, name: str) -> ModuleType:
         raise CodeError(
             f"no file {name} beside deck.yaml: {nearest(name, files) if files else 'write it, or take the line out'}"
         )
-    unique = f"{path.stem}_{crc32(str(path).encode()):08x}"  # two decks may each have a tools.py
+    # Two decks may each have a tools.py.
+    unique = f"{path.stem}_{crc32(str(path).encode()):08x}"
     spec = importlib.util.spec_from_file_location(unique, path)
     assert spec is not None and spec.loader is not None
     module = sys.modules[unique] = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
     except BaseException:
+        # Half a module would be found by whatever unpickles a value of it.
         del sys.modules[unique]
         raise
     return module
@@ -185,22 +183,15 @@ def _import_fault(module: str, error: Exception) -> str:
         and (module == error.name or module.startswith(f"{error.name}."))
     ):
         return f"no module {error.name!r}; install it, or write `./file.py:NAME` for a file beside deck.yaml"
-    if error.__traceback__:
-        frames = inspect.getinnerframes(error.__traceback__)
-    else:
-        frames = []
-    line = next(
-        (
-            frame.lineno
-            for frame in reversed(frames)
-            if Path(frame.filename).name == Path(module).name
-        ),
-        None,
-    )
-    return f"importing {module} raised {type(error).__name__}: {error}{f' (line {line})' if line else ''}"
+    line = ""
+    # The innermost frame in the deck's own file; below it are those of what it calls.
+    for frame in traceback.extract_tb(error.__traceback__):
+        if Path(frame.filename).name == Path(module).name:
+            line = f" (line {frame.lineno})"
+    return f"importing {module} raised {type(error).__name__}: {error}{line}"
 
 
-def tools_in(value: object, place: str) -> Tools:
+def tools_in(value: object, source: str) -> Tools:
     """The tools in a sequence or mapping of functions, LangChain tools and tool factories; one
     alone counts as a sequence.
 
@@ -208,44 +199,41 @@ def tools_in(value: object, place: str) -> Tools:
     mapping the key is the id. Raises CodeError, naming the item, where something is neither, where
     an id comes twice, or a function has no docstring.
     """
+    entries: list[tuple[str, str, object]] = []
     if isinstance(value, Mapping):
-        entries = [(str(key), item) for key, item in cast("Mapping[object, object]", value).items()]
+        for key, item in cast("Mapping[object, object]", value).items():
+            entries.append((str(key), repr(str(key)), item))
     else:
-        if isinstance(value, list | tuple):
-            items = cast("Iterable[object]", value)
-        else:
-            items = [value]
-        entries = [("", item) for item in items]
+        items = cast("Iterable[object]", value) if isinstance(value, list | tuple) else [value]
+        for number, item in enumerate(items, 1):
+            entries.append(("", f"item {number}", item))
     tools: dict[str, BaseTool | ConfiguredTool | LimitedTool | ToolFactory] = {}
-    for number, (key, item) in enumerate(entries, 1):
-        for tool_id, tool in _tools_of(
-            key, item, f"{place}, {repr(key) if key else f'item {number}'}"
-        ).items():
+    for key, label, item in entries:
+        for tool_id, tool in _tools_of(key, item, f"{source}, {label}").items():
             if tool_id in tools:
-                raise CodeError(f"{place} holds two tools {tool_id!r}; rename one")
+                raise CodeError(f"{source} holds two tools {tool_id!r}; rename one")
             tools[tool_id] = tool
     return tools
 
 
-def _tools_of(key: str, item: object, place: str) -> Tools:
+def _tools_of(key: str, item: object, source: str) -> Tools:
     match item:
         case ToolFactory():
             return dict.fromkeys(item.ids, item)
         case ConfiguredTool() if key:
             return {key: item}
         case LimitedTool() if not isinstance(item.tool, ToolFactory | ConfiguredTool):
-            tools = cast("Mapping[str, BaseTool]", _tools_of(key, item.tool, place))
+            tools = cast("Mapping[str, BaseTool]", _tools_of(key, item.tool, source))
             for tool in tools.values():
                 if fault := confirm_fault(item.limits, parameters(tool)):
-                    raise CodeError(f"{place}: {fault}")
+                    raise CodeError(f"{source}: {fault}")
             return {tool_id: LimitedTool(tool, item.limits) for tool_id, tool in tools.items()}
         case _ if inspect.isroutine(item):
-            tool = function_tool(key, item, place)
+            tool = function_tool(key, item, source)
             return {tool.name: tool}
         case _:
-            from langchain_core.tools import (
-                BaseTool,
-            )  # takes half a second, and the shipped decks name factories only
+            # This import takes half a second, and the shipped decks name factories only.
+            from langchain_core.tools import BaseTool
 
             if isinstance(item, BaseTool):
                 return {key or item.name: item}
@@ -254,29 +242,25 @@ def _tools_of(key: str, item: object, place: str) -> Tools:
             else:
                 kind = f"of type {type(item).__name__}"
             raise CodeError(
-                f"{place}: is {kind}; give a function, a LangChain tool or a tool_factory"
+                f"{source}: is {kind}; give a function, a LangChain tool or a tool_factory"
             )
 
 
-def function_tool(name: str, function: Any, place: str = "tools") -> "StructuredTool":
+def function_tool(name: str, function: Any, source: str = "tools") -> "StructuredTool":
     """A LangChain tool over a plain function, sync or async, under `name` or its own. Raises CodeError."""
     from langchain_core.tools import StructuredTool
 
     name = name or function.__name__
     if not inspect.getdoc(function):
         raise CodeError(
-            f"{place}: {name}() has no docstring; say in it what the tool does, the model reads it"
+            f"{source}: {name}() has no docstring; say in it what the tool does, the model reads it"
         )
-    if inspect.iscoroutinefunction(function):
-        call = {"coroutine": function}
-    else:
-        call = {"func": function}
+    field = "coroutine" if inspect.iscoroutinefunction(function) else "func"
     try:
-        return StructuredTool.from_function(**call, name=name)
-    except (
-        Exception
-    ) as error:  # the same border: pydantic and LangChain refuse hints in ways of their own
+        return StructuredTool.from_function(**{field: function}, name=name)
+    except Exception as error:
+        # The same border: pydantic and LangChain refuse hints in ways of their own.
         fault = str(error).splitlines()[0]
         raise CodeError(
-            f"{place}: no schema can be made of {name}(): {fault}; check its type hints"
+            f"{source}: no schema can be made of {name}(): {fault}; check its type hints"
         ) from error

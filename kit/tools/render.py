@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from kit.core.outcome import ComponentPayload
 from kit.tools.enricher import structured
 from kit.tools.tool import ToolResult, tool_context
 
@@ -45,20 +46,25 @@ def render_tool(spec: RenderSpec) -> "BaseTool":
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         ids = _list(arguments.get("component_ids"))
         titles = _list(arguments.get("titles"))
-        found = [c for c in tool_context().found() if c.type == spec.type]
-        components = {str(c.payload.get(name)): c for name in ("title", "id") for c in found}
-        choices = [(components[key], at) for at, key in enumerate(ids) if key in components]
-        visible = tuple(
-            component.model_copy(update={"payload": {**component.payload, "title": titles[at]}})
-            if at < len(titles)
-            else component
-            for component, at in choices
-        )
+        components: dict[str, ComponentPayload] = {}
+        # Ids come last: the title of one thing may be the id of another.
+        for field in ("title", "id"):
+            for component in tool_context().found():
+                if component.type == spec.type:
+                    components[str(component.payload.get(field))] = component
+        visible: list[ComponentPayload] = []
+        for number, key in enumerate(ids):
+            component = components.get(key)
+            if component is not None and number < len(titles):
+                payload = {**component.payload, "title": titles[number]}
+                component = component.model_copy(update={"payload": payload})
+            if component is not None:
+                visible.append(component)
+        text = f"{len(visible)} shown."
         unknown = len(ids) - len(visible)
-        text = f"{len(visible)} shown." + (
-            f" {unknown} left out: nothing you looked up is called that." if unknown else ""
-        )
-        return text, ToolResult(text=text, components=visible)
+        if unknown:
+            text += f" {unknown} left out: nothing you looked up is called that."
+        return text, ToolResult(text=text, components=tuple(visible))
 
     plural = spec.id.removeprefix("render_")
     description = (

@@ -56,13 +56,12 @@ class SkillManifest(Value):
     @property
     def words(self) -> str:
         """What a model reads before it calls the skill."""
-        sentences = ("Can", self.capabilities), ("Cannot", self.limitations)
-        return " ".join(
-            (
-                self.description,
-                *(f"{verb} {'; '.join(parts)}." for verb, parts in sentences if parts),
-            )
-        )
+        sentences = [self.description]
+        if self.capabilities:
+            sentences.append(f"Can {'; '.join(self.capabilities)}.")
+        if self.limitations:
+            sentences.append(f"Cannot {'; '.join(self.limitations)}.")
+        return " ".join(sentences)
 
     @property
     def repeatable(self) -> bool:
@@ -176,15 +175,13 @@ def text_size(text: str) -> int:
 
 def skill_call(outcome: SkillResult | SkillFault, large_bytes: int) -> SkillCall:
     """What the log keeps of a call. `large_bytes`: from this size on, a response is put into a file and not read."""
-    if isinstance(outcome, SkillResult):
-        size = outcome.size_bytes
-    else:
-        size = 0
+    has_result = isinstance(outcome, SkillResult)
+    size = outcome.size_bytes if has_result else 0
     return SkillCall(
         skill_id=outcome.skill,
         input_size_bytes=outcome.input_size_bytes,
         response_size_bytes=size,
         duration_ms=outcome.duration_ms,
         large_response_triggered=size >= large_bytes,
-        status="ok" if isinstance(outcome, SkillResult) else outcome.reason,
+        status="ok" if has_result else outcome.reason,
     )

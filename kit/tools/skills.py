@@ -77,21 +77,19 @@ class _Session:
         """Calls a tool of the service. Its result has no key in it, and is not yet held against any schema."""
         from kit.tools.mcp.session import SessionFault, text_of
 
-        now = asyncio.get_running_loop().time
+        loop = asyncio.get_running_loop()
         size = text_size(canonical_text(dict(arguments)))
-        began = now()
+        began = loop.time()
         sent = False
 
         def fault(reason: SkillReason, detail: str) -> SkillFault:
-            words = without_keys(without_secret_words(detail, self._secrets))[:LONGEST]
-            ms = _ms(now() - began)
             return SkillFault(
                 skill=skill,
                 reason=reason,
-                detail=words,
+                detail=without_keys(without_secret_words(detail, self._secrets))[:LONGEST],
                 sent=sent,
                 input_size_bytes=size,
-                duration_ms=ms,
+                duration_ms=round(1000 * (loop.time() - began)),
             )
 
         if unfit := json_fault(dict(arguments)):
@@ -100,6 +98,7 @@ class _Session:
             async with asyncio.timeout(self._seconds):
                 reply: Any = await self._session.connect()
                 if reply is None:
+                    # To be asked about its skills changes nothing at a service.
                     sent = tool not in (FIND, LOAD)
                     reply = await self._session.ask(tool, dict(arguments), meta)
         except TimeoutError:
@@ -113,19 +112,18 @@ class _Session:
             if isinstance(refusal, SkillFault):
                 return fault("failed", text)
             return fault(refusal.type, refusal.message)
-        if any(secret in text for secret in self._secrets):
-            text = without_secret_words(text, self._secrets)
-            if content is None:
-                content = None
-            else:
-                content = json.loads(text)
+        clean_text = without_secret_words(text, self._secrets)
+        if clean_text != text:
+            text = clean_text
+            # The canonical text of structured content is JSON, and stays it: no secret spans two values.
+            content = None if content is None else json.loads(text)
         return SkillResult(
             skill=skill,
             content=content,
             text=text,
             size_bytes=text_size(text),
             input_size_bytes=size,
-            duration_ms=_ms(now() - began),
+            duration_ms=round(1000 * (loop.time() - began)),
         )
 
 
@@ -160,19 +158,18 @@ class SkillClient:
         """One skill whole. Nothing of it is pinned: its schemas are checked at each load, to be schemas."""
         result = await self._session.ask(LOAD, {"skill_name": name}, name)
         if isinstance(result, SkillFault):
-            skill = result
-        else:
-            skill = _read(_MANIFEST, result.content, name)
+            return result
+        skill = _read(_MANIFEST, result.content, name)
         if isinstance(skill, SkillFault):
             return skill
         fault = await find_schema_fault(skill.input_schema, skill.output_schema)
-        if fault or skill.id != name:
-            if fault:
-                detail = f"a schema of it cannot be used: {fault}"
-            else:
-                detail = f"the service describes {skill.id} in its place"
-            return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
-        return skill
+        if fault:
+            detail = f"a schema of it cannot be used: {fault}"
+        elif skill.id != name:
+            detail = f"the service describes {skill.id} in its place"
+        else:
+            return skill
+        return SkillFault(skill=name, reason="schema_mismatch", detail=detail[:LONGEST])
 
     @asynccontextmanager
     async def step(self, allowed: Collection[str]) -> "AsyncGenerator[StepClient]":
@@ -186,12 +183,11 @@ class SkillClient:
         self, allowed: Sequence[str], sessions: AsyncExitStack
     ) -> _Session | SkillFault:
         """Returns a session for these skills, or why the service gives none; `sessions` ends it."""
-        if self._step_key:
-            key = await self._step_key(allowed)
-        else:
-            key = None
-        if key is None or isinstance(key, SkillFault):
-            return key or self._session
+        if self._step_key is None:
+            return self._session
+        key = await self._step_key(allowed)
+        if isinstance(key, SkillFault):
+            return key
         session = self._session_under(key)
         sessions.push_async_callback(session.aclose)
         return session
@@ -201,9 +197,8 @@ class SkillClient:
         await self._session.aclose()
 
     def _session_under(self, key: str | None) -> _Session:
-        return _Session(
-            self._open(key), self._seconds, (*self._secrets, key) if key else self._secrets
-        )
+        secrets = (*self._secrets, key) if key else self._secrets
+        return _Session(self._open(key), self._seconds, secrets)
 
 
 class StepClient:
@@ -228,18 +223,12 @@ class StepClient:
             return SkillFault(
                 skill=skill, reason="skill_not_allowed", detail="this step does not name it"
             )
-        if self._idle:
-            session = self._idle.pop()
-        else:
-            session = await self._new_session()
+        session = self._idle.pop() if self._idle else await self._new_session()
         if isinstance(session, SkillFault):
             return session.replace(skill=skill)
-        result = await session.ask(
-            skill,
-            arguments,
-            skill,
-            {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)},
-        )
+        meta = {IDEMPOTENCY_KEY: idempotency_key, ALLOWED: list(self._allowed)}
+        result = await session.ask(skill, arguments, skill, meta)
+        # A session in which a call failed may be lost; the next call gets another.
         if isinstance(result, SkillResult):
             self._idle.append(session)
         return result
@@ -276,17 +265,15 @@ def skill_client(
     from kit.tools.mcp.transport import http_transport
 
     if key:
-        service = service.model_copy(
-            update={"headers": _with_key(service.headers, key.replace("$", "$$"))}
-        )
+        # Headers are templates, in which a dollar sign would begin the name of a variable.
+        headers = _with_key(service.headers, key.replace("$", "$$"))
+        service = service.model_copy(update={"headers": headers})
     url, headers = address(NAME, service, environment)
     base = url.rstrip("/").removesuffix("/mcp")
 
     def session_under(step: str | None) -> McpSession:
-        connect = partial(
-            http_transport, f"{base}/mcp", _with_key(headers, step) if step else headers
-        )
-        return McpSession(NAME, service, connect)
+        step_headers = _with_key(headers, step) if step else headers
+        return McpSession(NAME, service, partial(http_transport, f"{base}/mcp", step_headers))
 
     return SkillClient(
         session_under,
@@ -309,10 +296,9 @@ def _secrets(
 
 def _with_key(headers: Mapping[str, str], key: str) -> Mapping[str, str]:
     """The same headers with this key in the place of theirs."""
-    return {
-        **{name: text for name, text in headers.items() if name.lower() != KEY.lower()},
-        KEY: key,
-    }
+    # Names of headers are the same in upper and lower case, so a deck's own spelling would go along.
+    others = {name: text for name, text in headers.items() if name.lower() != KEY.lower()}
+    return {**others, KEY: key}
 
 
 async def _step_key(
@@ -321,28 +307,25 @@ async def _step_key(
     """Asks the service for the key of a step."""
     from kit.tools.mcp.transport import TooLarge, post
 
-    reason: SkillReason
+    fault = SkillFault(skill=STEPS, reason="gone", sent=False)
     try:
         status, body = await post(url, headers, {"allowed_skills": list(allowed)}, most_bytes)
-    except (TimeoutError, TooLarge, OSError) as error:
-        if isinstance(error, TimeoutError):
-            reason = "timeout"
-        elif isinstance(error, TooLarge):
-            reason = "oversized"
-        else:
-            reason = "gone"
-        return SkillFault(skill=STEPS, reason=reason, detail=describe_error(error), sent=False)
-    if status == 201:
-        try:
-            return StepToken.model_validate_json(body).token
-        except ValidationError as error:
-            return SkillFault(
-                skill=STEPS, reason="schema_mismatch", detail=type(error).__name__
-            )  # its words quote the token
-    reason = _STATUS.get(status, "failed")
-    return SkillFault(
-        skill=STEPS, reason=reason, detail=f"the service gave the step no key (HTTP {status})"
-    )
+    # TimeoutError is an OSError, so it comes before.
+    except TimeoutError as error:
+        return fault.replace(reason="timeout", detail=describe_error(error))
+    except TooLarge as error:
+        return fault.replace(reason="oversized", detail=describe_error(error))
+    except OSError as error:
+        return fault.replace(detail=describe_error(error))
+    fault = fault.replace(sent=True)
+    if status != 201:
+        detail = f"the service gave the step no key (HTTP {status})"
+        return fault.replace(reason=_STATUS.get(status, "failed"), detail=detail)
+    try:
+        return StepToken.model_validate_json(body).token
+    except ValidationError as error:
+        # Its words quote the token.
+        return fault.replace(reason="schema_mismatch", detail=type(error).__name__)
 
 
 def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
@@ -350,19 +333,11 @@ def _read(kind: TypeAdapter[T], value: Any, skill: str) -> T | SkillFault:
     try:
         return kind.validate_python(value)
     except ValidationError as error:
-        if skill == FIND:
-            whole = "skills"
-        else:
-            whole = "it"
-        faults = (
-            f"{'.'.join(map(str, one['loc'])) or whole}: {one['msg']}"
-            for one in error.errors(include_url=False)
-        )
+        whole = "skills" if skill == FIND else "it"
+        faults: list[str] = []
+        for fault in error.errors(include_url=False):
+            faults.append(f"{'.'.join(map(str, fault['loc'])) or whole}: {fault['msg']}")
         detail = f"what the service says of it does not fit: {'; '.join(faults)}"
         return SkillFault(
             skill=skill, reason="schema_mismatch", detail=without_keys(detail)[:LONGEST]
         )
-
-
-def _ms(seconds: float) -> int:
-    return round(seconds * 1000)

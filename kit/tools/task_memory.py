@@ -60,7 +60,7 @@ class MemoryConfig(Value):
 class Task(NamedTuple):
     """For whom and in what a tool works."""
 
-    who: Principal
+    principal: Principal
     session_id: str
     id: str
     agent: str
@@ -70,8 +70,13 @@ class Task(NamedTuple):
     @property
     def lineage(self) -> dict[str, Any]:
         """Whose it is, as documents and events name it."""
-        own = {"session_id": self.session_id, "plan_id": self.plan_id, "task_id": self.id}
-        return {"tenant_id": self.who.tenant_id, "user_id": self.who.user_id, **own}
+        return {
+            "tenant_id": self.principal.tenant_id,
+            "user_id": self.principal.user_id,
+            "session_id": self.session_id,
+            "plan_id": self.plan_id,
+            "task_id": self.id,
+        }
 
 
 _task: ContextVar[Task | None] = ContextVar("task", default=None)
@@ -104,16 +109,13 @@ def task_of(inherited: InheritedContext, turn_id: str, agent: str, path: str) ->
 def memory_key(task: Task, label: str, scope: Literal["session", "user"]) -> str:
     """The whole key of a label, `tenant:session:task:label` or `tenant:user:user:label`; no two
     tasks can make the same."""
-    # a session may be called user
-    if task.session_id == "user":
-        session = "%75ser"
+    if scope == "user":
+        owner = f"user:{quote(task.principal.user_id, safe='')}"
     else:
-        session = quote(task.session_id, safe="")
-    if scope == "session":
-        middle = [session, quote(task.id, safe="")]
-    else:
-        middle = ["user", quote(task.who.user_id, safe="")]
-    return ":".join((quote(task.who.tenant_id, safe=""), *middle, quote(label, safe="")))
+        # A session may be called user: its first letter is then written as its code.
+        session = "%75ser" if task.session_id == "user" else quote(task.session_id, safe="")
+        owner = f"{session}:{quote(task.id, safe='')}"
+    return f"{quote(task.principal.tenant_id, safe='')}:{owner}:{quote(label, safe='')}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +141,12 @@ class TaskMemory:
             raise StorageSchemaError("a memory needs a key: give it a short name")
         if validator(schema_of(shape)).wrong(data) is not None:
             actual = shape_of(data)
-            await self._report(
-                task,
-                "contract_violation",
-                {"expected_shape": shape, "actual_shape": actual, "step_index": task.step_index},
-            )
+            details = {
+                "expected_shape": shape,
+                "actual_shape": actual,
+                "step_index": task.step_index,
+            }
+            await self._report(task, "contract_violation", details)
             return {"status": "contract_violation", "expected": shape, "actual": actual}
         key = memory_key(task, label, config.scope)
         began = asyncio.get_running_loop().time()
@@ -163,14 +166,14 @@ class TaskMemory:
         await self._report(task, "memory.written", details, lock_wait_ms=round(waited * 1000))
         return {"status": "written", "key": key}
 
-    async def read(self, who: Principal, key: str) -> Memory | None:
+    async def read(self, principal: Principal, key: str) -> Memory | None:
         """The memory under a whole key, its lock as it is; None where there is none for this principal."""
-        return await self.documents.memory.read(who, key)
+        return await self.documents.memory.read(principal, key)
 
-    async def confirm(self, who: Principal, memory: Memory) -> None:
+    async def confirm(self, principal: Principal, memory: Memory) -> None:
         """Says that a memory has been read: its key is free for the next write."""
         if memory.locked_by:
-            await self.documents.memory.unlock(who, memory.key, memory.locked_by)
+            await self.documents.memory.unlock(principal, memory.key, memory.locked_by)
 
     def _memory(self, task: Task, key: str, data: Any, config: MemoryConfig) -> Memory:
         now = self.clock()
@@ -209,19 +212,18 @@ def write_tool(memory: TaskMemory, config: MemoryConfig) -> "BaseTool":
         schema_of(config.shape)
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        if config.shape is not None:
-            shape = config.shape
-        else:
-            shape = _asked(arguments.get("return_spec"))
-        return await write_data(
-            memory, current_task(), arguments.get("key"), arguments.get("data"), shape, config
-        )
+        # The card's contract comes first: a model that names another one cannot loosen it.
+        shape = config.shape
+        if shape is None:
+            shape = _shape_in(arguments.get("return_spec"))
+        key = arguments.get("key")
+        return await write_data(memory, current_task(), key, arguments.get("data"), shape, config)
 
-    asks = {"key": KEY, "data": DATA} | (
-        {} if config.shape is not None else {"return_spec": RETURN_SPEC}
-    )
+    properties: dict[str, Any] = {"key": KEY, "data": DATA}
+    if config.shape is None:
+        properties["return_spec"] = RETURN_SPEC
     description = "Keep a result for a later step. Returns the key it can be read by."
-    return structured(WRITE, description, asks, tuple(asks), call)
+    return structured(WRITE, description, properties, tuple(properties), call)
 
 
 async def write_data(
@@ -240,8 +242,7 @@ async def write_data(
     except (ShapeError, StorageSchemaError) as error:
         return _result(str(error), fault="bad_arguments", detail=str(error))
     text = json.dumps(report)
-    violated = report["status"] == "contract_violation"
-    if violated:
+    if report["status"] == "contract_violation":
         return _result(text, fault="bad_arguments", detail=text)
     return _result(text)
 
@@ -250,11 +251,11 @@ def read_tool(memory: TaskMemory) -> "BaseTool":
     """read_memory, for a card; reading confirms."""
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
-        who = tool_context().inherited.principal
-        item = await memory.read(who, str(arguments.get("key", "")))
+        principal = tool_context().inherited.principal
+        item = await memory.read(principal, str(arguments.get("key", "")))
         if item is None:
             return _result("Nothing is kept under this key.")
-        await memory.confirm(who, item)
+        await memory.confirm(principal, item)
         return _result(json.dumps(item.value, ensure_ascii=False))
 
     key = {"type": "string", "description": "The whole key, as write_memory returned it."}
@@ -271,7 +272,7 @@ def _data(value: Any) -> Any:
     return value
 
 
-def _asked(spec: Any) -> Any:
+def _shape_in(spec: Any) -> Any:
     """Returns the shape in a return_spec; a model may give it alone."""
     if isinstance(spec, Mapping):
         return cast("Mapping[str, Any]", spec).get("shape", spec)

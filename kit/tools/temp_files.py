@@ -43,7 +43,9 @@ class TempFiles:
 
     def folder(self, task: Task) -> Path:
         """The folder of a task, the same in every process."""
-        name = json.dumps([task.who.tenant_id, task.who.user_id, task.session_id, task.id])
+        name = json.dumps(
+            [task.principal.tenant_id, task.principal.user_id, task.session_id, task.id]
+        )
         return self.root / hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
     def write(self, task: Task, text: str) -> str:
@@ -53,7 +55,8 @@ class TempFiles:
         number = sum(1 for _ in folder.iterdir())
         while True:
             number += 1
-            with suppress(FileExistsError):  # another call of the same task writes at the same time
+            # FileExistsError: another call of the same task writes at the same time.
+            with suppress(FileExistsError):
                 with (folder / f"tmp_{number}").open(
                     "x", encoding="utf-8", errors="replace", newline=""
                 ) as file:
@@ -80,11 +83,10 @@ class TempFiles:
                 if room <= 0:
                     break
                 text = line.rstrip("\n")
-                lines.append(
-                    text
-                    if len(text) <= room
-                    else f"{text[:room]} [cut: this line has {len(text):,} characters]"
-                )
+                if len(text) > room:
+                    lines.append(f"{text[:room]} [cut: this line has {len(text):,} characters]")
+                    break
+                lines.append(text)
                 room -= len(text) + 1
         return lines
 
@@ -94,10 +96,7 @@ class TempFiles:
 
     def sweep(self, now: float) -> int:
         """Removes the folders that nothing was written to for an hour; returns how many."""
-        late: list[Path] = []
-        for folder in self.root.iterdir():
-            if now - folder.stat().st_mtime > HOUR:
-                late.append(folder)
+        late = [item for item in self.root.iterdir() if now - item.stat().st_mtime > HOUR]
         for folder in late:
             shutil.rmtree(folder, ignore_errors=True)
         return len(late)
@@ -109,6 +108,7 @@ def open_temp_files(root: Path | None = None) -> TempFiles:
     user = os.getuid()
     root = root or Path(tempfile.gettempdir()) / f"kit-tasks-{user}"
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # lstat: somebody else may have put a link there, into a folder of their own.
     info = root.lstat()
     if not stat.S_ISDIR(info.st_mode) or info.st_uid != user or info.st_mode & 0o077:
         raise BindError(f"{root} is not a folder that this user alone can enter; remove it")
@@ -122,23 +122,18 @@ def write_tool(files: TempFiles) -> "BaseTool":
         data = arguments.get("data", "")
         task = current_task()
         tool_context().at_end(lambda: files.wipe(task))
+        # Models hand in JSON as it is; an item a line can be read by lines.
+        if not isinstance(data, str):
+            data = json.dumps(data, ensure_ascii=False, indent=0)
         try:
-            file_id = files.write(
-                task,
-                data if isinstance(data, str) else json.dumps(data, ensure_ascii=False, indent=0),
-            )
+            file_id = files.write(task, data)
         except OSError as error:
             return UNAVAILABLE, ToolResult(text=UNAVAILABLE, fault="unavailable", detail=str(error))
         return file_id, ToolResult(text=file_id)
 
     asks = {"data": {"type": "string", "description": "The text to put away."}}
-    return structured(
-        WRITE,
-        "Put a long text into a file for this task. Returns the file's id.",
-        asks,
-        ("data",),
-        call,
-    )
+    description = "Put a long text into a file for this task. Returns the file's id."
+    return structured(WRITE, description, asks, ("data",), call)
 
 
 def read_tool(files: TempFiles) -> "BaseTool":
@@ -146,9 +141,8 @@ def read_tool(files: TempFiles) -> "BaseTool":
 
     async def call(**arguments: Any) -> tuple[str, ToolResult]:
         values = fit_arguments(arguments, asks)
-        lines = files.lines(
-            current_task(), values.get("file_id", ""), values.get("start", 0), values.get("n", 20)
-        )
+        file_id = values.get("file_id", "")
+        lines = files.lines(current_task(), file_id, values.get("start", 0), values.get("n", 20))
         if lines is None:
             text = "There is no such file."
         else:

@@ -117,7 +117,7 @@ def test_what_was_made_to_fail_is_told_in_words_and_outlives_its_catalogue() -> 
     ]
     assert fact.lines == ("Rewards does not answer in time", "a=gone")
     assert all(
-        Fault.of(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}")
+        Fault.from_text(str(Fault(where="a", kind=kind))).kind == kind and fault_words(f"a={kind}")
         for kind in CATALOGUE
     )
 

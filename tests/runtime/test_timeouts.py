@@ -143,7 +143,7 @@ async def test_a_time_out_is_traced_to_what_took_the_time(
     assert isinstance(outcome, Failure) and outcome.reason == "timeout"
     diagnosis = found(reply)["explainer"]
     assert (diagnosis.cause, diagnosis.slowest, diagnosis.calls) == (cause, slowest, calls)
-    assert (diagnosis.seconds, diagnosis.of) == (pytest.approx(seconds), pytest.approx(BUDGET))
+    assert (diagnosis.seconds, diagnosis.budget) == (pytest.approx(seconds), pytest.approx(BUDGET))
     assert all(str(remedy) in str(diagnosis) for remedy in REMEDIES[cause])
 
 

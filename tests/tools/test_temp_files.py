@@ -34,8 +34,8 @@ SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offli
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 TASK = Task(ANN, "s1", "t1", "scout")
 OTHERS = [
-    TASK._replace(who=BOB),
-    TASK._replace(who=Principal(tenant_id="globex", user_id="ann")),
+    TASK._replace(principal=BOB),
+    TASK._replace(principal=Principal(tenant_id="globex", user_id="ann")),
     TASK._replace(session_id="s2"),
     TASK._replace(id="t2"),
     TASK._replace(session_id='s1", "t1'),

@@ -32,6 +32,7 @@ def call_fields(value: Any) -> Any:
     text = arguments.removesuffix(")")
     try:
         args = ast.literal_eval(text)
+    # What a model called with was any text, so its literal may be anything, also one without end.
     except (ValueError, SyntaxError, RecursionError, MemoryError):
         args = None
     if isinstance(args, dict):
@@ -44,6 +45,7 @@ def message_fields(value: Any) -> Any:
     if not isinstance(value, str):
         return value
     role, _, text = value.partition(": ")
+    # Only a model's message had calls behind it; a person may write the same arrow.
     if role != "ai":
         return {"role": role, "text": text}
     text, *calls = text.split(_CALL)

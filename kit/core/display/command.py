@@ -15,9 +15,6 @@ def command(*words: object) -> str:
     if program.name == NAME:
         return shlex.join((NAME, *map(str, words)))
     is_module = program.parts[-2:] == ("kit", "__main__.py")
-    # it holds in another folder too
-    if is_module and "/" in sys.orig_argv[0]:
-        python = sys.executable
-    else:
-        python = "python"
+    # `python` on the path may be another one, or none, so a path is repeated as a whole path.
+    python = sys.executable if is_module and "/" in sys.orig_argv[0] else "python"
     return shlex.join((python, "-m", "kit", *map(str, words)))

@@ -16,7 +16,7 @@ _STYLE = """<style>
 .kit-value .bar i{display:block;height:100%;min-width:2px;background:#3b82c4}
 .kit-value .bar i.error{background:repeating-linear-gradient(45deg,#c0392b 0 3px,#e8a79f 3px 6px)}
 </style>"""
-MOST = 60
+MOST_ROWS = 60
 """Rows of a table; of more, the first are shown and the rest counted."""
 LONGEST = 4000
 """Characters of a paragraph."""
@@ -41,11 +41,8 @@ def text(words: str) -> Html:
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> Html:
     """Returns a table with a head; cells are texts, cut short, or Html."""
-    body = "".join(_row("td", row) for row in rows[:MOST])
-    if len(rows) > MOST:
-        note = text(f"and {len(rows) - MOST} more")
-    else:
-        note = ""
+    body = "".join(_row("td", row) for row in rows[:MOST_ROWS])
+    note = text(f"and {len(rows) - MOST_ROWS} more") if len(rows) > MOST_ROWS else ""
     return Html(f"<table><thead>{_row('th', head)}</thead><tbody>{body}</tbody></table>{note}")
 
 
@@ -56,11 +53,15 @@ def folded(summary: str, content: Html) -> Html:
 
 def bar(begin: float, end: float, *, error: bool = False) -> Html:
     """Returns a bar from one share of its width to another, 0 to 1; one that stands for an error is hatched."""
-    first, last = (round(100 * min(max(share, 0.0), 1.0), 1) for share in (begin, end))
-    style = f"margin-left:{min(first, 99.0)}%;width:{max(last - first, 0.5):.1f}%"
-    return Html(
-        f'<span class="bar"><i{" class=error" if error else ""} style="{style}"></i></span>'
-    )
+    left = _percent(begin)
+    # What is very short, or begins at the very end, is still seen.
+    style = f"margin-left:{min(left, 99.0)}%;width:{max(_percent(end) - left, 0.5):.1f}%"
+    mark = " class=error" if error else ""
+    return Html(f'<span class="bar"><i{mark} style="{style}"></i></span>')
+
+
+def _percent(share: float) -> float:
+    return round(100 * min(max(share, 0.0), 1.0), 1)
 
 
 def _row(tag: str, cells: Sequence[object]) -> str:
@@ -71,4 +72,7 @@ def _cell(value: object, longest: int = CELL) -> str:
     if isinstance(value, Html):
         return value
     words = str(value)
-    return escape(words if len(words) <= longest else words[:longest] + " …")
+    # Cut before it is escaped: a cut in `&amp;` would be shown as it is.
+    if len(words) > longest:
+        words = words[:longest] + " …"
+    return escape(words)

@@ -90,6 +90,7 @@ def turn_parts(decision: RoutingDecision | None) -> TurnParts:
             whole += 1
         elif outcome.result == "partial":
             partly += 1
+        # Not failed: whoever stopped it, or is asked first, knows why it has no answer.
         elif outcome.reason in ("cancelled", "paused"):
             stopped += 1
         else:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
-from urllib.parse import unquote
 
+from kit.core.schema.pointer import pointer_target
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator
 
@@ -21,13 +21,10 @@ def lack(shape: Shape, output: Schema) -> str | None:
     Sound: what validates against `output` then validates against `schema_of(shape, closed=False)`.
     Keywords that are not understood promise nothing. Raises ShapeError.
     """
-    root = json.dumps(output, default=str)
-    refers = root.count('"$id"') == int(
-        "$id" in output
-    )  # a reference below an `$id` of its own means another document
-    return _Output(output if refers else {}).lack(
-        [output], schema_of(shape, closed=False), "$", SPLITS
-    )
+    # A reference below an `$id` of its own means another document, so none is followed there.
+    has_inner_ids = json.dumps(output, default=str).count('"$id"') > int("$id" in output)
+    document = _Output({} if has_inner_ids else output)
+    return document.lack([output], schema_of(shape, closed=False), "$", SPLITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,28 +60,16 @@ class _Output:
             reference = schema.get("$ref")
             if isinstance(reference, str) and reference not in seen:
                 seen.add(reference)
-                queue.append(self.target(reference))
-
-    def target(self, reference: str) -> Any:
-        found: Any = self.root
-        if reference != "#" and not reference.startswith("#/"):
-            return None
-        for name in unquote(reference).split("/")[1:]:
-            key = name.replace("~1", "/").replace("~0", "~")
-            if isinstance(found, Mapping):
-                found = cast("Schema", found).get(key)
-            else:
-                found = None
-        return found
+                queue.append(pointer_target(self.root, reference))
 
     def direct(
         self, schemas: Sequence[Schema], part: Schema, field_path: str, splits: int
     ) -> str | None:
         """As `lack`, by what holds of every value."""
+        wanted = {part["type"]}
+        # To JSON Schema every integer is a number too.
         if part["type"] == "number":
-            wanted = {"number", "integer"}
-        else:
-            wanted = {part["type"]}
+            wanted.add("integer")
         if not any(types and types <= wanted for types in map(_types, schemas)):
             return field_path
         for name, field in part.get("properties", {}).items():
@@ -93,7 +78,7 @@ class _Output:
                 return spot
             inner: list[Any | None] = []
             for schema in schemas:
-                if _is(schema.get("properties")):
+                if isinstance(schema.get("properties"), Mapping):
                     inner.append(cast("Schema", schema["properties"]).get(name))
             if reason := self.lack(inner, field, spot, splits):
                 return reason
@@ -106,32 +91,28 @@ class _Output:
     ) -> str | None:
         """As `lack`, for each item of an array: those at the head have schemas of their own."""
         heads = max((len(_list(schema.get("prefixItems"))) for schema in schemas), default=0)
-        for at in range(heads + 1):
-            rows: list[tuple[list[Any], Any | None]] = []
+        for index in range(heads + 1):
+            item_schemas: list[Any] = []
             for schema in schemas:
-                rows.append((_list(schema.get("prefixItems")), schema.get("items")))
-            if reason := self.lack(
-                [head[at] if at < len(head) else remaining for head, remaining in rows],
-                part,
-                field_path,
-                splits,
-            ):
+                head = _list(schema.get("prefixItems"))
+                item_schemas.append(head[index] if index < len(head) else schema.get("items"))
+            if reason := self.lack(item_schemas, part, field_path, splits):
                 return reason
         return None
 
     def split(self, schemas: Sequence[Schema], part: Schema, field_path: str, splits: int) -> bool:
         """Whether some schema has alternatives, each of which, with all else, promises the part."""
-        for number, schema in enumerate(schemas if splits else ()):
+        if not splits:
+            return False
+        for number, schema in enumerate(schemas):
             for word in ("anyOf", "oneOf"):
-                remaining: dict[str, Any] = {}
-                for key, value in schema.items():
-                    if key not in (word, "allOf", "$ref"):
-                        remaining[key] = value
-                alternatives = [*schemas[:number], remaining, *schemas[number + 1 :]]
-                ways = _list(schema.get(word))
-                if ways and all(
-                    self.lack([*alternatives, option], part, field_path, splits - 1) is None
-                    for option in ways
+                options = _list(schema.get(word))
+                # `allOf` and `$ref` are followed already: their targets are among the schemas.
+                remaining = {**schema, word: None, "allOf": None, "$ref": None}
+                known = [*schemas[:number], remaining, *schemas[number + 1 :]]
+                if options and all(
+                    self.lack([*known, option], part, field_path, splits - 1) is None
+                    for option in options
                 ):
                     return True
         return False
@@ -139,10 +120,7 @@ class _Output:
 
 def _only(schema: Schema, part: Schema) -> bool:
     """Whether a schema lists its values, and each fits the part."""
-    if "const" in schema:
-        values = [schema["const"]]
-    else:
-        values = _list(schema.get("enum"))
+    values = [schema["const"]] if "const" in schema else _list(schema.get("enum"))
     return bool(values) and all(validator(part).wrong(value) is None for value in values)
 
 
@@ -151,10 +129,6 @@ def _types(schema: Schema) -> set[Any]:
     if isinstance(types, str):
         return {types}
     return set(_list(types))
-
-
-def _is(value: Any) -> bool:
-    return isinstance(value, Mapping)
 
 
 def _list(value: Any) -> list[Any]:

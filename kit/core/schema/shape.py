@@ -7,7 +7,7 @@ at least; a field without a type may hold anything.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from kit.core.errors import ShapeError, nearest
@@ -31,9 +31,8 @@ def schema_of(shape: Shape, *, closed: bool = True) -> dict[str, Any]:
 def shape_of(value: Any) -> Shape:
     """Returns the narrowest shape in the notation that a JSON value has."""
     if isinstance(value, Mapping) and value:
-        return {
-            key: _text(_type(item, 1)) for key, item in cast("Mapping[str, Any]", value).items()
-        }
+        fields = cast("Mapping[str, Any]", value)
+        return {key: _text(_type(item, 1)) for key, item in fields.items()}
     return _text(_type(value, 0))
 
 
@@ -42,31 +41,29 @@ class _Reader:
 
     def __init__(self, text: str, field_path: str, closed: bool):
         self.text = text
-        self.place = field_path
+        self.field_path = field_path
         self.closed = closed
-        self.at = 0
+        self.position = 0
 
     def fault(self, wanted: str) -> ShapeError:
-        remaining = self.text[self.at :].strip()
-        if self.place:
-            field_path = f"field {self.place!r}, "
-        else:
-            field_path = ""
+        remaining = self.text[self.position :].strip()
+        field = f"field {self.field_path!r}, " if self.field_path else ""
         return ShapeError(
-            f"shape {self.text!r}: {field_path}character {self.at + 1}: {wanted}, not {remaining[:20]!r}"
+            f"shape {self.text!r}: {field}character {self.position + 1}: {wanted}, not {remaining[:20]!r}"
         )
 
     def token(self) -> tuple[str, str]:
         """The word, or else the sign, that comes next; both empty at the end."""
-        match = _TOKEN.match(self.text, self.at)
+        match = _TOKEN.match(self.text, self.position)
+        # White space at the end is a sign of its own to the pattern, and none here.
         if match and match.group().strip():
             return (match[1] or "", match[2] or "")
         return ("", "")
 
     def step(self) -> None:
-        match = _TOKEN.match(self.text, self.at)
+        match = _TOKEN.match(self.text, self.position)
         if match:
-            self.at = match.end()
+            self.position = match.end()
 
     def accept(self, sign: str) -> bool:
         fits = self.token()[1] == sign
@@ -85,35 +82,29 @@ class _Reader:
         if sign == "{":
             return self.fields(depth)
         if word not in TYPES:
-            if word:
-                hint = f" ({nearest(word, TYPES)})"
-            else:
-                hint = ""
+            hint = f" ({nearest(word, TYPES)})" if word else ""
             raise self.fault(f"expected a type{hint}")
         self.step()
-        if word != "array":
-            if word == "any":
-                return {}
-            return {"type": word}
-        if not self.accept("<"):
-            return {"type": "array"}
-        items = self.type(depth + 1)
-        self.expect(">")
-        if items:
-            return {"type": "array", "items": items}
-        return {"type": "array"}
+        if word == "any":
+            return {}
+        schema: dict[str, Any] = {"type": word}
+        if word == "array" and self.accept("<"):
+            items = self.type(depth + 1)
+            self.expect(">")
+            # `array<any>` is `array`: an empty schema of items would promise nothing.
+            if items:
+                schema["items"] = items
+        return schema
 
     def fields(self, depth: int) -> dict[str, Any]:
         self.expect("{")
         properties: dict[str, Any] = {}
         while True:
             name, _ = self.token()
-            if not name or name in properties:
-                raise self.fault(
-                    "expected a field that is not there yet"
-                    if name
-                    else "expected the name of a field"
-                )
+            if not name:
+                raise self.fault("expected the name of a field")
+            if name in properties:
+                raise self.fault("expected a field that is not there yet")
             self.step()
             properties[name] = self.type(depth + 1) if self.accept(":") else {}
             if not self.accept(","):
@@ -128,34 +119,24 @@ def _schema(shape: Any, closed: bool, field_path: str, depth: int) -> dict[str, 
         if reader.token() != ("", ""):
             raise reader.fault("expected the end")
         return schema
+    label = f"field {field_path!r}" if field_path else f"shape {shape!r}"
     if not isinstance(shape, Mapping) or depth > DEEPEST:
-        raise ShapeError(
-            f"field {field_path!r}: expected a text, or a mapping of at most {DEEPEST} levels"
-            if field_path
-            else f"{shape!r} is no shape: give a text or a mapping"
-        )
+        raise ShapeError(f"{label}: expected a text, or a mapping of at most {DEEPEST} levels")
     fields = cast("Mapping[str, Any]", shape)
     if not fields:
-        if field_path:
-            field_path = f"field {field_path!r}"
-        else:
-            field_path = "shape {}"
-        raise ShapeError(
-            f"{field_path}: expected the name of a field, or `object` for whatever it has"
-        )
-    return _object(
-        {
-            name: _schema(part, closed, f"{field_path}.{name}".strip("."), depth + 1)
-            for name, part in fields.items()
-        },
-        closed,
-    )
+        raise ShapeError(f"{label}: expected the name of a field, or `object` for whatever it has")
+    properties: dict[str, Any] = {}
+    for name, part in fields.items():
+        path = f"{field_path}.{name}" if field_path else name
+        properties[name] = _schema(part, closed, path, depth + 1)
+    return _object(properties, closed)
 
 
-def _object(properties: Mapping[str, Any], closed: bool) -> dict[str, Any]:
-    schema = {"type": "object", "properties": dict(properties), "required": list(properties)}
+def _object(properties: dict[str, Any], closed: bool) -> dict[str, Any]:
+    schema: dict[str, Any] = {"type": "object", "properties": properties}
+    schema["required"] = list(properties)
     if closed:
-        return {**schema, "additionalProperties": False}
+        schema["additionalProperties"] = False
     return schema
 
 
@@ -164,23 +145,27 @@ def _type(value: Any, depth: int) -> Any:
     match value:
         case _ if depth > DEEPEST:
             return "any"
-        case None | bool() | int() | float() | str():
-            words = {bool: "boolean", int: "integer", float: "number", str: "string"}
-            for kind, word in words.items():
-                if isinstance(value, kind):
-                    return word
+        case None:
             return "null"
+        # Before int: to Python a truth value is a number.
+        case bool():
+            return "boolean"
+        case int():
+            return "integer"
+        case float():
+            return "number"
+        case str():
+            return "string"
         case Mapping():
             fields: dict[str, Any] = {}
             for key, item in cast("Mapping[Any, Any]", value).items():
                 fields[str(key)] = _type(item, depth + 1)
+            # The notation has no quotes, so a field of another name cannot be written in it.
             if fields and all(re.fullmatch(r"[A-Za-z_][\w-]*", name) for name in fields):
                 return fields
             return "object"
         case list() | tuple():
-            kinds: list[Any] = []
-            for item in cast("Sequence[Any]", value):
-                kinds.append(_type(item, depth + 1))
+            kinds = [_type(item, depth + 1) for item in cast("Sequence[Any]", value)]
             return ("array", _common(kinds) if kinds else "any")
         case _:
             return "any"
@@ -191,11 +176,8 @@ def _common(kinds: Sequence[Any]) -> Any:
     first = kinds[0]
     if all(kind == first for kind in kinds):
         return first
-    if all(isinstance(kind, dict) for kind in kinds):
-        same_keys = all(kind.keys() == first.keys() for kind in kinds)
-        if same_keys:
-            return {name: _common([kind[name] for kind in kinds]) for name in first}
-        return "object"
+    if all(isinstance(kind, dict) and kind.keys() == first.keys() for kind in kinds):
+        return {name: _common([kind[name] for kind in kinds]) for name in first}
     if all(isinstance(kind, tuple) for kind in kinds):
         return ("array", _common([kind[1] for kind in kinds]))
     if set(map(str, kinds)) <= {"integer", "number"}:
@@ -212,11 +194,9 @@ def _text(kind: Any) -> str:
                 return "array"
             return f"array<{_text(items)}>"
         case dict():
-            return "{" + ", ".join(_fields(cast("dict[str, Any]", kind))) + "}"
+            fields: list[str] = []
+            for name, part in cast("dict[str, Any]", kind).items():
+                fields.append(name if part == "any" else f"{name}: {_text(part)}")
+            return "{" + ", ".join(fields) + "}"
         case _:
             return kind
-
-
-def _fields(kind: Mapping[str, Any]) -> Iterator[str]:
-    for name, part in kind.items():
-        yield name if part == "any" else f"{name}: {_text(part)}"

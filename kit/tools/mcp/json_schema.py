@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import Any, cast
 
 from kit.core.errors import describe_error
+from kit.core.schema.pointer import pointer_target
 
 SHORT = 2_000
 """Characters of a schema that is read on the event loop; that takes some twenty milliseconds at most."""
@@ -51,14 +52,14 @@ _SAME_VALUE = ("allOf", "anyOf", "dependencies", "dependentSchemas", "else", "if
 
 
 class SchemaTooCostly(Exception):
-    """A validation took more steps than a schema may ask for, or cannot come to an end."""
+    """A schema that is not run: it has a pattern that RE2 does not take, or takes too many steps, or has no end."""
 
 
 async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
     """The first fault of these schemas, as `schema_fault` words it; a long one is read on a thread."""
     for schema in schemas:
-        is_short = not _levels_exceed(schema, MOST_LEVELS) and len(json.dumps(schema)) < SHORT
-        if is_short:
+        # `json.dumps` raises for what is nested deeper than Python's own limit, so depth comes first.
+        if not _is_too_deep(schema) and len(json.dumps(schema)) < SHORT:
             fault = schema_fault(schema)
         else:
             fault = await asyncio.to_thread(schema_fault, schema)
@@ -69,7 +70,7 @@ async def find_schema_fault(*schemas: Mapping[str, Any]) -> str | None:
 
 def schema_fault(schema: Mapping[str, Any]) -> str | None:
     """What keeps this from being a schema that the kit reads; None for one that it does."""
-    if _levels_exceed(schema, MOST_LEVELS):
+    if _is_too_deep(schema):
         return f"it is nested more than {MOST_LEVELS} levels deep"
     text = json.dumps(schema)
     if len(text) > MOST_CHARACTERS:
@@ -88,13 +89,12 @@ def _schema_fault(text: str) -> str | None:
         return "its $schema is no text"
     kind: Any = validator_for(schema)
     try:
-        _Places(schema).count()
         # Without a checker of formats: Python's `re` would be asked whether each pattern is one.
         kind.check_schema(schema, format_checker=None)
-        _compile_all(schema)
+        _Places(schema).check()
     except SchemaError as error:
         return error.message
-    except (SchemaTooCostly, UnreadablePattern) as error:
+    except SchemaTooCostly as error:
         return str(error)
     if '"patternProperties"' in text and '"unevaluatedProperties"' in text:
         # The only place left where jsonschema would run a pattern by Python's `re`.
@@ -108,13 +108,9 @@ _known_fault = lru_cache(maxsize=256)(_schema_fault)
 """A server describes the same tools at each connection, and to check a schema takes milliseconds."""
 
 
-class UnreadablePattern(Exception):
-    """A pattern that RE2 does not take."""
-
-
 @lru_cache(maxsize=256)
 def _compile(pattern: str) -> Any:
-    """Compiles a pattern. Raises UnreadablePattern for a back-reference, a look-around, a count over 1,000."""
+    """Compiles a pattern. Raises SchemaTooCostly for a back-reference, a look-around, a count over 1,000."""
     from kit.core.extra import require
 
     require("mcp", "re2")
@@ -123,53 +119,30 @@ def _compile(pattern: str) -> Any:
     library: Any = re2
     options = library.Options()
     options.log_errors = False
-    options.max_mem = (
-        2_000_000  # of one pattern, and its states while it matches; others are refused
-    )
+    # Of one pattern, and its states while it matches. A pattern that needs more is refused.
+    options.max_mem = 2_000_000
     # ECMA's way to write a character by its number, which RE2 spells otherwise.
     re2_pattern = _CODE_POINT.sub(r"\\x{\1}", pattern)
     try:
         return library.compile(re2_pattern, options=options)
     except (library.error, UnicodeEncodeError) as error:
-        if error.args:
-            reason = error.args[0]
-        else:
-            reason = "it cannot be read"
-        if isinstance(reason, bytes):
-            words = reason.decode(errors="replace")
-        else:
-            words = str(reason)
-        raise UnreadablePattern(
+        # RE2 gives its reasons as bytes.
+        reason = error.args[0] if error.args else "it cannot be read"
+        words = reason.decode(errors="replace") if isinstance(reason, bytes) else str(reason)
+        raise SchemaTooCostly(
             f"its pattern {pattern[:100]!r} is not one that RE2 takes, and no other is run: {words[:200]}"
         ) from error
 
 
 def _matches(pattern: str, text: str) -> bool:
     """Whether a pattern is found in a text. Raises SchemaTooCostly for a pattern that RE2 does not take."""
-    try:
-        return _compile(pattern).search(text.encode("utf-8", "replace").decode()) is not None
-    except UnreadablePattern as error:
-        raise SchemaTooCostly(str(error)) from error
+    # RE2 reads UTF-8, which half of a surrogate pair has no place in.
+    return _compile(pattern).search(text.encode("utf-8", "replace").decode()) is not None
 
 
-def _compile_all(schema: Any) -> None:
-    """Compiles each pattern of a schema. Raises UnreadablePattern for one that is not run."""
-    waiting = [schema]
-    while waiting:
-        keywords = waiting.pop()
-        if not isinstance(keywords, Mapping):
-            continue
-        keywords = cast("Mapping[str, Any]", keywords)
-        by_pattern: Any = keywords.get("patternProperties") or {}
-        for pattern in (*by_pattern, keywords.get("pattern")):
-            if isinstance(pattern, str):
-                _compile(pattern)
-        waiting.extend(subschema for _, subschema in _subschemas(keywords))
-
-
-def _levels_exceed(value: Any, most: int) -> bool:
+def _is_too_deep(value: Any) -> bool:
     level = [value]
-    for _ in range(most + 1):
+    for _ in range(MOST_LEVELS + 1):
         below: list[Any] = []
         for item in level:
             if isinstance(item, Mapping):
@@ -183,7 +156,7 @@ def _levels_exceed(value: Any, most: int) -> bool:
 
 
 class _Places:
-    """Counts the places of a schema as whoever replaces each `$ref` by its target meets them.
+    """Visits the places of a schema as whoever replaces each `$ref` by its target meets them.
 
     A target inside itself is met once on each way down, so a tree's schema has few places. A chain of
     definitions that each refer twice to the next has as many as two to the power of its length.
@@ -193,13 +166,12 @@ class _Places:
         self._root = root
         self._places = 0
 
-    def count(self) -> int:
-        """Raises SchemaTooCostly for too many places, and for a schema that refers to itself without end."""
+    def check(self) -> None:
+        """Raises SchemaTooCostly for too many places, a reference to itself without end, a pattern that is not run."""
         self._visit(self._root, {}, parts=0)
-        return self._places
 
     def _visit(self, schema: Any, references: Mapping[str, int], *, parts: int) -> None:
-        """Counts a schema's places. `references`: those followed on the way here, with the `parts` of then.
+        """Visits a schema. `references`: those followed on the way here, with the `parts` of then.
 
         `parts`: how many times the way here went from a value to a part of it.
         """
@@ -211,12 +183,17 @@ class _Places:
                 f"with each $ref replaced by what it refers to it has more than {MOST_PLACES:,} places"
             )
         keywords = cast("Mapping[str, Any]", schema)
+        # Behind a `$ref` anything may stand; only what stands where schemas do is known to be one.
+        by_pattern = keywords.get("patternProperties")
+        patterns: list[Any] = [keywords.get("pattern")]
+        if isinstance(by_pattern, Mapping):
+            patterns += cast("Mapping[str, Any]", by_pattern)
+        for pattern in patterns:
+            if isinstance(pattern, str):
+                _compile(pattern)
         self._follow(keywords.get("$ref"), references, parts=parts)
         for keyword, subschema in _subschemas(keywords):
-            if keyword in _SAME_VALUE:
-                deeper = 0
-            else:
-                deeper = 1
+            deeper = keyword not in _SAME_VALUE
             self._visit(subschema, references, parts=parts + deeper)
 
     def _follow(self, reference: Any, references: Mapping[str, int], *, parts: int) -> None:
@@ -226,26 +203,8 @@ class _Places:
             if references[reference] == parts:
                 raise SchemaTooCostly(f"{reference} refers to itself without end")
             return
-        self._visit(self._target(reference), {**references, reference: parts}, parts=parts)
-
-    def _target(self, reference: str) -> Any:
-        """What a pointer into this schema leads to; None for any other reference, and for one that leads nowhere."""
-        if reference != "#" and not reference.startswith("#/"):
-            return None
-        target: Any = self._root
-        for step in reference.split("/")[1:]:
-            name = step.replace("~1", "/").replace("~0", "~")
-            if isinstance(target, Mapping):
-                target = cast("Mapping[str, Any]", target).get(name)
-            elif isinstance(target, list) and name.isdecimal():
-                items = cast("list[Any]", target)
-                if int(name) < len(items):
-                    target = items[int(name)]
-                else:
-                    target = None
-            else:
-                return None
-        return target
+        target = pointer_target(self._root, reference)
+        self._visit(target, {**references, reference: parts}, parts=parts)
 
 
 def _subschemas(schema: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -294,8 +253,10 @@ def first_misfit(
     from referencing.exceptions import Unresolvable
 
     kind = _counting_kind(validator_for(schema))
+    # A context variable, because jsonschema calls the checks of keywords with arguments of its own.
     token = _current_steps.set(_Steps(most_steps))
     try:
+        # An empty registry: jsonschema's own would fetch a reference over the network.
         fault = next(kind(schema, registry=Registry[Any]()).iter_errors(value), None)
     except RecursionError as error:
         raise SchemaTooCostly("it refers to itself without end") from error
@@ -312,13 +273,15 @@ def first_misfit(
 class _Steps:
     """What one validation may still cost."""
 
-    most: int
+    limit: int
     count: int = 0
 
-    def take(self, steps: int) -> None:
+    def add(self, steps: int) -> None:
         self.count += steps
-        if self.count > self.most:
-            raise SchemaTooCostly(f"to hold a value against it takes more than {self.most:,} steps")
+        if self.count > self.limit:
+            raise SchemaTooCostly(
+                f"to hold a value against it takes more than {self.limit:,} steps"
+            )
 
 
 _current_steps: ContextVar[_Steps] = ContextVar("steps of this validation")
@@ -344,9 +307,10 @@ def _in_steps(keyword: str, check: Check) -> Check:
             steps += REFERENCE_STEPS
         if keyword in _OVER_PARTS:
             steps += _length(instance)
+        # These compare whole values, so each place of the instance is looked at for each word.
         if keyword in ("const", "enum", "uniqueItems"):
             steps *= _places_within(instance)
-        _current_steps.get().take(steps)
+        _current_steps.get().add(steps)
         return check(validator, words, instance, schema)
 
     return check_in_steps
@@ -402,7 +366,7 @@ def _pattern_properties(
         return
     for pattern, subschema in schemas.items():
         for name, value in cast("dict[str, Any]", instance).items():
-            _current_steps.get().take(1)
+            _current_steps.get().add(1)
             if _matches(pattern, name):
                 yield from validator.descend(value, subschema, path=name, schema_path=pattern)
 
@@ -416,7 +380,7 @@ def _additional_properties(
         return
     patterns: Mapping[str, Any] = schema.get("patternProperties", {})
     for name, value in cast("dict[str, Any]", instance).items():
-        _current_steps.get().take(1 + len(patterns))
+        _current_steps.get().add(1 + len(patterns))
         if name in schema.get("properties", {}):
             continue
         if any(_matches(pattern, name) for pattern in patterns):

@@ -78,11 +78,11 @@ def lock_fault(
 
 def tools_difference(old: Sequence[AcceptedTool], new: Sequence[AcceptedTool]) -> str:
     """How the tools differ, as a unified diff in ASCII; empty where they do not. The order of tools does not count."""
-    before, after = (
-        {tool.name: tool.model_dump(mode="json", exclude={"name"}) for tool in tools}
-        for tools in (old, new)
-    )
-    return "\n".join(_difference(before, after))
+    return "\n".join(_difference(_by_name(old), _by_name(new)))
+
+
+def _by_name(tools: Sequence[AcceptedTool]) -> dict[str, Any]:
+    return {tool.name: tool.model_dump(mode="json", exclude={"name"}) for tool in tools}
 
 
 def _difference(old: object, new: object) -> Iterator[str]:

@@ -67,14 +67,10 @@ class McpServer(Value):
     def _templates(self) -> tuple[str, ...]:
         return (self.url or "", *self.headers.values())
 
-    def told(self, environment: Mapping[str, str]) -> tuple[str, ...]:
-        """The values of these variables that are set, which are secret."""
-        texts: list[str] = []
-        for name in self.variables:
-            value = environment.get(name, "").strip()
-            if value:
-                texts.append(value)
-        return tuple(texts)
+    def secrets(self, environment: Mapping[str, str]) -> tuple[str, ...]:
+        """The values of these variables that are set."""
+        values = [environment.get(name, "").strip() for name in self.variables]
+        return tuple(filter(None, values))
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -87,8 +83,8 @@ class McpServer(Value):
         """What using it does, for a person who decides whether to trust it; no letter of the deck's
         moves the terminal."""
         names = ", ".join(self.variables)
-        words = self.url or shlex.join(self.command)
-        words = words.encode("unicode_escape").decode()
-        if self.url:
-            return f"calls {words}" + (f" and sends it {names}" if names else "")
-        return f"runs {words} in {folder}" + (f" and gives it {names}" if names else "")
+        # A deck's text may hold escape sequences, which would rewrite what the terminal shows.
+        address = (self.url or shlex.join(self.command)).encode("unicode_escape").decode()
+        words = f"calls {address}" if self.url else f"runs {address} in {folder}"
+        verb = "sends" if self.url else "gives"
+        return f"{words} and {verb} it {names}" if names else words

@@ -102,9 +102,8 @@ class McpSession:
         try:
             await asyncio.shield(connection.client)
             return connection.tools
-        except (
-            Exception
-        ) as error:  # border: the server, and all that lies between, is someone else's
+        except Exception as error:
+            # A border: the server, and all that lies between, is someone else's.
             fault = _fault_of(error, connection.wire)
             words = without_secret_words(f"{fault.detail}{_quoted(connection.wire)}", self._secrets)
             raise BindError(f"MCP server {self._name!r} cannot be used: {words}") from error
@@ -129,7 +128,8 @@ class McpSession:
         connection = self._current()
         try:
             await asyncio.shield(connection.client)
-        except Exception as error:  # the same border
+        except Exception as error:
+            # The same border.
             return _fault_of(error, connection.wire)
         return None
 
@@ -142,7 +142,8 @@ class McpSession:
         try:
             client = await asyncio.shield(connection.client)
             return await client.call_tool(tool, arguments, meta=meta)
-        except Exception as error:  # the same border
+        except Exception as error:
+            # The same border.
             return _fault_of(error, connection.wire)
 
     async def aclose(self) -> None:
@@ -160,12 +161,11 @@ class McpSession:
         """The connection, a new one where there is none or the last one has ended."""
         last = self._connection
         if last is None or last.wire.over:
-            self._connection = last = _Connection(
-                Wire(self._server.most_bytes), asyncio.get_running_loop().create_future()
-            )
-            task = asyncio.create_task(
-                self._keep(last), context=Context()
-            )  # it outlives the turn that opened it
+            wire = Wire(self._server.most_bytes)
+            last = _Connection(wire, asyncio.get_running_loop().create_future())
+            self._connection = last
+            # An empty context: the task outlives the turn that opened it.
+            task = asyncio.create_task(self._keep(last), context=Context())
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
         return last
@@ -186,6 +186,7 @@ class McpSession:
         try:
             async with asyncio.timeout(seconds) as limit:
                 async with Client(self._connect(wire), cache=None, message_handler=hear) as client:
+                    # The SDK's own check holds the loop for as long as a result is large.
                     client.session.validate_tool_result = self._validate
                     watch = asyncio.create_task(self._watch(client, connection))
                     try:
@@ -200,7 +201,8 @@ class McpSession:
                     finally:
                         watch.cancel()
                         await asyncio.wait([watch])
-        except Exception as error:  # the same border
+        except Exception as error:
+            # The same border.
             self._fail(connection, error)
         finally:
             wire.end()
@@ -214,7 +216,8 @@ class McpSession:
     def _fail(self, connection: _Connection, error: Exception) -> None:
         if not connection.client.done():
             connection.client.set_exception(error)
-            connection.client.exception()  # nobody may be waiting for it
+            # Nobody may be waiting for it, and asyncio warns of an exception that nobody looked at.
+            connection.client.exception()
 
     async def _watch(self, client: Client, connection: _Connection) -> None:
         """Listens for changes of the tools, where the protocol has the client ask for them."""
@@ -223,9 +226,8 @@ class McpSession:
             tools and tools.list_changed
         ):
             return
-        with suppress(
-            Exception
-        ):  # a server that does not tell is compared whenever it is connected
+        # A server that does not tell of changes is compared whenever it is connected.
+        with suppress(Exception):
             async with client.listen(tools_list_changed=True) as changes:
                 async for _ in changes:
                     self._doubt(connection)
@@ -271,10 +273,12 @@ async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
                     f"it offers more than {MOST_TOOLS:,} tools, or describes them in more than "
                     f"{MOST_CHARACTERS:,} characters"
                 )
-            words = (tool.name, tool.description or "", tool.input_schema, tool.output_schema)
             tools.append(
-                AcceptedTool.model_validate(
-                    dict(zip(AcceptedTool.model_fields, words, strict=True))
+                AcceptedTool(
+                    name=tool.name,
+                    description=tool.description or "",
+                    input_schema=tool.input_schema,
+                    output_schema=tool.output_schema,
                 )
             )
             fault = await find_schema_fault(tool.input_schema, tool.output_schema or {})
@@ -290,6 +294,7 @@ async def offered_tools(client: Client) -> tuple[AcceptedTool, ...]:
 
 def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
     """What an exception of the SDK means, and in what words the trace keeps it."""
+    # The SDK's task groups wrap whatever is raised in them.
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     if wire.cut:
@@ -303,9 +308,8 @@ def _fault_of(error: BaseException, wire: Wire) -> SessionFault:
             return SessionFault(trouble="timeout", detail="it did not answer in time")
         case MCPError() if error.code != CONNECTION_CLOSED and not wire.over:
             return SessionFault(trouble="failed", detail=describe_error(error))
-        case (
-            ValidationError() | RuntimeError()
-        ):  # the SDK's words for a result that does not fit the protocol, or its own schema
+        # The SDK's words for a result that does not fit the protocol, or its own schema.
+        case ValidationError() | RuntimeError():
             return SessionFault(trouble="schema_mismatch", detail=describe_error(error))
         case _:
             return SessionFault(trouble="gone", detail=describe_error(error))
@@ -316,9 +320,10 @@ def text_of(result: CallToolResult) -> str:
     content says the same again."""
     parts: list[str] = []
     for part in result.content:
-        parts.append(
-            part.text if part.type == "text" else f"({part.type.replace('_', ' ')}, not shown)"
-        )
+        if part.type == "text":
+            parts.append(part.text)
+        else:
+            parts.append(f"({part.type.replace('_', ' ')}, not shown)")
     if not parts and result.structured_content is not None:
         parts = [canonical_text(result.structured_content)]
     return "\n".join(parts)

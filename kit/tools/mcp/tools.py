@@ -54,16 +54,19 @@ def accepted_tools(
     except CodeError as error:
         report(next(iter(servers)), str(error))
         return {}
-    faults: list[tuple[str, str]] = []
+    is_accepted = True
+    tools: dict[str, tuple[str, AcceptedTool]] = {}
     for name, server in servers.items():
         fault = lock_fault(name, server, lock, folder)
         if fault:
-            faults.append((name, fault))
-    for name, fault in faults:
-        report(name, fault)
-    if faults:
+            report(name, fault)
+            is_accepted = False
+            continue
+        for tool in lock[name].tools:
+            tools[f"{name}.{tool.name}"] = (name, tool)
+    # All or none: one factory starts all the servers.
+    if not is_accepted:
         return {}
-    tools = {f"{name}.{tool.name}": (name, tool) for name in servers for tool in lock[name].tools}
     return dict.fromkeys(tools, _factory(servers, tools, lock, folder))
 
 
@@ -158,17 +161,17 @@ def session_with(
         for key, value in environment.items():
             if key in (*ALWAYS, *server.environment):
                 variables[key] = value
+        # The deck cannot know which interpreter runs the kit, and another one may lack its packages.
         if server.command[0] == "python":
             command = (sys.executable, *server.command[1:])
         else:
             command = server.command
         connect = partial(stdio_transport, command, folder, variables)
-    if acceptance:
-        tools = acceptance.tools
-    else:
-        tools = None
+    tools = acceptance.tools if acceptance else None
     fix = f"; if you trust them: {accepting(folder)}"
-    return McpSession(name, server, connect, tools=tools, fix=fix, secrets=server.told(environment))
+    return McpSession(
+        name, server, connect, tools=tools, fix=fix, secrets=server.secrets(environment)
+    )
 
 
 def address(
@@ -224,6 +227,5 @@ def variables_of(servers: Mapping[str, McpServer]) -> tuple[str, ...]:
     among that belongs."""
     names: list[str] = []
     for server in servers.values():
-        for name in server.variables:
-            names.append(name)
+        names += server.variables
     return (*ALWAYS, *names, *(f"{name.removesuffix('_API_KEY')}_BASE_URL" for name in names))

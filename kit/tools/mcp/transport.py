@@ -10,10 +10,11 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, Self, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 import anyio
 import httpx2
+from anyio.abc import ObjectReceiveStream
 from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
@@ -60,11 +61,8 @@ class Wire:
         return TooLarge(self.cut)
 
 
-class _WithinLimits:
-    """The messages of a server, up to one whose result has too many items: the connection ends there.
-
-    Stands between a transport and the SDK's client, as its `ReadStream`.
-    """
+class _WithinLimits(ObjectReceiveStream[SessionMessage | Exception]):
+    """The messages of a server, up to one whose result has too many items: the connection ends there."""
 
     def __init__(self, messages: Any, wire: Wire):
         self._messages = messages
@@ -75,10 +73,12 @@ class _WithinLimits:
         if isinstance(message, Exception) or not isinstance(message.message, JSONRPCResponse):
             return message
         for name, value in message.message.result.items():
-            if isinstance(value, list) and len(cast("list[Any]", value)) > MOST_ITEMS:
+            if not isinstance(value, list):
+                continue
+            count = len(cast("list[Any]", value))
+            if count > MOST_ITEMS:
                 self._wire.too_large(
-                    f"{name!r} of a result has {len(cast('list[Any]', value)):,} items; "
-                    f"at most {MOST_ITEMS:,} are read"
+                    f"{name!r} of a result has {count:,} items; at most {MOST_ITEMS:,} are read"
                 )
                 self._wire.end()
                 raise anyio.EndOfStream
@@ -86,21 +86,6 @@ class _WithinLimits:
 
     async def aclose(self) -> None:
         await self._messages.aclose()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            return await self.receive()
-        except anyio.EndOfStream:
-            raise StopAsyncIteration from None
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(self, *error: object) -> None:
-        await self.aclose()
 
 
 @asynccontextmanager
@@ -115,18 +100,16 @@ async def stdio_transport(
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
+        # A group of its own: a server that has children of its own is ended with all of them.
         start_new_session=True,
         limit=wire.most_bytes,
     )
     inward, messages = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     answers, outward = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
-        asyncio.create_task(job)
-        for job in (
-            _read(process, inward, wire),
-            _write(process, outward, wire),
-            _overhear(process, wire),
-        )
+        asyncio.create_task(_read(process, inward, wire)),
+        asyncio.create_task(_write(process, outward, wire)),
+        asyncio.create_task(_overhear(process, wire)),
     ]
     try:
         yield _WithinLimits(messages, wire), answers
@@ -152,10 +135,12 @@ async def _stop(process: asyncio.subprocess.Process, tasks: Sequence[asyncio.Tas
             _signal(process, number)
         else:
             break
+    # The server itself has ended; its children may have not.
     _signal(process, signal.SIGKILL)
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+    # asyncio closes the pipes only where they are read to their end, and warns of any other.
     cast("Any", process)._transport.close()
 
 
@@ -193,19 +178,18 @@ def _message(line: bytes) -> SessionMessage:
     """Reads a message. Raises ValueError or RecursionError for what is none."""
     try:
         return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
-    except (
-        ValueError
-    ):  # half of an emoji is no JSON, and what a program leaves that cuts a text by its length
-        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False).encode(
-            errors="replace"
-        )
+    except ValueError:
+        # Half of an emoji is no JSON, and what a program leaves that cuts a text by its length.
+        value = json.loads(line.decode(errors="replace"))
+        text = json.dumps(value, ensure_ascii=False).encode(errors="replace")
         return SessionMessage(jsonrpc_message_adapter.validate_json(text, by_name=False))
 
 
 async def _line(stream: asyncio.StreamReader, wire: Wire) -> bytes:
     try:
         return await stream.readline()
-    except ValueError:  # asyncio's word for a line over the limit
+    except ValueError:
+        # asyncio's word for a line over the limit.
         raise wire.too_large() from None
 
 
@@ -288,13 +272,15 @@ class _Limited(httpx2.AsyncHTTPTransport):
         if response.status_code == 401:
             self._wire.unauthorized = True
             self._wire.end()
+        # The server has forgotten the session: it was started anew, say.
         if response.status_code == 404 and "mcp-session-id" in request.headers:
-            self._wire.end()  # the server has forgotten the session
+            self._wire.end()
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             raise self._wire.too_large(
                 "it answered compressed, which was not asked for, and says nothing of the size"
             )
+        # A stream of events has no end of its own; the SDK bounds each event of it.
         if not response.headers.get("content-type", "").startswith("text/event-stream"):
             response.stream = _LimitedStream(
                 cast("httpx2.AsyncByteStream", response.stream), self._wire

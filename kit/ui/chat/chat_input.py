@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from kit.core.errors import PictureError
-from kit.core.picture import LARGEST, MOST, Picture, check_count
+from kit.core.picture import LARGEST, MOST_PICTURES, Picture, check_count
 from kit.core.value import Value
 from kit.ui.shared import address
 from kit.ui.shared.wording import literal
@@ -35,7 +35,9 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
         submit_mode="submit",
         accept_file="multiple",
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
-        max_upload_size=MOST * LARGEST // 2**20,  # what is a little too large is told so in words
+        max_upload_size=MOST_PICTURES
+        * LARGEST
+        // 2**20,  # what is a little too large is told so in words
     )
     suggestion: Question | None = st.session_state.pop("ask", None)
     if message is None:

@@ -78,7 +78,7 @@ def facts(view: TurnView, *, full: bool = True) -> tuple[Fact, ...]:
 def fault_words(fault: str) -> str:
     """Returns a fault of a trace in plain words."""
     try:
-        return Fault.of(fault).label
+        return Fault.from_text(fault).label
     except ValueError:
         return fault
 
@@ -98,7 +98,7 @@ def fault_lines(view: TurnView) -> tuple[str, ...]:
 
 def _absent(fault: str, agents: set[str]) -> bool:
     try:
-        return (read := Fault.of(fault)).needs_agent and read.where not in agents
+        return (read := Fault.from_text(fault)).needs_agent and read.where not in agents
     except ValueError:
         return False
 
