@@ -2,7 +2,7 @@
 all before any check."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationInfo, field_validator, model_validator
@@ -10,12 +10,11 @@ from pydantic import Field, ValidationInfo, field_validator, model_validator
 from kit.compose.deck_code import DeckCode
 from kit.compose.page import PageSettings
 from kit.compose.reference import Kind
-from kit.compose.registry import Registry
 from kit.compose.status import StatusPolicy
 from kit.compose.topology import Rubric, Topology
 from kit.core.card import AgentCard, PlanExample, Policy
 from kit.core.language.danger import Danger
-from kit.core.model import OFFLINE, ModelSpec
+from kit.core.model import ModelSpec
 from kit.core.status import OWN, Term
 from kit.core.value import Value
 from kit.tools.deck_tools import DeckTools
@@ -240,10 +239,6 @@ class DeckSettings(Value):
         return {**OWN, **self.statuses}
 
 
-def _no_models() -> Mapping[str, ModelSpec]:
-    return Registry("model", {OFFLINE.key: OFFLINE})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Parts:
     """Cards, blocks, models and settings by id. `Check` finds out whether they fit together."""
@@ -251,27 +246,23 @@ class Parts:
     name: str
     settings: DeckSettings
     cards: Mapping[str, AgentCard]
-    blocks: Mapping[str, Block] = field(default_factory=lambda: Registry[Block]("block"))
-    models: Mapping[str, ModelSpec] = field(default_factory=_no_models)
-    flags: Mapping[str, bool] = field(default_factory=dict[str, bool])
-    tool_settings: Mapping[str, Mapping[str, Any]] = field(
-        default_factory=dict[str, Mapping[str, Any]]
-    )
+    blocks: Mapping[str, Block]
+    models: Mapping[str, ModelSpec]
+    flags: Mapping[str, bool]
+    tool_settings: Mapping[str, Mapping[str, Any]]
     """Second layer of tool configuration: tool id -> values, per environment."""
-    flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(
-        default_factory=dict[str, Mapping[str, Mapping[str, Any]]]
-    )
+    flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]]
     """Third layer: flag -> tool id -> values that hold while the flag is on."""
-    tool_flags: Mapping[str, str] = field(default_factory=dict[str, str])
+    tool_flags: Mapping[str, str]
     """Tool id -> the flag that must be on for the tool to be bound at all."""
-    rubrics: Mapping[str, Rubric] = field(default_factory=dict[str, Rubric])
-    dangers: Mapping[str, Danger] = field(default_factory=dict[str, Danger])
+    rubrics: Mapping[str, Rubric]
+    dangers: Mapping[str, Danger]
     """Locale -> how people there speak of danger to life, and what they are answered."""
     environment_surface: str | None = None
     """The surface an environment chooses over the deck's."""
-    tools: DeckTools = field(default_factory=DeckTools)
+    tools: DeckTools
     """The tools that come with the deck; a Kit opens them."""
-    code: DeckCode = field(default_factory=DeckCode)
+    code: DeckCode
     """The patterns, guards and pages that come with the deck."""
 
     @property

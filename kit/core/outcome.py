@@ -184,14 +184,15 @@ class FanOut(Value):
 
     @property
     def failures(self) -> tuple[Failure, ...]:
-        return tuple(outcome for outcome in self.outcomes if isinstance(outcome, Failure))
+        return tuple([outcome for outcome in self.outcomes if isinstance(outcome, Failure)])
 
     @property
     def clean(self) -> bool:
         """Whether nothing in it must be told to the user: no failure, no reservation, no dropped call."""
-        if self.dropped or self.failures:
-            return False
-        return not any(isinstance(item, Answer) and item.reservation for item in self.outcomes)
+        for outcome in self.outcomes:
+            if isinstance(outcome, Failure) or outcome.reservation:
+                return False
+        return not self.dropped
 
 
 class RoutedOutcome(Value):

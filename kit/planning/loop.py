@@ -23,6 +23,8 @@ from kit.planning.plan import (
     end_plan,
     failed_step,
     next_step,
+    step_fault,
+    stored_usage,
     with_draft,
     with_replan,
     with_step,
@@ -71,7 +73,7 @@ class Manager:
 
     async def drive(self) -> None:
         """Takes the plan to its end, from wherever it stands."""
-        self.earlier_usage = dict(self.plan.usage or {})
+        self.earlier_usage = stored_usage(self.plan)
         self.began = self.services.clock()
         self._limit()
         seconds_left = None
@@ -151,6 +153,9 @@ class Manager:
 
     async def _run(self, step: PlanStep) -> None:
         """Runs one step in an executor of its own; what it wrote before its process died counts."""
+        if fault := step_fault(self.plan, step):
+            await self._fail("failed", step, fault)
+            return
         log = self._log(step)
         value = await self._input(step)
         task = log.task

@@ -1,11 +1,16 @@
 """The life of a plan as functions from one stored value to the next; nothing here reads a clock or a store."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from pydantic import ValidationError
 
 from kit.core.context import Principal
+from kit.core.errors import ShapeError
+from kit.core.schema.shape import schema_of
 from kit.planning.draft import Draft, DraftStep
 from kit.stores.documents.document import Plan, PlanStep, Replan
+from kit.tools.skill import SkillManifest
 
 MOST_REPLANS = 3
 Trigger = Literal["insufficient", "failed", "contract_violation"]
@@ -49,12 +54,14 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
     steps = list(complete_steps(plan))
     for draft_step in draft.steps:
         steps.append(_step(plan.plan_id, draft_step, plan.replan_count))
-    known: dict[str, Any] = {**(plan.manifests or {}), **manifests}
+    stored: Any = plan.manifests
+    known: dict[str, Any] = {**(stored if isinstance(stored, dict) else {}), **manifests}
     # A plan is run by the manifests that it was verified against, whatever the service says later.
     needed: dict[str, Any] = {}
     for step in steps:
         for skill in step.skills:
-            needed[skill] = known[skill]
+            if skill in known:
+                needed[skill] = known[skill]
     return plan.replace(status="executing", steps=tuple(steps), manifests=needed)
 
 
@@ -91,6 +98,39 @@ def failed_step(plan: Plan) -> PlanStep | None:
     if steps:
         return steps[-1]
     return None
+
+
+def step_fault(plan: Plan, step: PlanStep) -> str | None:
+    """Says why a stored step cannot be run; None for one that can.
+
+    Whoever can write to the store's file can put anything into a plan.
+    """
+    spec: Any = step.return_spec
+    if not isinstance(spec, dict) or "shape" not in spec:
+        return "the stored step says nothing of what it returns"
+    try:
+        schema_of(cast("dict[str, Any]", spec)["shape"])
+    except ShapeError as error:
+        return f"the stored step cannot be run: {error}"
+    manifests: Any = plan.manifests
+    for skill in step.skills:
+        if not isinstance(manifests, dict) or skill not in manifests:
+            return f"the stored plan has no manifest of {skill!r}"
+        try:
+            SkillManifest.model_validate(manifests[skill])
+        except ValidationError as error:
+            fields = ", ".join(str(fault["loc"][0]) for fault in error.errors() if fault["loc"])
+            return f"the stored manifest of {skill!r} cannot be read: {fields or 'it is none'}"
+    return None
+
+
+def stored_usage(plan: Plan) -> dict[str, float]:
+    """What a plan has taken so far; whatever else stands there counts as nothing."""
+    usage: Any = plan.usage
+    if not isinstance(usage, dict):
+        return {}
+    fields = cast("dict[str, Any]", usage)
+    return {name: value for name, value in fields.items() if isinstance(value, int | float)}
 
 
 def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:

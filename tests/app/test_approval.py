@@ -41,7 +41,11 @@ def open_ticket() -> str:
         file.write("one\\n")
     return "Ticket 12 is open."
 
-TOOLS = [open_ticket]
+def order_key() -> str:
+    """Order a key for a door."""
+    return "The key is ordered."
+
+TOOLS = [open_ticket, order_key]
 '''
 
 
@@ -105,3 +109,27 @@ def test_a_no_on_the_page_does_nothing_and_is_said(folder: Path) -> None:
     page.chat_input[0].set_value("open a ticket with the office").run()
     page = click(page, "No")
     assert "This was not done, because you said no." in text(page) and effects(folder) == 0
+
+
+@pytest.mark.req("K-12")
+def test_of_two_questions_each_stands_whole_beside_its_buttons(folder: Path) -> None:
+    """The amount may be the last thing that a long question says."""
+    terms = "Terms apply. " * 120
+    questions = {name: f"May I? {terms}It costs {name}." for name in ("40 dollars", "7 dollars")}
+    ticket, key = questions.values()
+    limits = {"open_ticket": {"confirm": ticket}, "order_key": {"confirm": key}}
+    (folder / "deck.yaml").write_text(yaml.safe_dump(FILES["deck.yaml"] | {"tool_limits": limits}))
+    lead = FILES["lead.yaml"] | {"sub_agents": ["tickets", "keys"]}
+    keys = FILES["tickets.yaml"] | {"id": "keys", "tools": ["order_key"]}
+    (folder / "lead.yaml").write_text(yaml.safe_dump(lead))
+    (folder / "keys.yaml").write_text(
+        yaml.safe_dump(keys | {"description": "Orders keys for doors."})
+    )
+    page = opened()
+    page.chat_input[0].set_value(
+        "open a ticket with the office, and order a key for the door"
+    ).run()
+    assert len([one for one in page.button if one.label == "Yes"]) == 2
+    beside_buttons = [one.value for one in page.markdown if one.value.count("May I") == 1]
+    assert len(beside_buttons) == 2
+    assert all(one.endswith(("40 dollars\\.", "7 dollars\\.")) for one in beside_buttons)

@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from kit.compose.models import build_model, check_orchestrator, load_models
+from kit.compose.models import check_orchestrator, load_models
 from kit.core.errors import BindError, DeckError, UnknownId
 from kit.core.model import ModelSpec
-from kit.models.access import ModelAccess
 
 
 def models(folder: Path, text: str) -> Path:
@@ -47,27 +46,11 @@ def test_every_fault_of_the_file_is_reported_with_its_line(tmp_path: Path):
     ]
 
 
-def test_a_fallback_must_be_a_model(tmp_path: Path):
-    with pytest.raises(
-        DeckError, match=r"models\.yaml:3: unknown model 'smal': did you mean 'small'"
-    ):
-        load_models(models(tmp_path, "small:\n  provider: openai\n  fallback: smal\n"))
-
-
 def test_a_missing_file_is_a_sentence(tmp_path: Path):
     with pytest.raises(
         DeckError, match=r"models\.yaml:1: cannot be read \(No such file or directory\)"
     ):
         load_models(tmp_path / "models.yaml")
-
-
-def test_the_offline_stand_in_is_built_without_a_key():
-    assert build_model(ModelSpec(key="offline", provider="offline"))._llm_type
-
-
-def test_an_openai_compatible_model_is_built_for_its_endpoint():
-    spec = ModelSpec(key="local", provider="openai", routing="json_schema")
-    assert build_model(spec, ModelAccess(base_url="http://127.0.0.1:9/v1"))._llm_type
 
 
 @pytest.mark.req("PC1-NFR-6")

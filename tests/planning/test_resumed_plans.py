@@ -148,3 +148,47 @@ async def test_a_plan_that_is_taken_up_works_under_the_flags_of_its_session(
         reply = await kit.resume(plan_id, who=session.principal, flags=flags)
     assert reply.status == "ok" and seen["planner"]
     assert all(("Be quiet." in system) is bool(flags) for system in seen["planner"])
+
+
+BROKEN: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "no shape": ({}, {"return_spec": {}}, "the stored step says nothing of what it returns"),
+    "no return spec": (
+        {},
+        {"return_spec": None},
+        "the stored step says nothing of what it returns",
+    ),
+    "no such type": ({}, {"return_spec": {"shape": {"a": "nope"}}}, "not 'nope'"),
+    "an unknown skill": ({}, {"skills": ("nope",)}, "the stored plan has no manifest of 'nope'"),
+    "no manifests": ({"manifests": ["nope"]}, {}, "the stored plan has no manifest of 'rows'"),
+    "half a manifest": (
+        {"manifests": {"rows": {"id": "rows"}}},
+        {},
+        "the stored manifest of 'rows' cannot be read: description, input_schema, output_schema",
+    ),
+    "no figures": ({"usage": {"tokens_in": "nope"}}, {"return_spec": {}}, "says nothing of what"),
+}
+"""What somebody changed in a stored plan, and in its first step; and how its trace words that."""
+
+
+@pytest.mark.req("AS-17")
+@pytest.mark.parametrize("case", BROKEN)
+async def test_a_stored_plan_that_somebody_changed_ends_in_a_sentence(
+    case: str, tmp_path: Path
+) -> None:
+    plan_changes, step_changes, words = BROKEN[case]
+    async with opened(tmp_path, {}) as kit:
+        session = kit.session("s", "acme", "alice")
+        plans = kit.store.open_documents().plans
+        plan_id = f"plan_{(await kit.ask('the best three', session)).turn_id}"
+        plan = await plans.read(session.principal, plan_id)
+        assert plan is not None and plan.status == "complete"
+        steps = tuple(step.replace(status="pending", **step_changes) for step in plan.steps)
+        undone: Any = {"status": "executing", "completed_at": None, "steps": steps}
+        await plans.replace(plan.replace(**undone, **plan_changes))
+        reply = await kit.resume(plan_id, who=session.principal)
+        ended = await plans.read(session.principal, plan_id)
+    assert ended is not None and ended.status == "failed"
+    assert words in str(ended.failure) and "Error" not in str(ended.failure)
+    assert reply.status == "failed" and not [
+        event for event in reply.events if "Error" in str(event.body)
+    ]

@@ -96,21 +96,6 @@ def test_a_deck_outside_the_checkout_is_checked_and_asked_with_its_server(folder
 
 
 @pytest.mark.req("K-1")
-def test_the_page_asks_it_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "DECK": folder,
-        "STORE": folder.parent / "kit.db",
-        "PACE": 0,
-        "MODEL": "offline",
-    }.items():
-        monkeypatch.setenv(f"KIT_{name}", str(value))
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
-    page.chat_input[0].set_value(QUESTION).run()
-    frame.open_host.clear()
-    assert not page.exception and SHELF in " ".join(m.value for m in page.markdown)
-
-
-@pytest.mark.req("K-1")
 def test_a_grid_plays_it_on_the_real_clock(folder: Path, tmp_path: Path) -> None:
     cases = [
         {

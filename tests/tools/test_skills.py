@@ -631,11 +631,6 @@ def test_the_record_of_a_call_has_its_sizes_its_time_and_whether_it_was_large() 
     )
 
 
-def test_a_result_has_one_form_whatever_its_order_and_its_text() -> None:
-    assert canonical_text({"b": [1, 2], "a": "ü"}, "said otherwise") == '{"a":"ü","b":[1,2]}'
-    assert canonical_text(None, "words alone") == "words alone"
-
-
 def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path) -> None:
     deck = tmp_path / "deck.yaml"
     deck.write_text(

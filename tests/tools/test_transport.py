@@ -162,23 +162,10 @@ async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
     ]
     async with inside() as client:
         here = [await outcome(client, path, read) for path, read, _ in cases]
+    assert nothing_left()
     async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
         there = [await outcome(client, path, read) for path, read, _ in cases]
     assert here == there == [expected for *_, expected in cases]
-
-
-async def test_an_app_that_raises_is_a_500_that_keeps_its_reason() -> None:
-    async with inside() as client:
-        response = await client.get("/broken")
-    assert (response.status_code, response.text) == (500, "Internal Server Error")
-    assert nothing_left()
-
-
-async def test_a_body_cut_short_is_an_error_of_the_protocol() -> None:
-    async with inside() as client:
-        with pytest.raises(httpx.RemoteProtocolError):
-            await client.get("/cut")
-    assert nothing_left()
 
 
 async def test_an_app_that_says_nothing_is_a_500() -> None:

@@ -18,8 +18,6 @@ from kit.core.schema.pointer import pointer_target
 
 SHORT = 2_000
 """Characters of a schema that is read on the event loop; that takes some twenty milliseconds at most."""
-LONG = 20_000
-"""Characters of a schema from which on nobody remembers whether it is one."""
 MOST_CHARACTERS = 200_000
 """Characters of one schema, written as JSON."""
 MOST_LEVELS = 64
@@ -75,11 +73,12 @@ def schema_fault(schema: Mapping[str, Any]) -> str | None:
     text = json.dumps(schema)
     if len(text) > MOST_CHARACTERS:
         return f"it has {len(text):,} characters; at most {MOST_CHARACTERS:,} are read"
-    if len(text) < LONG:
-        return _known_fault(text)
     return _schema_fault(text)
 
 
+# A server describes the same tools at each connection, and to check a schema takes milliseconds. So
+# few are remembered that the largest there may be take some ten megabytes.
+@lru_cache(maxsize=64)
 def _schema_fault(text: str) -> str | None:
     from jsonschema.exceptions import SchemaError
     from jsonschema.validators import validator_for
@@ -102,10 +101,6 @@ def _schema_fault(text: str) -> str | None:
             "it has both patternProperties and unevaluatedProperties, which are not read together"
         )
     return None
-
-
-_known_fault = lru_cache(maxsize=256)(_schema_fault)
-"""A server describes the same tools at each connection, and to check a schema takes milliseconds."""
 
 
 @lru_cache(maxsize=256)
