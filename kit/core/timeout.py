@@ -153,6 +153,7 @@ def _rounds(models: Sequence[Span]) -> list[list[Span]]:
     rounds: list[list[Span]] = [[]]
     for model in models:
         rounds[-1].append(model)
+        # After one that failed the fallback model is asked the same, which is no further thought.
         if model.status != "error":
             rounds.append([])
     if rounds[-1]:

@@ -27,6 +27,7 @@ def transcript(events: Iterable[Event]) -> Transcript:
         # Most events are neither, and pydantic's classes answer a missed isinstance by Python code.
         if type(body) is Text:
             parts[body.channel].append((event.seq, body.text))
+        # What was streamed before it and stands outside its range stays: the lead, or earlier parts.
         elif type(body) is TextReplaced:
             standing = [part for part in parts[body.channel] if part[0] < body.from_seq]
             parts[body.channel] = [*standing, (event.seq, body.text)]

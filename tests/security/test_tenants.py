@@ -64,7 +64,7 @@ def test_no_two_principals_are_spelled_alike() -> None:
 def test_the_same_user_and_task_in_two_tenants_share_no_file(tmp_path: Path) -> None:
     files = TempFiles(tmp_path)
     mine = Task(ANN, "same", "task", "scout")
-    theirs = mine._replace(who=Principal(tenant_id="evil", user_id=ANN.user_id))
+    theirs = mine._replace(principal=Principal(tenant_id="evil", user_id=ANN.user_id))
     name = files.write(mine, "of acme\n")
     assert files.path(theirs, name) is None and files.lines(theirs, name, 0, 10) is None
     assert files.write(theirs, "of evil\n") == name

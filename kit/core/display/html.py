@@ -53,9 +53,9 @@ def folded(summary: str, content: Html) -> Html:
 
 def bar(begin: float, end: float, *, error: bool = False) -> Html:
     """Returns a bar from one share of its width to another, 0 to 1; one that stands for an error is hatched."""
-    left = _percent(begin)
+    start = _percent(begin)
     # What is very short, or begins at the very end, is still seen.
-    style = f"margin-left:{min(left, 99.0)}%;width:{max(_percent(end) - left, 0.5):.1f}%"
+    style = f"margin-left:{min(start, 99.0)}%;width:{max(_percent(end) - start, 0.5):.1f}%"
     mark = " class=error" if error else ""
     return Html(f'<span class="bar"><i{mark} style="{style}"></i></span>')
 
