@@ -63,8 +63,9 @@ def _read(loader: yaml.SafeLoader | yaml.CSafeLoader) -> tuple[yaml.Node | None,
     if node is None:
         return None, None
     _count(node, {}, set())
-    construct: Any = loader.construct_document
-    return node, construct(node)
+    # PyYAML says nothing of the types of its own methods.
+    reader: Any = loader
+    return node, reader.construct_document(node)
 
 
 def _count(node: Any, counts: dict[int, int], above: set[int]) -> int:
