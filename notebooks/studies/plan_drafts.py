@@ -126,7 +126,7 @@ class SimulatedPlanner:
         """What is wrong with one of the drafts for a case."""
         drawn = draws(self._seed, case, f"draft {draft}")
         chance = self._again if draft else self._first
-        return FAULTS[int(drawn.which * len(FAULTS))] if drawn.drop < chance else None
+        return FAULTS[int(drawn.choice * len(FAULTS))] if drawn.drop < chance else None
 
     def model(self) -> ScriptedModel:
         """It as a model."""
@@ -151,7 +151,7 @@ class SimulatedPlanner:
         steps = [step for step in self._task.steps if step["step"] >= first]
         fault, which = (
             self.fault(self._case, self._drafts),
-            draws(self._seed, self._case, f"place {self._drafts}").which,
+            draws(self._seed, self._case, f"place {self._drafts}").choice,
         )
         self._drafts += 1
         return spoiled(steps, fault, which) if fault and steps else [dict(step) for step in steps]

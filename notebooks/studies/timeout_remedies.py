@@ -198,7 +198,7 @@ def catalog(seconds: float = TOOL_SECONDS) -> BaseTool:
 
     async def look(**_: Any) -> tuple[str, ToolResult]:
         await asyncio.sleep(seconds)
-        fits = draws(SEED, case_at_hand(), "catalog").which < FITS
+        fits = draws(SEED, case_at_hand(), "catalog").choice < FITS
         text = f"Simulated: {REQUEST}." if fits else "Simulated: nothing of the kind."
         return text, ToolResult(text=text)
 

@@ -144,7 +144,7 @@ def _member(place: int, members: Members, seed: int) -> Callable[[list[BaseMessa
             draws(seed, f"question {question}", name)
             for name in ("all", "member 0", f"member {place}")
         )
-        mind = first if all_draws.which < members.together else own
+        mind = first if all_draws.choice < members.together else own
         text = (
             _truth(question)
             if mind.drop < members.right
@@ -159,7 +159,7 @@ def _judge(judge: Judge, members: Members, seed: int) -> Callable[[list[BaseMess
     def reply(messages: list[BaseMessage]) -> Line:
         question, candidates = _number(messages), _CANDIDATE.findall(messages[-1].text)
         own = draws(seed, f"question {question}", JUDGE)
-        best = 1 + judge(candidates, _truth(question), own.which)
+        best = 1 + judge(candidates, _truth(question), own.choice)
         return Line(json.dumps({"best": best}), delay=members.latency.quantile(own.latency))
 
     return reply

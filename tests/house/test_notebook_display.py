@@ -12,7 +12,7 @@ import pytest
 from kit import Settings, open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
-from kit.core.display.html import CELL, MOST, bar, notebook_html, table
+from kit.core.display.html import CELL, MOST_ROWS, bar, notebook_html, table
 from kit.models.scripted import Line, ScriptedModel
 from tests.kits import asks, stitched
 
@@ -110,8 +110,8 @@ async def test_they_are_small_and_take_their_colours_from_the_notebook() -> None
 
 
 def test_long_tables_and_cells_are_cut_and_say_so() -> None:
-    source = notebook_html(table(("n",), [(n,) for n in range(MOST + 5)]))
-    assert source.count("<td") == MOST and "and 5 more" in source
+    source = notebook_html(table(("n",), [(n,) for n in range(MOST_ROWS + 5)]))
+    assert source.count("<td") == MOST_ROWS and "and 5 more" in source
     assert f"{'x' * CELL} …" in table(("n",), [("x" * 500,)])
     assert "margin-left:99.0%;width:0.5%" in bar(1.0, 1.0)
 
