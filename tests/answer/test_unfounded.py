@@ -111,6 +111,13 @@ async def test_a_text_that_calls_nobody_is_an_answer_and_stands_as_it_is() -> No
         "Has llegado al nivel de oro.",
         "Ahora mismo eres miembro de oro.",
         "You earned a free bag.",
+        "Gold status is yours.",
+        "Congratulations on reaching Gold!",
+        "Felicidades por llegar a Gold.",
+        "Eres miembro Gold.",
+        "Llegaste al nivel Gold.",
+        "Te quedan pocos puntos.",
+        "Cuatro mil puntos te esperan.",
     ],
 )
 async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str) -> None:

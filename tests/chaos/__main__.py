@@ -5,6 +5,7 @@ import time
 
 from kit.models.offline import OfflineModel
 from tests.chaos.judge import Tally
+from tests.chaos.scene import miscounted
 from tests.chaos.stage import sweep
 
 BLOCK = 250
@@ -18,13 +19,18 @@ def main(scenes: int) -> int:
         liars.merge(sweep(range(start, min(start + BLOCK, scenes))))
     _progress("the offline stand-in")
     offline = sweep(range(max(100, scenes // 5)), OfflineModel().paced(0))
+    _progress("models that miscount")
+    miscounting = sweep(range(max(100, scenes // 5)), scenes=miscounted)
     _progress("")
     print("Scripted composers, most of them liars\n" + liars.table())
     print(*liars.examples, sep="\n")
     print("\nThe offline stand-in composes\n" + offline.table())
     print(*offline.examples, sep="\n")
+    print("\nModels that miscount: every turn lost a part\n" + miscounting.table())
+    print(*miscounting.examples, sep="\n")
     print(f"{time.monotonic() - began:.0f} s")
-    return 1 if any((liars.wrong + offline.wrong).values()) else 0
+    wrong = liars.wrong + offline.wrong + miscounting.wrong
+    return 1 if any(wrong.values()) else 0
 
 
 def _progress(said: str) -> None:

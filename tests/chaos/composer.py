@@ -100,6 +100,8 @@ def compose(scene: Scene, results: Sequence[str], messages: Sequence[BaseMessage
                 " ".join(f"I could not get an answer about {fate.label}." for fate in scene.bad)
                 or "That is all for today."
             )
+        case "answers_unasked":
+            return " ".join([told, *(fate.answer for fate in scene.uncalled)])
         case "blames_another":
             return f"I could not get an answer about {scene.good[0].label}." if scene.good else ""
         case "leaks_ids":

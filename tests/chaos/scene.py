@@ -140,8 +140,9 @@ class Scene:
 
     @property
     def owed(self) -> int:
-        """How many parts were counted and not called for."""
-        return max(0, (self.count or 0) - len(self.fates))
+        """How many parts were counted and not called for; no message has more parts than it has."""
+        size = len(self.fates) + len(self.uncalled)
+        return max(0, min(self.count or 0, size) - len(self.fates))
 
     @property
     def message(self) -> str:
@@ -249,6 +250,33 @@ def scene(seed: int) -> Scene:
         seed, tuple(fates), cap, rng.choice(COMPOSERS), rng.choice(SECOND), rng.random() < 0.5
     )
     return _shortened(whole, rng) if seed % 4 == 3 or seed % 16 == 8 else whole
+
+
+OVERCOUNT = 1_000_000_000
+
+
+def miscounted(seed: int) -> Scene:
+    """A scene in which every call is answered, others were never made, and the model reports a wrong number of parts.
+    In every second one it answers what it asked nobody for."""
+    rng = random.Random(seed)
+    size = rng.randint(2, 8)
+    fates: list[Fate] = []
+    for agent in rng.sample(sorted(AGENTS), size):
+        number = rng.randrange(100_000, 1_000_000)
+        fates.append(Fate(agent, "well", f"{number:,}", f"raw x{number}", f"x{number}"))
+    calls = rng.randint(1, size - 1)
+    return Scene(
+        seed,
+        tuple(fates[:calls]),
+        8,
+        "answers_unasked" if seed % 2 else rng.choice(("honest", "silent", "stitches", "triumphs")),
+        rng.choice(("the same", "nothing")),
+        rng.random() < 0.5,
+        uncalled=tuple(fates[calls:]),
+        count=rng.choice((None, 1, calls, OVERCOUNT)),
+        language=rng.choice(("en", "es")),
+        queries=rng.choice(QUERIES),
+    )
 
 
 def _shortened(whole: Scene, rng: random.Random) -> Scene:

@@ -4,7 +4,7 @@ import asyncio
 import logging
 import sqlite3
 import tempfile
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -236,16 +236,20 @@ def as_asked(planned: Scene, reply: Reply) -> Scene:
     )
 
 
-def sweep(seeds: range, lead_model: BaseChatModel | None = None) -> Tally:
+def sweep(
+    seeds: range,
+    lead_model: BaseChatModel | None = None,
+    scenes: Callable[[int], Scene] = scene,
+) -> Tally:
     """Plays the scenes of these seeds on the virtual clock, and judges each reply."""
 
     async def all_of_them(path: Path) -> Tally:
         tally = Tally()
-        stage = Stage(scene(seeds[0]), lead_model, str(path))
+        stage = Stage(scenes(seeds[0]), lead_model, str(path))
         kit = stage.kit()
         for seed in seeds:
             planned = (
-                scene(seed) if lead_model is None else replace(scene(seed), language="en")
+                scenes(seed) if lead_model is None else replace(scenes(seed), language="en")
             )  # the stand-in reads English
             seen = await play(stage, kit, planned)
             tally.add(planned if lead_model is None else as_asked(planned, seen.reply), seen)

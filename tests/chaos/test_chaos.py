@@ -14,7 +14,7 @@ from kit.models.offline import OfflineModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.memory import Memory
 from tests.chaos.judge import Tally, unacknowledged
-from tests.chaos.scene import COMPOSERS, FAULTS, Scene, scene
+from tests.chaos.scene import COMPOSERS, FAULTS, Scene, miscounted, scene
 from tests.chaos.stage import Stage, play, sweep
 
 BLOCK = 100
@@ -40,6 +40,14 @@ def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int
     assert scene(seed).composer == "calls_forever" and scene(seed).owed
     tally = sweep(range(seed, seed + 1))
     assert not any(tally.wrong.values()), "\n".join(tally.examples)
+
+
+@pytest.mark.req("PC2-S5.4c", "PC2-FR-7")
+def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered() -> None:
+    """`python -m tests.chaos` plays 1,000."""
+    tally = sweep(range(100), scenes=miscounted)
+    assert tally.scenes == tally.short == 100
+    assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
 
 
 @pytest.mark.req("PC2-FR-14", "PC2-AC-8")

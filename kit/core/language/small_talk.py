@@ -137,9 +137,10 @@ _TAKE_REST = re.compile(
     r"""\A\W*+(?:(?:yes|yeah|yep|ok(?:ay)?|sure|please|and|now|then|sí|si|vale|claro|por\ favor|y)\W++)*
         (?:go\ (?:on|ahead)|continue|carry\ on|keep\ going|next
         |(?:(?:take|do|answer|get\ to|ask)\ )?(?:the\ )?
-            (?:rest|others?|remaining(?:\ (?:ones?|parts?))?|missing\ (?:one|part)s?)
+            (?:rest|others?(?:\ (?:ones?|parts?))?|remaining(?:\ (?:ones?|parts?))?|missing\ (?:one|part)s?)
         |(?:take|do|answer)\ (?:it|them|that|those)(?:\ next)?|what\ (?:about|of)\ the\ (?:rest|others?)
-        |sigue|contin[uú]a|adelante|(?:y\ )?(?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
+        |sigue|contin[uú]a|adelante|dale|hazlo
+        |(?:(?:y|toma|haz|responde|contesta|mira|sigue\ con)\ )?(?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
         (?:\W++(?:now|next|please|then|too|ahora|por\ favor|también))*\W*+""",
     re.IGNORECASE | re.VERBOSE,
 )
