@@ -8,8 +8,8 @@ import tracemalloc
 from dataclasses import dataclass
 from pathlib import Path
 
+from benchmarks.call_count import count_calls
 from benchmarks.turn_cost.workload import HandLoop, KitLoop, Runner
-from kit.bench.grid.cost import count_calls
 
 GATE = {"whole replies": 0.69, "streaming": 0.84}
 """Python calls of a turn may be at most this many times the hand loop's, which goes through LangChain's wrapper."""

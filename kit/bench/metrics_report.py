@@ -13,21 +13,19 @@ from kit.stores.protocol import Store
 
 def read_labels(path: Path) -> tuple[Label, ...]:
     """Labels of a JSONL file, one a line. Raises DataError with file and line for a line that is none."""
-    labels: list[Label] = []
-    for _, label in validate_lines(Label, read_text(path), path, "a label"):
-        labels.append(label)
-    return tuple(labels)
+    return _labels_in(read_text(path), path)
 
 
 def labels_of(content: bytes, name: str) -> tuple[Label, ...]:
     """Labels of a JSONL file's content; `name` is what a DataError calls it."""
     try:
-        labels: list[Label] = []
-        for _, label in validate_lines(Label, content.decode("utf-8"), name, "a label"):
-            labels.append(label)
-        return tuple(labels)
+        return _labels_in(content.decode("utf-8"), name)
     except UnicodeDecodeError as error:
         raise DataError(f"cannot read {name}: {error}") from error
+
+
+def _labels_in(text: str, name: object) -> tuple[Label, ...]:
+    return tuple(label for _, label in validate_lines(Label, text, name, "a label"))
 
 
 def print_metrics(
@@ -43,16 +41,15 @@ def print_metrics(
     fired = alerts(store.tally(tenant, since).mismatches)
     for row in summary.rows():
         value = row["value"]
+        cell = str(value)
         if value is None:
             cell = "-"
         elif isinstance(value, float):
             cell = f"{value:.4g}"
-        else:
-            cell = str(value)
-        print(json.dumps(row) if as_json else f"{row['metric']:62} {row['of']:28} {cell:>10}")
+        line = f"{row['metric']:62} {row['of']:28} {cell:>10}"
+        print(json.dumps(row) if as_json else line)
     for alert in fired:
-        sentence = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {', '.join(alert.turn_ids)}"
-        print(json.dumps({"alert": alert.model_dump()}) if as_json else sentence)
-    if fired:
-        return 1
-    return 0
+        turns = ", ".join(alert.turn_ids)
+        line = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {turns}"
+        print(json.dumps({"alert": alert.model_dump()}) if as_json else line)
+    return int(bool(fired))

@@ -14,8 +14,8 @@ from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.routing import BENCH_USER
-from kit.bench.scoring.agreement import RULES, agreement_line, labelled_replies, measure_judge
-from kit.bench.scoring.judge import Rubric, Verdict, question, read_rubric, verdict_in
+from kit.bench.scoring.agreement import RULES, labelled_replies, print_agreement
+from kit.bench.scoring.judge import Rubric, Verdict, question, verdict_in
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, judge_in_words
 from kit.compose.deck import Deck
@@ -134,7 +134,9 @@ class KitJudge:
         return verdict_in(text)
 
 
-async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: ExperimentKits) -> int:
+async def print_model_agreement(
+    model: str, models: Mapping[str, ModelSpec], kits: ExperimentKits
+) -> int:
     """Prints how far a model agrees with the labelled replies, a line for each rubric, and what
     that has cost; returns 0.
 
@@ -146,13 +148,10 @@ async def print_agreement(model: str, models: Mapping[str, ModelSpec], kits: Exp
         file=sys.stderr,
     )
     async with kits(models=model, deck=judge_deck(models), faults=False) as kit:
-        for quality, scorer in RULES.items():
-            judge = KitJudge(read_rubric(scorer.__name__), kit, bills)
-            print(agreement_line(judge.rubric, await measure_judge(judge, quality)))
+        await print_agreement(lambda rubric, _: KitJudge(rubric, kit, bills))
     usage = total(bills)
-    if usage.cost is None:
-        dollars = "no price is known"
-    else:
+    dollars = "no price is known"
+    if usage.cost is not None:
         dollars = f"${usage.cost:,.4f}"
     print(
         f"{many(usage.model_calls, 'call')}, {usage.input_tokens:,} tokens in and "
@@ -173,10 +172,9 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
         texts.append(reply.text)
         return Answer(call_id=call.call_id, agent=call.agent, text="Judged.")
 
-    if kit.cassette is None:
-        cassette = None
-    else:
-        cassette = kit.cassette.track(track)
+    cassette = kit.cassette
+    if cassette is not None:
+        cassette = cassette.track(track)
     if model.gate is not None and (cassette is None or cassette.mode != "replay"):
         await model.gate.opened()
     host = replace(kit, store=TransientStore(), cassette=cassette)
@@ -184,7 +182,8 @@ async def _ask(kit: Kit, messages: Sequence[BaseMessage], track: str) -> tuple[s
         "Judge.", Session(id=CARD.id, principal=BENCH_USER), host, Pattern(CARD.id, ask), history=()
     )
     if cassette is not None:
-        cassette.close()  # what a judge said once is not paid for twice
+        # What a judge said once is not paid for twice.
+        cassette.close()
     return "".join(texts), reply
 
 

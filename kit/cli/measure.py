@@ -102,7 +102,7 @@ def _add_grid(commands: Any) -> None:
     grid.add_argument(
         "--cost",
         action="store_true",
-        help="play nothing: say what a cell costs beside its turn, in calls and CPU",
+        help="play nothing: say what a cell costs beside its turn, in calls and CPU; in a checkout alone",
     )
     grid.add_argument(
         "--model", help="takes the place of every model of the file but the baseline's"
@@ -177,7 +177,6 @@ def _deck_routing(arguments: Namespace) -> int:
 
 
 def _grid(arguments: Namespace) -> int:
-    from kit.bench.grid.cost import show_costs
     from kit.bench.grid.forecast import announce
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
@@ -203,6 +202,9 @@ def _grid(arguments: Namespace) -> int:
     spec, cassette = with_cassette(spec, arguments.cassette, arguments.mode, folder, file)
     kits = ExperimentKits.of(settings, virtual=spec.virtual, cassette=cassette)
     if arguments.cost:
+        _require_checkout("what a cell costs", "benchmarks/cell_cost.py")
+        from benchmarks.cell_cost import show_costs
+
         return show_costs(spec, kits)
     spec, opener = (
         (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
@@ -264,15 +266,12 @@ def _margins(pairs: Sequence[tuple[str, float]]) -> float | dict[str, float] | N
 
 def _bench(arguments: Namespace) -> int:
     from kit.compose.models import load_models
-    from kit.home import IS_CHECKOUT
     from kit.settings import HOME, Settings
 
     if arguments.model is None:
-        if not IS_CHECKOUT:
-            raise SettingsError(
-                "what a turn costs is measured by benchmarks/turn_cost, which only a checkout of "
-                "the repository has; `--model KEY` works without one"
-            )
+        _require_checkout(
+            "what a turn costs", "benchmarks/turn_cost", "; `--model KEY` works without one"
+        )
         from benchmarks.turn_cost.measure import report
 
         return report(gate=arguments.gate)
@@ -294,14 +293,24 @@ def _bench(arguments: Namespace) -> int:
     return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 
+def _require_checkout(subject: str, where: str, hint: str = "") -> None:
+    """Raises SettingsError in an installed kit, which has no benchmarks."""
+    from kit.home import IS_CHECKOUT
+
+    if not IS_CHECKOUT:
+        raise SettingsError(
+            f"{subject} is measured by {where}, which only a checkout of the repository has{hint}"
+        )
+
+
 def _judge(arguments: Namespace) -> int:
     if arguments.model is None:
         from kit.bench.scoring.agreement import print_agreement
+        from kit.bench.scoring.judge import RuleJudge
 
-        return print_agreement()
-    import asyncio
-
-    from kit.bench.model_judges import print_agreement as print_agreement_of
+        asyncio.run(print_agreement(RuleJudge))
+        return 0
+    from kit.bench.model_judges import print_model_agreement
     from kit.compose.models import load_models
     from kit.experiment_kits import ExperimentKits
     from kit.settings import HOME, Settings
@@ -309,6 +318,5 @@ def _judge(arguments: Namespace) -> int:
 
     settings = Settings.read()
     models = {**load_models(HOME / "cards" / "models.yaml"), **open_deck(settings.deck).models}
-    return asyncio.run(
-        print_agreement_of(arguments.model, models, ExperimentKits.of(settings, virtual=False))
-    )
+    kits = ExperimentKits.of(settings, virtual=False)
+    return asyncio.run(print_model_agreement(arguments.model, models, kits))

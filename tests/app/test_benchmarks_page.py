@@ -192,9 +192,8 @@ def grid(folder: Path, **fields: Any) -> Path:
 
 def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: Path) -> None:
     seen = pace(EXAMPLE)
-    assert seen.tokens_in["mediated"] > seen.tokens_in["direct"] > 0 and all(
-        seconds > 0 for seconds in seen.cpu.values()
-    )
+    assert seen["mediated"].tokens_in > seen["direct"].tokens_in > 0
+    assert all(turn.cpu > 0 for turn in seen.values())
     spec = read_grid(
         grid(
             tmp_path,

@@ -21,9 +21,9 @@ from typing import Any
 import pytest
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
+from benchmarks.cell_cost import CALLS, cell_costs
 from kit.bench.charts.frame import frame, load_frame
 from kit.bench.grid.cell import cells
-from kit.bench.grid.cost import CALLS, cell_costs
 from kit.bench.grid.grid_file import GridSpec, read_grid
 from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.provenance import Plan

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from kit.bench.grid.cost import count_calls
+from benchmarks.call_count import count_calls
 from kit.bench.routing import RoutingKit
 from kit.compose.models import build_model, load_models
 from kit.compose.parts import GUARDS

@@ -16,9 +16,9 @@ from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore
 from starlette.applications import Starlette
 
+from benchmarks.cell_cost import cell_costs
 from kit import ExperimentKits, compare
 from kit.bench.grid.cell import cells
-from kit.bench.grid.cost import cell_costs
 from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import tidy

@@ -9,8 +9,8 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
+from benchmarks.call_count import count_calls
 from benchmarks.turn_cost.workload import KitLoop
-from kit.bench.grid.cost import count_calls
 from kit.bench.routing import BENCH_USER
 from kit.core.context import Session
 from kit.core.model import ModelSpec

@@ -4,7 +4,7 @@ Also the order in which cells are played, and which are not begun any more once 
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import product
 from typing import Any
 
 from kit.bench.grid.grid_file import GridSpec, digest
@@ -20,19 +20,22 @@ NO_OUTCOME = {"page", "tools", "environment", "statuses", "visitor"}
 """Settings of a deck that decide no outcome: what the app shows, who asks there, and where code lies."""
 
 FIRST = {
-    *(
-        "key",
-        "provider",
-        "name",
-        "base_url",
-        "api",
-        "effort",
-        "context_window",
-        "price_in",
-        "price_out",
-        "routing",
-    ),
-    *("concurrent_tool_calls", "fallback", "law", "seed", "published", "note"),
+    "key",
+    "provider",
+    "name",
+    "base_url",
+    "api",
+    "effort",
+    "context_window",
+    "price_in",
+    "price_out",
+    "routing",
+    "concurrent_tool_calls",
+    "fallback",
+    "law",
+    "seed",
+    "published",
+    "note",
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
 LATER = ("tool_limits", "resume", "danger")
@@ -76,11 +79,8 @@ def tracks(spec: GridSpec) -> Iterator[str]:
     """Every track of a recording of this grid."""
     for cell in cells(spec):
         yield track(spec, cell)
-        yield from (
-            judge_track(spec, cell, judge, turn)
-            for judge in spec.grid.judges
-            for turn in spec.cases[cell.case].scored
-        )
+        for judge, turn in product(spec.grid.judges, spec.cases[cell.case].scored):
+            yield judge_track(spec, cell, judge, turn)
 
 
 def judges_identity(spec: GridSpec) -> str:
@@ -88,11 +88,10 @@ def judges_identity(spec: GridSpec) -> str:
     if not spec.grid.judges:
         return ""
     models = _model_identities(spec)
-    judges = (
-        (name, judge, spec.rubrics[name], models[judge.model])
-        for name, judge in sorted(spec.grid.judges.items())
-    )
-    return digest(*chain.from_iterable(judges))
+    parts: list[Any] = []
+    for name, judge in sorted(spec.grid.judges.items()):
+        parts += [name, judge, spec.rubrics[name], models[judge.model]]
+    return digest(*parts)
 
 
 def cells(spec: GridSpec) -> Iterator[Cell]:
@@ -118,14 +117,9 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
         *map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults))
     )
     for model, prompt, setting, pattern, fault in ways:
-        way_identity = "|".join(
-            (
-                base,
-                models[model],
-                decks[prompt, setting],
-                pattern + _identity(spec, pattern),
-                faults[fault],
-            )
+        identity_of_pattern = pattern + _identity(spec, pattern)
+        way_identity = (
+            f"{base}|{models[model]}|{decks[prompt, setting]}|{identity_of_pattern}|{faults[fault]}"
         )
         for _, index, case in cases:
             for repeat in range(grid.repeats):
@@ -140,10 +134,7 @@ def turn_keys(spec: GridSpec) -> dict[str, str]:
     """
     nobody = spec.grid.model_copy(update={"scorers": (), "judges": {}})
     unscored = cells(replace(spec, grid=nobody))
-    keys: dict[str, str] = {}
-    for cell, turn in zip(cells(spec), unscored, strict=True):
-        keys[cell.key] = turn.key
-    return keys
+    return {cell.key: turn.key for cell, turn in zip(cells(spec), unscored, strict=True)}
 
 
 def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
@@ -245,10 +236,10 @@ def _model_identities(spec: GridSpec) -> dict[str, str]:
     """Model -> a digest of what it is and where it is reached."""
     identities: dict[str, str] = {}
     for key, model in spec.every_model.items():
-        identities[key] = digest(
-            model.model_dump(mode="json", exclude=_silent(model)),
-            *([url] if (url := spec.endpoints.get(key)) else []),
-        ) + spec.own.identity("model", (key,))
+        parts: list[Any] = [model.model_dump(mode="json", exclude=_silent(model))]
+        if key in spec.endpoints:
+            parts.append(spec.endpoints[key])
+        identities[key] = digest(*parts) + spec.own.identity("model", (key,))
     return identities
 
 

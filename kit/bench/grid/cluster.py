@@ -34,13 +34,8 @@ def play_on_cluster(
     """
     # A worker plays a task in one piece: the larger it is, the longer its loop is silent, and a
     # scheduler that hears nothing for long gives a worker up.
-    if spec.timeless:
-        size = BATCH
-    else:
-        size = spec.concurrency
-    batches: list[Sequence[Cell]] = []
-    for start in range(0, len(cells), size):
-        batches.append(cells[start : start + size])
+    size = BATCH if spec.timeless else spec.concurrency
+    batches = [cells[start : start + size] for start in range(0, len(cells), size)]
     with _client(address) as (client, as_completed):
         try:
             client.wait_for_workers(1, timeout=WAIT)
@@ -49,10 +44,8 @@ def play_on_cluster(
                 f"the cluster {address} has no workers; start one with: dask worker {_tcp(address)}"
             ) from error
         threads: dict[str, int] = client.nthreads()
-        grid = client.submit(
-            _the_same, spec, pure=False
-        )  # made again where the worker that holds it dies
-
+        # It is made again where the worker that holds it dies.
+        grid = client.submit(_the_same, spec, pure=False)
         waiting = iter(batches)
         begun: set[Sample] = set()
 
@@ -60,10 +53,7 @@ def play_on_cluster(
             """The next task that has a cell to play; None when there is none."""
             for batch in waiting:
                 now = halt()
-                allowed: list[Cell] = []
-                for cell in batch:
-                    if not now.forbids(cell, begun):
-                        allowed.append(cell)
+                allowed = [cell for cell in batch if not now.forbids(cell, begun)]
                 if allowed:
                     begun.update(map(sample_of, allowed))
                     return client.submit(_play, grid, allowed, opener, pure=False)

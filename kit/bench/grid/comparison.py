@@ -12,11 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from math import isfinite
-from typing import Any
 
 import numpy as np
 
-from kit.bench.grid.failures import CellCount, CellEnds, obstacle
+from kit.bench.grid.failures import CellCount, CellEnds, obstacle, way_of
+from kit.bench.grid.results import Row
 from kit.bench.scoring.scorers import COSTS
 from kit.bench.statistics.always_valid import any_look_p, any_look_reach
 from kit.bench.statistics.clusters import share_of_sums
@@ -42,14 +42,8 @@ from kit.bench.statistics.sign_flips import PValue, sign_flip_test
 from kit.bench.statistics.verdict import (
     POINTS,
     TENTH,
-    Better,
-    CannotTell,
-    Equivalent,
     Margin,
-    NoVerdict,
     Verdict,
-    VerdictName,
-    Worse,
     amount,
     is_score,
     margin_of,
@@ -61,7 +55,6 @@ from kit.core.errors import DataError, nearest
 from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach
 
-Row = Mapping[str, Any]
 Clusters = Mapping[str, str]
 """Case -> the cluster it belongs to; cases that are not in it are each their own."""
 WAYS = ("model", "pattern")
@@ -107,7 +100,8 @@ class CaseTally:
 
     def mean_between(self, missing: int, within: Range) -> tuple[float, float]:
         """The mean had each missing value been the least, and the greatest there can be."""
-        if not missing:  # of what has no bound, nothing times infinity would be no number
+        if not missing:
+            # Of what has no bound, nothing times infinity would be no number.
             mean = self.total / self.count
             return mean, mean
         count = self.count + missing
@@ -133,17 +127,14 @@ class Summary(Value):
     """What the figure would be if each failed turn had been 0, or 1: the lower end is the share of all turns."""
 
     def __str__(self) -> str:
+        notes = ""
         if self.undecided:
             notes = f", {self.undecided} undecided"
-        else:
-            notes = ""
         if self.failed:
             notes += f" of the completed; {many(self.failed, 'turn')} failed"
         if self.bounds is not None:
-            notes += (
-                f": {self.bounds[0]:.3f} of all, {self.bounds[0]:.3f} to "
-                f"{self.bounds[1]:.3f} had they been wrong or right"
-            )
+            low, high = self.bounds
+            notes += f": {low:.3f} of all, {low:.3f} to {high:.3f} had they been wrong or right"
         return f"{_label(self.way)}, {self.scorer}: {self.estimate}{notes}"
 
 
@@ -164,7 +155,9 @@ class Comparison(Value):
     it is the p-value that holds at every look."""
     adjusted: PValue
     """The same, corrected by Holm for all comparisons made together."""
-    finding: Verdict
+    verdict: Verdict
+    reason: str = ""
+    """Why there is no verdict, in words."""
     planned: bool
     """Whether the sample is the one that was planned, so that the verdict is that of a single look."""
     margin: float
@@ -173,11 +166,6 @@ class Comparison(Value):
     """How many cases such a difference takes, 8 times in 10; None where nothing tells."""
     one_sided: int = 0
     """Cases of which one side is undecided or failed, in whole or in part, and the other is not."""
-
-    @property
-    def verdict(self) -> VerdictName:
-        """The name of the finding."""
-        return self.finding.kind
 
     @property
     def settled(self) -> bool:
@@ -193,16 +181,14 @@ class Comparison(Value):
     @property
     def words(self) -> str:
         """The verdict in words, with what it leaves possible and what would settle it."""
-        match self.finding:
-            case NoVerdict(reason=reason):
-                return f"no verdict, {reason}"
-            case Equivalent(margin=margin):
-                return f"equivalent within {amount(margin, self.scorer)}"
-            case CannotTell():
-                parts = [f"cannot tell: {self.leaves_possible}", self.takes]
-                return "; ".join(part for part in parts if part)
-            case _:
-                return self.verdict
+        if self.verdict == "no verdict":
+            return f"no verdict, {self.reason}"
+        if self.verdict == "equivalent":
+            return f"equivalent within {amount(self.margin, self.scorer)}"
+        if self.verdict == "cannot tell":
+            possible_and_takes = filter(None, (self.leaves_possible, self.takes))
+            return f"cannot tell: {'; '.join(possible_and_takes)}"
+        return self.verdict
 
     @property
     def leaves_possible(self) -> str:
@@ -225,15 +211,13 @@ class Comparison(Value):
         ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
         if self.verdict == "no verdict":
             return f"{self.scorer}: {ways} of the completed: {self.words}"
+        figures = f"{ways}; {self.difference}"
         if self.missing:
-            missing = f", {self.missing}"
-        else:
-            missing = ""
-        if self.planned:
-            look = ""
-        else:
-            look = ", at any look"
-        return f"{self.scorer}: {ways}; {self.difference}{missing}; {self.adjusted} after Holm{look}: {self.words}"
+            figures += f", {self.missing}"
+        chance = f"{self.adjusted} after Holm"
+        if not self.planned:
+            chance += ", at any look"
+        return f"{self.scorer}: {figures}; {chance}: {self.words}"
 
 
 class Standing(Value):
@@ -253,9 +237,11 @@ class Standing(Value):
         return self.estimate.excludes(self.threshold)
 
     def __str__(self) -> str:
-        verdict = ("reached" if self.passes else "missed") + (
-            "" if self.sure else " (not for certain)"
-        )
+        verdict = "missed"
+        if self.passes:
+            verdict = "reached"
+        if not self.sure:
+            verdict += " (not for certain)"
         return f"{self.vertical}, {QUALITY}: {self.estimate}, {self.threshold:g} {verdict}"
 
 
@@ -266,7 +252,7 @@ def summarise(
     item, and the cases of a cluster for one cluster, in order of way."""
     groups: dict[tuple[str, ...], Tallies] = defaultdict(dict)
     for row in rows:
-        key = (row["scorer"], *_names_of(row, by))
+        key = (row["scorer"], *way_of(row, by))
         groups[key].setdefault(row["case"], CaseTally()).add(row)
     summaries: list[Summary] = []
     for (scorer, *names), tallies in sorted(groups.items()):
@@ -277,16 +263,22 @@ def summarise(
 
 
 def _summary(way: dict[str, str], scorer: str, tallies: Tallies, clusters: Clusters) -> Summary:
-    figure = _estimate(tallies, scorer, clusters)
-    failed = sum(tally.lost for tally in tallies.values())
-    undecided = sum(tally.undecided for tally in tallies.values())
+    every = CaseTally()
+    for tally in tallies.values():
+        every.total += tally.total
+        every.count += tally.count
+        every.undecided += tally.undecided
+        every.lost += tally.lost
     bounds: tuple[float, float] | None = None
-    if failed and is_score(scorer):
-        right = sum(tally.total for tally in tallies.values())
-        count = sum(tally.count for tally in tallies.values()) + failed
-        bounds = (right / count, (right + failed) / count)
+    if every.lost and is_score(scorer):
+        bounds = every.mean_between(every.lost, SCORES)
     return Summary(
-        way=way, scorer=scorer, estimate=figure, undecided=undecided, failed=failed, bounds=bounds
+        way=way,
+        scorer=scorer,
+        estimate=_estimate(tallies, scorer, clusters),
+        undecided=every.undecided,
+        failed=every.lost,
+        bounds=bounds,
     )
 
 
@@ -316,35 +308,25 @@ def compare(
         name = _label(baseline)
         existing = sorted({_label(way.names) for way in ways})
         raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
-    comparable: list[tuple[_Pair, _Sample]] = []
+    pairs: list[_Pair] = []
     for base in bases:
         free = {name: base.names[name] for name in by if name not in baseline}
         for way in ways:
             if way in bases or not _is_of(way.names, free):
                 continue
             for scorer in base.tallies:
-                pair = _Pair(
-                    scorer=scorer,
-                    baseline=base,
-                    way=way,
-                    clusters=clusters,
-                    planned=planned,
-                    margin=margin_of(scorer, margin),
-                )
-                sample = _sample(pair)
-                if sample is not None:
-                    comparable.append((pair, sample))
+                pair = _Pair(scorer, base, way, clusters, planned, margin_of(scorer, margin))
+                if pair.gains:
+                    pairs.append(pair)
     # All verdicts are corrected together, so none is settled before the last p-value is known.
-    comparisons = len(comparable)
-    p_values = [_p_value(pair, sample, comparisons, seed) for pair, sample in comparable]
-    chances = {str(index): p.value for index, p in enumerate(p_values)}
+    p_values = [_p_value(pair, len(pairs), seed) for pair in pairs]
+    chances = {index: p.value for index, p in enumerate(p_values)}
     adjusted = holm(chances)
     levels = holm_levels(chances)
     verdicts: list[Comparison] = []
-    for index, (pair, sample) in enumerate(comparable):
-        chance = adjusted[str(index)]
-        level = levels[str(index)]
-        verdicts.append(_settle(pair, sample, p_values[index], chance, level, comparisons))
+    for index, pair in enumerate(pairs):
+        p = p_values[index]
+        verdicts.append(_settle(pair, p, adjusted[index], levels[index], len(pairs)))
     return verdicts
 
 
@@ -357,33 +339,27 @@ def standings(rows: Iterable[Row], thresholds: Mapping[str, float]) -> list[Stan
     in_order: list[Standing] = []
     for vertical, threshold in thresholds.items():
         if vertical in tallies:
-            in_order.append(
-                Standing(
-                    vertical=vertical,
-                    estimate=_estimate(tallies[vertical], QUALITY, NO_CLUSTERS),
-                    threshold=threshold,
-                )
-            )
+            figure = _estimate(tallies[vertical], QUALITY, NO_CLUSTERS)
+            in_order.append(Standing(vertical=vertical, estimate=figure, threshold=threshold))
     return in_order
 
 
 def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
     """A share where every value is yes or no, else a mean; cases, or their clusters, are the items."""
-    tallies_with_items: dict[str, CaseTally] = {}
-    for case, tally in tallies.items():
-        if tally.count:
-            tallies_with_items[case] = tally
     sums: dict[str, float] = defaultdict(float)
     sizes: dict[str, float] = defaultdict(float)
-    for case, tally in tallies_with_items.items():
-        cluster = clusters.get(case, case)
-        sums[cluster] += tally.total
-        sizes[cluster] += tally.count
+    binary = is_score(scorer)
+    for case, tally in tallies.items():
+        if tally.count:
+            cluster = clusters.get(case, case)
+            sums[cluster] += tally.total
+            sizes[cluster] += tally.count
+            binary = binary and tally.binary
     every_sum = np.array(list(sums.values()))
     every_size = np.array(list(sizes.values()))
-    if is_score(scorer) and all(tally.binary for tally in tallies_with_items.values()):
+    if binary:
         return share_of_sums(every_sum, every_size)
-    return mean_of_sums(every_sum, every_size, within=SCORES if is_score(scorer) else ANYTHING)
+    return mean_of_sums(every_sum, every_size, within=_range_of(scorer))
 
 
 @dataclass
@@ -405,7 +381,7 @@ def _ways_of(rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | No
     """The ways that a scorer in question has a row of, in order of their names."""
     ways: dict[tuple[str, ...], _Way] = {}
     for row in rows:
-        names = _names_of(row, by)
+        names = way_of(row, by)
         way = ways.get(names)
         if way is None:
             way = ways[names] = _Way(dict(zip(by, names, strict=True)))
@@ -416,127 +392,120 @@ def _ways_of(rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | No
     return [way for _, way in sorted(ways.items()) if way.tallies]
 
 
-def _names_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
-    return tuple(str(row.get(name, "")) for name in by)
-
-
 def _is_of(names: Mapping[str, str], wanted_names: Mapping[str, str]) -> bool:
     return all(names.get(axis) == str(name) for axis, name in wanted_names.items())
 
 
-@dataclass(frozen=True)
 class _Pair:
-    """Two ways by one scorer, and what was laid down about their comparison before it was made."""
+    """Two ways by one scorer, what was laid down about their comparison before it was made, and
+    their differences by case."""
 
-    scorer: str
-    baseline: _Way
-    way: _Way
-    clusters: Clusters
-    planned: int | None
-    """Plays of each way that were planned before the first look; None: no sample was planned."""
-    margin: float | None
-
-    @property
-    def before(self) -> Tallies:
-        return self.baseline.tallies[self.scorer]
-
-    @property
-    def after(self) -> Tallies:
-        return self.way.tallies.get(self.scorer, {})
-
-    @property
-    def is_planned(self) -> bool:
+    def __init__(
+        self,
+        scorer: str,
+        baseline: _Way,
+        way: _Way,
+        clusters: Clusters,
+        planned: int | None,
+        margin: float | None,
+    ):
+        self.scorer = scorer
+        self.baseline = baseline
+        self.way = way
+        self.clusters = clusters
+        self.margin = margin
+        self.before = baseline.tallies[scorer]
+        self.after = way.tallies.get(scorer, {})
+        self.is_planned = len(baseline.ends.keys() & way.ends.keys()) == planned
         """Whether the sample is the planned one, so that the verdict is that of a single look."""
-        return len(self.baseline.ends.keys() & self.way.ends.keys()) == self.planned
-
-    @property
-    def spends(self) -> float:
+        self.spends = 1.0
         """The part of the chance of a false claim that this look may spend."""
-        if self.planned is None:
-            return 1.0
+        if planned is not None:
+            self.spends = AT_PLAN if self.is_planned else 1 - AT_PLAN
+        self.gains: dict[str, float] = {}
+        """Of the cases that both sides decide."""
+        self.one_sided = 0
+        self.lowest: dict[str, float] = {}
+        self.highest: dict[str, float] = {}
+        """The same and those of which only one side is known, had all that is missing spoken against
+        the way, and for it."""
+        self._find_differences()
+
+    def _find_differences(self) -> None:
+        within = self._range_of_missing()
+        for case in sorted(self.before.keys() & self.after.keys()):
+            first = self.before[case]
+            second = self.after[case]
+            if first.count and second.count:
+                self.gains[case] = second.total / second.count - first.total / first.count
+            # What neither side decides is no part of the question; what infrastructure took may be.
+            missing_before = first.lost + max(0, first.undecided - second.undecided)
+            missing_after = second.lost + max(0, second.undecided - first.undecided)
+            if not first.count + missing_before or not second.count + missing_after:
+                continue
+            if missing_before or missing_after:
+                self.one_sided += 1
+                least, greatest = first.mean_between(missing_before, within)
+                low, high = second.mean_between(missing_after, within)
+                self.lowest[case] = low - greatest
+                self.highest[case] = high - least
+            else:
+                self.lowest[case] = self.highest[case] = self.gains[case]
+
+    def _range_of_missing(self) -> Range:
+        """Between which figures a missing value lies: of what has no bound, those that were seen."""
+        means: list[float] = []
+        for tally in (*self.before.values(), *self.after.values()):
+            if tally.count:
+                means.append(tally.total / tally.count)
+        if means and not is_score(self.scorer):
+            return Range(min(means), max(means))
+        return _range_of(self.scorer)
+
+    def cluster_of(self, case: str) -> str:
+        return self.clusters.get(case, case)
+
+    def difference(self, gains: Mapping[str, float]) -> Difference:
+        """The mean of these differences, with the interval of a single look."""
+        within = DIFFERENCES_OF_SCORES if is_score(self.scorer) else ANYTHING
+        return difference_of(gains, clusters=self.clusters or None, within=within)
+
+    def estimate(self, tallies: Tallies) -> Estimate:
+        """What one side scored on the cases that both decide."""
+        cases = {case: tallies[case] for case in self.gains}
+        return _estimate(cases, self.scorer, self.clusters)
+
+    def reach(self, level: float) -> float:
+        """How many standard errors an interval reaches at this level, for the part this look may spend."""
+        level = 1 - (1 - level) * self.spends
         if self.is_planned:
-            return AT_PLAN
-        return 1 - AT_PLAN
+            return normal_reach(level)
+        differing = {self.cluster_of(case) for case, gain in self.gains.items() if gain}
+        return any_look_reach(len(differing), level)
 
 
-@dataclass(frozen=True)
-class _Sample:
-    """The differences by case of a pair."""
-
-    gains: dict[str, float]
-    """Of the cases that both sides decide."""
-    ends: tuple[dict[str, float], dict[str, float]]
-    """The same and those of which only one side is known, had all that is missing spoken against
-    the way, and for it."""
-    one_sided: int
-
-
-def _sample(pair: _Pair) -> _Sample | None:
-    """The differences by case; None where no case is decided on both sides."""
-    within = _range_of(pair)
-    gains: dict[str, float] = {}
-    lowest: dict[str, float] = {}
-    highest: dict[str, float] = {}
-    one_sided = 0
-    for case in sorted(pair.before.keys() & pair.after.keys()):
-        first = pair.before[case]
-        second = pair.after[case]
-        if first.count and second.count:
-            gains[case] = second.total / second.count - first.total / first.count
-        # What neither side decides is no part of the question; what infrastructure took may be.
-        missing_before = first.lost + max(0, first.undecided - second.undecided)
-        missing_after = second.lost + max(0, second.undecided - first.undecided)
-        if not first.count + missing_before or not second.count + missing_after:
-            continue
-        if missing_before or missing_after:
-            one_sided += 1
-            least, greatest = first.mean_between(missing_before, within)
-            low, high = second.mean_between(missing_after, within)
-            lowest[case] = low - greatest
-            highest[case] = high - least
-        else:
-            lowest[case] = highest[case] = gains[case]
-    if gains:
-        return _Sample(gains, (lowest, highest), one_sided)
-    return None
-
-
-def _range_of(pair: _Pair) -> Range:
-    """Between which figures a missing value lies: of what has no bound, those that were seen."""
-    if is_score(pair.scorer):
+def _range_of(scorer: str) -> Range:
+    if is_score(scorer):
         return SCORES
-    tallies = [*pair.before.values(), *pair.after.values()]
-    means: list[float] = []
-    for tally in tallies:
-        if tally.count:
-            means.append(tally.total / tally.count)
-    if means:
-        return Range(min(means), max(means))
     return ANYTHING
 
 
-def _p_value(pair: _Pair, sample: _Sample, comparisons: int, seed: int) -> PValue:
+def _p_value(pair: _Pair, comparisons: int, seed: int) -> PValue:
     """The greater of the p-values at both ends of what is missing, over the part this look may spend."""
-    if sample.one_sided:
-        ends = sample.ends
-    else:
-        ends = (sample.gains,)
-    sums: list[float | int] = []
-    for gains in ends:
-        sums.append(sum(gains.values()))
-    if min(sums) < 0 < max(sums):
-        return PValue(value=1.0)
-    tests: list[PValue] = []
-    for gains in ends:
-        tests.append(_test(pair, gains, comparisons, seed))
+    ends = [pair.gains]
+    if pair.one_sided:
+        ends = [pair.lowest, pair.highest]
+        if sum(pair.lowest.values()) < 0 < sum(pair.highest.values()):
+            return PValue(value=1.0)
+    tests = [_test(pair, gains, comparisons, seed) for gains in ends]
     worst = max(tests, key=lambda p: p.value)
     return PValue(value=min(1.0, worst.value / pair.spends), is_bound=worst.is_bound)
 
 
-def _test(pair: _Pair, gains: dict[str, float], comparisons: int, seed: int) -> PValue:
+def _test(pair: _Pair, gains: Mapping[str, float], comparisons: int, seed: int) -> PValue:
     sums: dict[str, float] = defaultdict(float)
     for case, gain in gains.items():
-        sums[pair.clusters.get(case, case)] += gain
+        sums[pair.cluster_of(case)] += gain
     if not pair.is_planned:
         return PValue(value=any_look_p(list(sums.values())))
     if len(sums) == len(gains) and all_or_nothing(gains):
@@ -544,78 +513,56 @@ def _test(pair: _Pair, gains: dict[str, float], comparisons: int, seed: int) -> 
     return sign_flip_test(list(sums.values()), comparisons=comparisons, seed=seed)
 
 
-def _settle(
-    pair: _Pair, sample: _Sample, p: PValue, adjusted: float, level: float, comparisons: int
-) -> Comparison:
+def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: int) -> Comparison:
     """The comparison with its verdict, given what Holm's correction makes of its p-value."""
-    fixed_size = _difference(pair, sample.gains)
-    difference = fixed_size.reaching(_reach(pair, sample, level))
-    if sample.one_sided:
-        low, high = (
-            _difference(pair, gains).reaching(_reach(pair, sample, level)) for gains in sample.ends
-        )
-        difference = difference.model_copy(
-            update={"low": min(difference.low, low.low), "high": max(difference.high, high.high)}
-        )
-    if is_score(pair.scorer):  # a wider interval does not know that scores are 0 to 1
-        ends = {"low": max(-1.0, difference.low), "high": min(1.0, difference.high)}
-        difference = difference.model_copy(update=ends)
-    before = _estimate(_of(pair.before, sample.gains), pair.scorer, pair.clusters)
+    reach = pair.reach(level)
+    fixed_size = pair.difference(pair.gains)
+    difference = fixed_size.reaching(reach)
+    low = difference.low
+    high = difference.high
+    if pair.one_sided:
+        low = min(low, pair.difference(pair.lowest).reaching(reach).low)
+        high = max(high, pair.difference(pair.highest).reaching(reach).high)
+    if is_score(pair.scorer):
+        # A wider interval does not know that scores are 0 to 1.
+        low = max(-1.0, low)
+        high = min(1.0, high)
+    difference = difference.model_copy(update={"low": low, "high": high})
+    before = pair.estimate(pair.before)
     margin = pair.margin or _usual_margin(pair.scorer, before.value)
     cases: int | None = None
     if margin and isfinite(fixed_size.deviation) and fixed_size.deviation > 0:
         alone = 1 - (1 - LEVEL) / comparisons
-        cases = items_for_reach(margin, fixed_size.deviation, _reach(pair, sample, alone))
+        cases = items_for_reach(margin, fixed_size.deviation, pair.reach(alone))
+    reason = obstacle(pair.baseline.count, pair.way.count)
     return Comparison(
         scorer=pair.scorer,
         baseline=pair.baseline.names,
         way=pair.way.names,
         before=before,
-        after=_estimate(_of(pair.after, sample.gains), pair.scorer, pair.clusters),
+        after=pair.estimate(pair.after),
         difference=difference,
         p=p,
         adjusted=p.model_copy(update={"value": adjusted}),
-        finding=_finding(pair, difference, adjusted),
+        verdict="no verdict" if reason else _verdict(pair, difference, adjusted),
+        reason=reason,
         planned=pair.is_planned,
         margin=margin,
         cases=cases,
-        one_sided=sample.one_sided,
+        one_sided=pair.one_sided,
     )
 
 
-def _finding(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
-    reason = obstacle(pair.baseline.count, pair.way.count)
-    if reason:
-        return NoVerdict(reason=reason)
+def _verdict(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
     if adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (difference.low > 0) != (pair.scorer in LOWER)
         if ahead:
-            return Better()
-        return Worse()
+            return "better"
+        return "worse"
     margin = pair.margin
     if margin and -margin < difference.low and difference.high < margin:
-        return Equivalent(margin=margin)
-    return CannotTell()
-
-
-def _reach(pair: _Pair, sample: _Sample, level: float) -> float:
-    """How many standard errors an interval reaches at this level, for the part this look may spend."""
-    level = 1 - (1 - level) * pair.spends
-    if pair.is_planned:
-        return normal_reach(level)
-    differing: set[str] = set()
-    for case, gain in sample.gains.items():
-        if gain:
-            differing.add(pair.clusters.get(case, case))
-    return any_look_reach(len(differing), level)
-
-
-def _difference(pair: _Pair, gains: dict[str, float]) -> Difference:
-    if is_score(pair.scorer):
-        within = DIFFERENCES_OF_SCORES
-    else:
-        within = ANYTHING
-    return difference_of(gains, clusters=pair.clusters or None, within=within)
+        return "equivalent"
+    return "cannot tell"
 
 
 def _usual_margin(scorer: str, baseline_value: float) -> float:
@@ -623,10 +570,6 @@ def _usual_margin(scorer: str, baseline_value: float) -> float:
     if is_score(scorer):
         return POINTS
     return TENTH * abs(baseline_value)
-
-
-def _of(tallies: Tallies, cases: Iterable[str]) -> Tallies:
-    return {case: tallies[case] for case in cases}
 
 
 def _label(way: Mapping[str, str]) -> str:

@@ -2,7 +2,7 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.report import axes, compare_ways
-from kit.bench.grid.results import read_results
+from kit.bench.grid.results import Row, read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_of
 from kit.core.context import OPERATOR
@@ -22,8 +22,6 @@ from kit.experiment_kits import ExperimentKits
 from kit.sinks.opik import OpikSink
 from kit.sinks.opik_experiment import Experiment, ScoredTurn, send_experiments
 from kit.stores.sqlite import SqliteStore
-
-Row = Mapping[str, Any]
 
 
 def experiment(

@@ -1,11 +1,11 @@
 """Cells that infrastructure lost (decisions 35): what lost them, how many, and whether ways can still be compared."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kit.bench.grid.results import read_rows
+from kit.bench.grid.results import Row, read_rows
 from kit.bench.statistics.distributions import fisher_p
 from kit.core.outcome import ErrorClass
 from kit.core.value import Value
@@ -20,7 +20,6 @@ STREAK = 5
 HOPELESS: frozenset[ErrorClass] = frozenset(("auth", "not_found", "judge"))
 UNREACHED: frozenset[ErrorClass] = frozenset(("network",))
 """Hopeless only of an endpoint that has answered nothing in this run: one that has may be back in a minute."""
-Row = Mapping[str, Any]
 CellEnds = dict[tuple[Any, Any], bool]
 """Case and repeat -> whether the cell failed."""
 
@@ -83,21 +82,25 @@ def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str
     this cell.
     """
     for reply in replies:
-        ends: list[tuple[ErrorClass | None, str]] = []
-        for e in reply.events:
-            if e.body.kind == "model_ended":
-                ends.append((e.body.error_class, e.body.error or ""))
-        for name, line in ends:
-            if name is not None and name != "budget":
-                return name, line
+        lines: list[str] = []
+        for event in reply.events:
+            body = event.body
+            if body.kind != "model_ended" or body.error_class is None:
+                continue
+            if body.error_class != "budget":
+                return body.error_class, body.error or ""
+            lines.append(body.error or "")
         details: list[str] = []
-        for o in reply.outcomes:
-            if o.kind == "failure" and o.reason in ("timeout", "budget"):
-                details.append(o.detail)
-        if not faults and (details or reply.status in ("failed", "deadline")):
-            lines = [*(line for name, line in ends if name), *details]
-            if lines or reply.status == "deadline":
-                return "budget", next(iter(lines), "the turn took longer than the deck allows")
+        for outcome in reply.outcomes:
+            if outcome.kind == "failure" and outcome.reason in ("timeout", "budget"):
+                details.append(outcome.detail)
+        if faults or not (details or reply.status in ("failed", "deadline")):
+            continue
+        lines += details
+        if reply.status == "deadline":
+            lines.append("the turn took longer than the deck allows")
+        if lines:
+            return "budget", lines[0]
     return None
 
 
@@ -114,13 +117,13 @@ def count_cells(rows: Iterable[Row], by: Sequence[str]) -> dict[tuple[str, ...],
     """Way -> its cells; rows of failed cells are marked `lost`."""
     cells: dict[tuple[str, ...], CellEnds] = defaultdict(dict)
     for row in rows:
-        cells[tuple(str(row.get(name, "")) for name in by)][row["case"], row.get("repeat")] = bool(
-            row.get("lost")
-        )
-    mapping: dict[tuple[str, ...], CellCount] = {}
-    for names, ends in cells.items():
-        mapping[names] = CellCount.of(ends)
-    return mapping
+        cells[way_of(row, by)][row["case"], row.get("repeat")] = bool(row.get("lost"))
+    return {names: CellCount.of(ends) for names, ends in cells.items()}
+
+
+def way_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
+    """The names of the way that a row is of, on these axes."""
+    return tuple(str(row.get(name, "")) for name in by)
 
 
 def obstacle(baseline: CellCount, compared: CellCount) -> str:
@@ -128,26 +131,28 @@ def obstacle(baseline: CellCount, compared: CellCount) -> str:
     words = f"{compared} here, {baseline} in the baseline"
     if max(baseline.share, compared.share) > MOST:
         return f"{words}; more than {MOST:.0%} is no fair comparison"
-    sides = (baseline.failed, baseline.total), (compared.failed, compared.total)
-    if baseline.failed != compared.failed and fisher_p(*sides) < 1 - LEVEL:
+    if baseline.failed == compared.failed:
+        return ""
+    chance = fisher_p((baseline.failed, baseline.total), (compared.failed, compared.total))
+    if chance < 1 - LEVEL:
         return f"{words}; they fail differently"
     return ""
 
 
 def failed_words(failures: Iterable[Row]) -> str:
     """Returns how many cells each class has lost, in words: `auth 24, network 2`; empty for none."""
-    return ", ".join(
-        f"{name} {count:,}"
-        for name, count in Counter(row["error_class"] for row in failures).most_common()
-    )
+    counts = Counter(row["error_class"] for row in failures)
+    return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 
 def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     """A line for each way and class: how many cells, and what was said of the first of them."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
-        groups[" / ".join(row[axis] for axis in axes), row["error_class"]].append(row)
+        way = " / ".join(row[axis] for axis in axes)
+        groups[way, row["error_class"]].append(row)
     lines: list[str] = []
     for (names, name), rows in sorted(groups.items()):
-        lines.append(f"{names}: {name} {len(rows):,}, such as {' '.join(rows[0]['error'].split())}")
+        error = " ".join(rows[0]["error"].split())
+        lines.append(f"{names}: {name} {len(rows):,}, such as {error}")
     return lines

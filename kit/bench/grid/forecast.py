@@ -1,12 +1,14 @@
 """What a grid will ask for before it is played: cells, time and dollars, judged by what an earlier run took."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from itertools import product
 from pathlib import Path
 from statistics import fmean
 
+from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import read_results, read_rows
+from kit.bench.grid.results import Results, Row, read_rows
 from kit.bench.grid.run import TIMINGS
 from kit.compose.deck import Deck
 from kit.core.display.count import many
@@ -29,12 +31,16 @@ Price = tuple[float, float]
 
 
 class Pace(Value):
-    """What one turn took in an earlier run, by pattern; the whole run's mean stands under the empty name."""
+    """What one turn took in an earlier run, on the mean."""
 
-    cpu: dict[str, float]
+    cpu: float
     """Seconds of one core."""
-    tokens_in: dict[str, float]
-    tokens_out: dict[str, float]
+    tokens_in: float
+    tokens_out: float
+
+
+Paces = Mapping[str, Pace]
+"""Pattern -> what its turns took; that of the whole run stands under the empty name."""
 
 
 class Forecast(Value):
@@ -48,50 +54,50 @@ class Forecast(Value):
     """None where a model has no known price."""
 
 
-def pace(folder: Path) -> Pace:
+def pace(folder: Path) -> Paces:
     """What the turns of a finished run took. Raises DataError for a folder without results."""
-    rows = read_results(folder)
     milliseconds: dict[str, float] = {}
     for line in read_rows(folder / TIMINGS, "cell"):
         milliseconds[line["cell"]] = line.get("cpu_ms", 0.0)
-    cpu, reads, writes = (defaultdict[str, list[float]](list) for _ in range(3))
-    for row in rows:
-        for name in ("", row["pattern"]):
-            cpu[name].append(milliseconds.get(row["cell"], 0.0) / 1000 if row["turn"] == 0 else 0.0)
-            reads[name].append(row["input_tokens"] or 0)
-            writes[name].append(row["output_tokens"] or 0)
-    return Pace(cpu=_means(cpu), tokens_in=_means(reads), tokens_out=_means(writes))
+    rows_of: dict[str, list[Row]] = defaultdict(list)
+    for row in Results(folder):
+        rows_of[""].append(row)
+        rows_of[row["pattern"]].append(row)
+    paces: dict[str, Pace] = {}
+    for pattern, rows in rows_of.items():
+        # The time of a cell is that of all its turns: it counts with the first of them.
+        seconds = sum(milliseconds.get(row["cell"], 0.0) for row in rows if row["turn"] == 0) / 1000
+        paces[pattern] = Pace(
+            cpu=seconds / len(rows),
+            tokens_in=fmean(row["input_tokens"] or 0 for row in rows),
+            tokens_out=fmean(row["output_tokens"] or 0 for row in rows),
+        )
+    return paces
 
 
-def forecast(spec: GridSpec, pace_of_turns: Pace) -> Forecast:
+def forecast(spec: GridSpec, paces: Paces) -> Forecast:
     """What a grid will ask for when none of it was played yet, in one process on a machine like
     that of the earlier run."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
     turns = often * sum(len(case.scored) for case in spec.cases)
-    prices: dict[str, Price] = {}
-    for key, model in spec.every_model.items():
-        price = _price_of(model, grid.limits.unpriced)
-        if price is not None:
-            prices[key] = price
+    prices = {key: _price_of(model, grid) for key, model in spec.every_model.items()}
     seconds = START
     dollars = 0.0
-    for model in grid.models:
-        for pattern in grid.patterns:
-            reads = _of(pace_of_turns.tokens_in, pattern)
-            writes = _of(pace_of_turns.tokens_out, pattern)
-            seconds += turns * _of(pace_of_turns.cpu, pattern)
-            dollars += turns * _dollars(prices.get(model), reads, writes)
-            for name, judge in grid.judges.items():
-                # it reads the rubric, and what a turn wrote as findings and again as the reply
-                material = len(spec.rubrics[name].text) / CHARACTERS + 2 * writes
-                dollars += turns * _dollars(prices.get(judge.model), material, VERDICT)
+    for model, pattern in product(grid.models, grid.patterns):
+        turn = paces.get(pattern, paces[""])
+        seconds += turns * turn.cpu
+        dollars += turns * _dollars(prices[model], turn.tokens_in, turn.tokens_out)
+        for name, judge in grid.judges.items():
+            # It reads the rubric, and what a turn wrote as findings and again as the reply.
+            material = len(spec.rubrics[name].text) / CHARACTERS + 2 * turn.tokens_out
+            dollars += turns * _dollars(prices[judge.model], material, VERDICT)
     ways = len(grid.models) * len(grid.patterns)
     return Forecast(
         cells=often * len(spec.cases) * ways,
         turns=turns * ways,
         seconds=seconds if spec.virtual else None,
-        dollars=dollars if len(prices) == len(spec.every_model) else None,
+        dollars=None if None in prices.values() else dollars,
     )
 
 
@@ -107,9 +113,8 @@ def announce(spec: GridSpec) -> str:
     if measured_models:
         often = turns * len(measured_models) * len(grid.patterns)
         calls = often * sum(most_calls(spec, deck) for deck in spec.decks.values())
-        limits.append(
-            f"{many(often * len(spec.decks), 'turn')} of real models and {many(calls, 'call')} of theirs"
-        )
+        turns_of_models = many(often * len(spec.decks), "turn")
+        limits.append(f"{turns_of_models} of real models and {many(calls, 'call')} of theirs")
     if grid.judges:
         names = ", ".join(dict.fromkeys(judge.model for judge in grid.judges.values()))
         limits.append(f"{many(turns * ways * len(grid.judges), 'call')} of judges ({names})")
@@ -125,18 +130,15 @@ def _limit(spec: GridSpec, ways: int) -> str:
     if dollars is None:
         return "no limit of dollars is set (limits.dollars)"
     # Cells at work are finished, and so is the last case, on every way.
-    most_after = spec.concurrency + ways * len(spec.faults) - 1
+    most_after = many(spec.concurrency + ways * len(spec.faults) - 1, "cell")
     sentence = (
-        f"no case is begun past ${dollars:,.2f}, and at most {many(most_after, 'cell')} more are "
-        f"played then"
+        f"no case is begun past ${dollars:,.2f}, and at most {most_after} more are played then"
     )
-    free: list[str] = []
-    for key, model in spec.every_model.items():
-        if _price_of(model, spec.grid.limits.unpriced) is None:
-            free.append(key)
-    if free:
+    prices = {key: _price_of(model, spec.grid) for key, model in spec.every_model.items()}
+    unpriced = ", ".join(key for key, price in prices.items() if price is None)
+    if unpriced:
         sentence += (
-            f"; {', '.join(free)} has no price and counts as nothing there: set price_in and "
+            f"; {unpriced} has no price and counts as nothing there: set price_in and "
             f"price_out, or limits.unpriced"
         )
     return sentence
@@ -155,37 +157,27 @@ def _about(spec: GridSpec) -> str:
 def most_calls(spec: GridSpec, deck: Deck) -> int:
     """Calls of models that a turn can make at most, whatever its pattern: its limits say so."""
     settings = deck.settings
-    stubs = spec.grid.sub_agents == "stubs"
     subs = deck.active_sub_agents(deck.cards[settings.orchestrator])
     steps = max((3 + (deck.policy(card).max_tool_calls or 0) for card in subs), default=0)
-    orchestrator_calls = (
-        2 + max(MAX_ROUNDS, settings.cap + 1) + 1
-    )  # decides, looks again, composes in rounds and after a check
-    helpers = 1 + settings.cap  # a summary, and what each agent is told of earlier turns
-    return orchestrator_calls + helpers + (0 if stubs else settings.cap * steps)
+    # It decides, looks again, and composes in rounds and after a check.
+    orchestrator_calls = 2 + max(MAX_ROUNDS, settings.cap + 1) + 1
+    # A summary, and what each agent is told of earlier turns.
+    helpers = 1 + settings.cap
+    if spec.grid.sub_agents == "stubs":
+        return orchestrator_calls + helpers
+    return orchestrator_calls + helpers + settings.cap * steps
 
 
-def _price_of(model: ModelSpec, unpriced: Price | None) -> Price | None:
+def _price_of(model: ModelSpec, grid: Grid) -> Price | None:
     """What a million tokens in, and out, of a model cost; None where nobody knows."""
     if model.price_in is not None:
         return model.price_in, model.price_out or 0.0
     if model.provider in UNPAID:
         return 0.0, 0.0
-    return unpriced
+    return grid.limits.unpriced
 
 
 def _dollars(price: Price | None, reads: float, writes: float) -> float:
     if price is None:
         return 0.0
     return (reads * price[0] + writes * price[1]) / 1e6
-
-
-def _of(means: Mapping[str, float], pattern: str) -> float:
-    return means.get(pattern, means[""])
-
-
-def _means(values: Mapping[str, Sequence[float]]) -> dict[str, float]:
-    means: dict[str, float] = {}
-    for name, numbers in values.items():
-        means[name] = fmean(numbers)
-    return means

@@ -56,15 +56,13 @@ class GridSpec:
 
     @property
     def models(self) -> dict[str, ModelSpec]:
-        models: dict[str, ModelSpec] = {}
-        for key in self.grid.models:
-            models[key] = self.deck.models[key]
-        return models
+        return {key: self.deck.models[key] for key in self.grid.models}
 
     def at(self, access: ModelAccess) -> "GridSpec":
         """The same grid where its models are reached like this. Raises SettingsError for a key that is not set."""
         if self.grid.cassette is not None and self.grid.cassette.mode != "record":
-            return self  # the recording answers, wherever it was made
+            # The recording answers, wherever it was made.
+            return self
         urls: dict[str, str] = {}
         for key, model in self.every_model.items():
             url = access.moved_endpoint(model)
@@ -75,12 +73,12 @@ class GridSpec:
     @property
     def every_model(self) -> dict[str, ModelSpec]:
         """The models of its ways, the one of the other agents where that is another, and those of the judges."""
-        if self.grid.others is None:
-            other_models = ()
-        else:
-            other_models = (self.grid.others,)
-        judges = (judge.model for judge in self.grid.judges.values())
-        return {**self.models, **{key: self.deck.models[key] for key in (*other_models, *judges)}}
+        keys = list(self.grid.models)
+        if self.grid.others is not None:
+            keys.append(self.grid.others)
+        for judge in self.grid.judges.values():
+            keys.append(judge.model)
+        return {key: self.deck.models[key] for key in keys}
 
     @property
     def patterns(self) -> Mapping[str, Pattern]:
@@ -94,13 +92,11 @@ class GridSpec:
 
         A grid with a recording has no socket: it is replayed in virtual time.
         """
+        if not self.virtual and self.grid.cassette is None:
+            return None
         if isinstance(self.grid.hop, Link):
-            law = self.grid.hop
-        else:
-            law = Link()
-        if self.virtual or self.grid.cassette is not None:
-            return law
-        return None
+            return self.grid.hop
+        return Link()
 
     @property
     def scorers(self) -> Mapping[str, Scorer | Judge]:
@@ -114,10 +110,7 @@ class GridSpec:
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
-        for model in self.every_model.values():
-            if model.provider not in _KINDS:
-                return False
-        return True
+        return all(model.provider in _KINDS for model in self.every_model.values())
 
     @property
     def replayed(self) -> bool:
@@ -135,15 +128,15 @@ class GridSpec:
         other_model = self.grid.others
         if other_model is not None and self.deck.models[other_model].provider not in _KINDS:
             return dict.fromkeys(self.grid.models, "measured")
-        kinds: dict[str, str] = {}
-        for key, model in self.models.items():
-            kinds[key] = _KINDS.get(model.provider, "measured")
-        return kinds
+        return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
 
     @property
     def concurrency(self) -> int:
         """Turns at the same time in each process."""
-        return self.grid.limits.concurrency or (1 if self.timeless else 16)
+        if self.grid.limits.concurrency is not None:
+            return self.grid.limits.concurrency
+        # In virtual time turns would only wait for one another.
+        return 1 if self.timeless else 16
 
 
 def read_grid(path: Path, model: str | None = None) -> GridSpec:
@@ -157,12 +150,9 @@ def read_grid(path: Path, model: str | None = None) -> GridSpec:
         raise DataError(faults.in_order()[0])
     grid = build_value(Grid, source, extra={"name": source.value.get("name", path.stem)})
     if model is not None:
-        models = dict.fromkeys(
-            (grid.baseline["model"], model) if "model" in grid.baseline else (model,)
-        )
-        grid = grid.model_copy(
-            update={"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None}
-        )
+        models = dict.fromkeys((grid.baseline.get("model", model), model))
+        changes = {"models": tuple(models), "name": f"{grid.name}-{model}", "cassette": None}
+        grid = grid.model_copy(update=changes)
     if grid.cassette is not None:
         file = beside(grid.cassette.file, path)
         is_beside = file.suffix == ".jsonl" and file.resolve().is_relative_to(path.resolve().parent)
@@ -191,13 +181,11 @@ def make_spec(
     agents = [card.id for card in deck.active_sub_agents(deck.cards[deck.settings.orchestrator])]
     spec = GridSpec(grid, deck, (), {}, {}, own=own_parts.with_code_of(deck))
     _check_names(spec, source)
-    rubrics: dict[str, Rubric] = {}
-    for name in grid.judges:
-        rubrics[name] = _rubric(spec, name, source)
+    rubrics = {name: _rubric(spec, name, source) for name in grid.judges}
     decks: dict[tuple[str, str], Deck] = {}
-    for p in grid.prompts:
-        for s in grid.settings:
-            decks[(p, s)] = _deck(deck, grid, p, s, source)
+    for prompt in grid.prompts:
+        for setting in grid.settings:
+            decks[prompt, setting] = _deck(deck, grid, prompt, setting, source)
     wrong: dict[str, tuple[Fault, ...]] = {}
     for name, texts in grid.faults.items():
         wrong[name] = _parse_faults(texts, deck, name, source)
@@ -223,23 +211,18 @@ def _with_models(
 ) -> Deck:
     """The deck with the grid's own models, those of cards/models.yaml, and with the grid's seed in
     every simulated one."""
-    grid_models = {
-        **{
-            key: build_value(ModelSpec, source, "specs", key, extra={"key": key})
-            for key in grid.specs
-        },
-        **given_models,
-    }
     models = {
         OFFLINE.key: OFFLINE,
         **load_models(HOME / "cards" / "models.yaml"),
         **deck.models,
-        **grid_models,
     }
-    seeded: dict[str, ModelSpec] = {}
+    for key in grid.specs:
+        models[key] = build_value(ModelSpec, source, "specs", key, extra={"key": key})
+    models.update(given_models)
     for key, model in models.items():
-        seeded[key] = model.model_copy(update={"seed": grid.seed}) if model.law else model
-    return replace(deck, models=Registry("model", seeded))
+        if model.law:
+            models[key] = model.model_copy(update={"seed": grid.seed})
+    return replace(deck, models=Registry("model", models))
 
 
 def _check_names(spec: GridSpec, source: Source) -> None:
@@ -260,18 +243,13 @@ def _check_names(spec: GridSpec, source: Source) -> None:
                 raise DataError(
                     f"{source.at(names, index)}: unknown {noun} {name!r}: {nearest(name, registry)}"
                 )
-    ways: dict[str, Any] = {}
-    for axis in AXES:
-        ways[axis] = getattr(grid, f"{axis}s")
+    ways: dict[str, Any] = {axis: getattr(grid, f"{axis}s") for axis in AXES}
     for axis, name in grid.baseline.items():
+        where = source.at("baseline", axis)
         if axis not in ways:
-            raise DataError(
-                f"{source.at('baseline', axis)}: unknown axis {axis!r}: {nearest(axis, ways)}"
-            )
+            raise DataError(f"{where}: unknown axis {axis!r}: {nearest(axis, ways)}")
         if name not in ways[axis]:
-            raise DataError(
-                f"{source.at('baseline', axis)}: unknown {axis} {name!r}: {nearest(name, ways[axis])}"
-            )
+            raise DataError(f"{where}: unknown {axis} {name!r}: {nearest(name, ways[axis])}")
 
 
 def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
@@ -283,17 +261,14 @@ def _rubric(spec: GridSpec, name: str, source: Source) -> Rubric:
         raise DataError(
             f"{source.at('judges', name)}: {name!r} is the name of a scorer or measure; choose one of your own"
         )
+    where = source.at("judges", name, "model")
     if judge.model not in models:
-        where = source.at("judges", name, "model")
         raise DataError(f"{where}: unknown model {judge.model!r}: {nearest(judge.model, models)}")
     if models[judge.model].provider in _KINDS:
-        raise DataError(
-            f"{source.at('judges', name, 'model')}: {judge.model!r} is no language model: it has no verdict to give"
-        )
+        raise DataError(f"{where}: {judge.model!r} is no language model: it has no verdict to give")
     if judge.rubric in rubrics:
-        return Rubric(
-            id=judge.rubric, version=rubrics[judge.rubric].version, text=rubrics[judge.rubric].text
-        )
+        rubric = rubrics[judge.rubric]
+        return Rubric(id=judge.rubric, version=rubric.version, text=rubric.text)
     try:
         return read_rubric(judge.rubric)
     except DataError as error:
@@ -309,18 +284,16 @@ def _deck(deck: Deck, grid: Grid, prompt: str, setting: str, source: Source) -> 
             )
         change = {"flag": None} if text is True else {"text": text}
         blocks[block] = blocks[block].model_copy(update=change)
-    fields = deck.settings.model_dump(mode="json")
-    changes: dict[str, Any] = {}
-    for name, value in grid.settings[setting].items():
-        if isinstance(value, dict) and isinstance(fields.get(name), dict):
-            changes[name] = {**fields[name], **value}
-        else:
-            changes[name] = value
     settings = deck.settings
+    changes = grid.settings[setting]
     if changes:
-        settings = build_value(
-            DeckSettings, source, "settings", setting, extra={**fields, **changes}
-        )
+        fields = settings.model_dump(mode="json")
+        for name, value in changes.items():
+            if isinstance(value, dict) and isinstance(fields.get(name), dict):
+                fields[name] |= value
+            else:
+                fields[name] = value
+        settings = build_value(DeckSettings, source, "settings", setting, extra=fields)
     return replace(deck, blocks=Registry("block", blocks), settings=settings)
 
 
@@ -335,12 +308,10 @@ def _cases(grid: Grid, agents: Sequence[str], path: Path) -> Iterable[Case]:
     first: dict[str, str] = {}
     for part in grid.cases:
         file = beside(part.file, path)
-        for case in islice(
-            read_cases(file, agents),
-            0,
-            None if part.take is None else part.take * part.every,
-            part.every,
-        ):
+        stop = None
+        if part.take is not None:
+            stop = part.take * part.every
+        for case in islice(read_cases(file, agents), 0, stop, part.every):
             if case.id in first:
                 raise DataError(
                     f"{file}: case {case.id!r} is in {first[case.id]} too; give one of them another id"
@@ -359,9 +330,6 @@ def beside(name: str, path: Path) -> Path:
 
 def digest(*parts: object) -> str:
     """A short name for values: equal for equal ones, on every machine."""
-    plain: list[dict[str, Any] | object] = []
-    for part in parts:
-        plain.append(part.model_dump(mode="json") if isinstance(part, Value) else part)
-    return hashlib.sha256(
-        json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str).encode()
-    ).hexdigest()[:32]
+    plain = [part.model_dump(mode="json") if isinstance(part, Value) else part for part in parts]
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

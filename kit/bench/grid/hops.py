@@ -3,9 +3,9 @@ of a cell and of a report."""
 
 from collections.abc import Iterable, Sequence
 
-from kit.bench.grid.comparison import Row, summarise
+from kit.bench.grid.comparison import summarise
 from kit.bench.grid.grid_file import GridSpec
-from kit.bench.grid.results import Results, tidy
+from kit.bench.grid.results import Results, Row, tidy
 from kit.bench.statistics.measures import PEER_MEASURES
 from kit.core.bodies.call import Hop
 from kit.core.display.count import many
@@ -17,11 +17,7 @@ Figures = dict[str, float | None]
 
 def hops_of(events: Iterable[Event]) -> list[Hop]:
     """The hops of a turn, in the order in which they ended."""
-    hops: list[Hop] = []
-    for event in events:
-        if (body := event.body).kind == "hop":
-            hops.append(body)
-    return hops
+    return [event.body for event in events if event.body.kind == "hop"]
 
 
 def hop_counts(hops: Sequence[Hop]) -> Figures:
@@ -72,19 +68,17 @@ def hop_times(hops: Sequence[Hop]) -> Figures:
 
 def hop_lines(spec: GridSpec, rows: Results, axes: Sequence[str]) -> list[str]:
     """What the hops of each way came to, a turn, and where their time is from; empty for a grid without any."""
-    law = spec.link
-    names: list[str] = []
-    for name in PEER_MEASURES:
-        if law is None or name != "hop_writing_ms":
-            names.append(name)
+    # By a law nothing is written, so nothing says how long writing takes.
+    names = list(PEER_MEASURES)
+    if spec.link is not None:
+        names.remove("hop_writing_ms")
     crossing: Iterable[Row] = (row for row in rows if "hops" in row)
-    summaries: list[str] = []
-    for summary in summarise(tidy(crossing, names), axes):
-        summaries.append(str(summary))
+    summaries = [str(summary) for summary in summarise(tidy(crossing, names), axes)]
     if not summaries:
         return []
     spend = "What peers spent is part of their turn's figures above."
-    if silent := sum(1 for row in rows if "hops" in row and row["peer_model_calls"] is None):
+    silent = sum("hops" in row and row["peer_model_calls"] is None for row in rows)
+    if silent:
         spend += f" In {many(silent, 'turn')} a peer did not say what it spent: those figures are of this side alone."
     return [f"What a hop takes is {_source(spec)}. {spend}", *summaries]
 

@@ -74,7 +74,8 @@ class Ledger:
             self._db.close()
             raise self._sentence(error) from error
         except KeyboardInterrupt:
-            self._db.close()  # it holds the lock, and this process still wants to say what is kept
+            # It holds the lock, and this process still wants to say what is kept.
+            self._db.close()
             raise
         self.run = int(last) + 1
         """Number of the run that this ledger was opened for."""
@@ -85,37 +86,32 @@ class Ledger:
 
     def keys(self) -> set[str]:
         """Keys of the scored cells."""
-        keys: set[str] = set()
-        for (key,) in self._read("SELECT key FROM cells"):
-            keys.add(key)
-        return keys
+        return {key for (key,) in self._read("SELECT key FROM cells")}
 
     def forget(self) -> None:
         """Takes out every cell and its turns: they are played again."""
         for table in ("cells", "failures", "turns"):
-            self._write(f"DELETE FROM {table} WHERE true = ?", [(1,)])
+            self._write(f"DELETE FROM {table}", [()])
 
     def keep(self, cells: Collection[FinishedCell]) -> None:
         """Commits cells together; one that is scored already stays as it is, and what was paid for
         a failed one stays paid."""
-        scored_rows: list[tuple[str, int, str, str, float | None]] = []
+        scored_rows: list[tuple[Any, ...]] = []
+        failed_rows: list[tuple[Any, ...]] = []
+        played_turns: list[tuple[Any, ...]] = []
         for cell in cells:
             if cell.error_class is None:
-                scored_rows.append((cell.key, self.run, *cell[1:4]))
-        failed_rows: list[tuple[str, int, str, float | None]] = []
-        for cell in cells:
-            if cell.error_class is not None:
+                scored_rows.append((cell.key, self.run, cell.lines, cell.timing, cell.cost))
+            else:
                 failed_rows.append((cell.key, self.run, cell.lines, cell.cost))
+            if cell.turn and cell.played:
+                played_turns.append((cell.turn, cell.played))
         if scored_rows:
             self.count += self._write(
                 "INSERT OR IGNORE INTO cells VALUES (?, ?, ?, ?, ?)", scored_rows
             )
         if failed_rows:
             self._write(_KEEP_FAILURE, failed_rows)
-        played_turns: list[tuple[str, str]] = []
-        for cell in cells:
-            if cell.turn and cell.played:
-                played_turns.append((cell.turn, cell.played))
         if played_turns:
             self._write("INSERT OR REPLACE INTO turns VALUES (?, ?)", played_turns)
 
@@ -130,7 +126,9 @@ class Ledger:
             part = keys[start : start + AT_ONCE]
             sql = f"SELECT key, {column} FROM cells WHERE key IN ({','.join('?' * len(part))})"
             texts: dict[str, str] = dict(self._read(sql, part))
-            yield from (texts[key] for key in part if key in texts)
+            for key in part:
+                if key in texts:
+                    yield texts[key]
 
     def failures(self) -> Mapping[str, str]:
         """Key -> the line of a cell that failed and is not scored yet."""

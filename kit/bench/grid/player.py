@@ -183,7 +183,7 @@ class Player:
             if self._traces is not None:
                 self._traces.end_turn(record, reply.events, ())
             fields = self._fields(case, observation, reply, record)
-            played_turns.append(PlayedTurn(observation, fields))
+            played_turns.append(PlayedTurn(observation=observation, fields=fields))
             if not self._virtual:
                 turn_times.append(_times(record, hops_of(reply.events)))
         dollars = _sum(costs)
@@ -213,7 +213,7 @@ class Player:
         # What its turns cost was booked when they were played, if that was under the same key.
         is_booked = scored_again and played.cell == cell.key
         dollars = None if is_booked else played.dollars
-        text = played.to_json() if cell.turn and not scored_again else ""
+        text = played.model_dump_json() if cell.turn and not scored_again else ""
         judgements = [NOTHING] * len(played.turns)
         judging = NOTHING.usage
         if self._spec.grid.judges and not played.void:

@@ -4,8 +4,7 @@ before anything of it is seen."""
 import json
 import platform
 import subprocess
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,8 @@ from kit.core.limits import read_json
 from kit.core.value import Value
 from kit.home import HOME, IS_CHECKOUT
 
+RULES = Path(scoring.__file__).parent
+"""Holds the source of the kit's own scorers."""
 PACKAGES = ("langchain-core", "langchain-openai", "pydantic", "numpy", "scipy", "statsmodels")
 
 
@@ -64,13 +65,11 @@ def plan_of(spec: GridSpec, folder: Path) -> Plan:
 def first_plan(spec: GridSpec) -> Plan:
     """The plan of a grid of which nothing was seen yet."""
     grid = spec.grid
-    planned = (grid.planned or len(spec.cases)) * grid.repeats
+    plan = Plan(planned=(grid.planned or len(spec.cases)) * grid.repeats, margin=grid.margin)
     if grid.cluster is not None:
-        clusters = _by_field(spec.cases, grid.cluster)
-        return Plan(planned=planned, margin=grid.margin, clusters=clusters)
+        return plan.replace(clusters=_by_field(spec.cases, grid.cluster))
     clusters = equal_messages(spec.cases)
-    equal = tuple(sorted(set(clusters.values())))
-    return Plan(planned=planned, margin=grid.margin, clusters=clusters, equal=equal)
+    return plan.replace(clusters=clusters, equal=tuple(sorted(set(clusters.values()))))
 
 
 def _recorded(folder: Path) -> Mapping[str, Any] | None:
@@ -84,21 +83,17 @@ def _recorded(folder: Path) -> Mapping[str, Any] | None:
 
 def _by_field(cases: Sequence[Case], field: str) -> dict[str, str]:
     """Cases of one value of a field; one without any is alone."""
-    groups: dict[str, list[str]] = defaultdict(list)
+    groups: dict[object, list[str]] = {}
     for case in cases:
-        groups[str(getattr(case, field)) or case.id].append(case.id)
-    mapping: dict[str, str] = {}
-    for name, members in groups.items():
-        if len(members) > 1:
-            for case in members:
-                mapping[case] = name
-    return mapping
+        groups.setdefault(str(getattr(case, field)) or case.id, []).append(case.id)
+    return {case: str(name) for name, case in _members(groups)}
 
 
 def equal_messages(cases: Sequence[Case]) -> dict[str, str]:
     """Cases that ask the same in the same words; each cluster has the name of its first case."""
-    groups: dict[tuple[object, ...], list[str]] = {}
-    for case in cases:  # few calls a case: what a grid adds to a turn is gated
+    groups: dict[object, list[str]] = {}
+    # Few calls a case: what a grid adds to a turn is gated.
+    for case in cases:
         message = (
             *[ask.user.casefold() for ask in case.turns],
             case.principal.tenant_id,
@@ -109,7 +104,15 @@ def equal_messages(cases: Sequence[Case]) -> dict[str, str]:
             groups[message].append(case.id)
         else:
             groups[message] = [case.id]
-    return {case: group[0] for group in groups.values() if len(group) > 1 for case in group}
+    return {case: groups[message][0] for message, case in _members(groups)}
+
+
+def _members(groups: Mapping[object, Sequence[str]]) -> Iterator[tuple[object, str]]:
+    """The cases that are not alone in their group, each with its group."""
+    for group, cases in groups.items():
+        if len(cases) > 1:
+            for case in cases:
+                yield group, case
 
 
 def provenance(spec: GridSpec) -> dict[str, object]:
@@ -128,7 +131,7 @@ def provenance(spec: GridSpec) -> dict[str, object]:
                 spec.grid.scorers,
                 spec.own.identity("scorer", spec.grid.scorers),
                 judges_identity(spec),
-                *_rules(),
+                *[path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.py"))],
             ),
             "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
         },
@@ -141,33 +144,23 @@ def provenance(spec: GridSpec) -> dict[str, object]:
     }
 
 
-def _rules() -> list[str]:
-    """The source of the kit's own scorers."""
-    rules: list[str] = []
-    for path in sorted(Path(scoring.__file__).parent.glob("*.py")):
-        rules.append(path.read_text(encoding="utf-8"))
-    return rules
-
-
 def revision() -> str:
     """The checkout's commit; "+" marks files that differ from it, "unknown" a copy without history.
     Installed: the version."""
     if not IS_CHECKOUT:
         return VERSION
     try:
-        commit, changes = (
-            subprocess.run(
-                ["git", "-C", str(HOME), *words],
-                capture_output=True,
-                text=True,
-                timeout=10,
-                check=True,
-            ).stdout.strip()
-            for words in (("rev-parse", "HEAD"), ("status", "--porcelain", "--untracked-files=no"))
-        )
+        commit = _git("rev-parse", "HEAD")
+        changes = _git("status", "--porcelain", "--untracked-files=no")
     except (OSError, subprocess.SubprocessError):
         return "unknown"
     return commit + ("+" if changes else "")
+
+
+def _git(*words: str) -> str:
+    command = ["git", "-C", str(HOME), *words]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+    return result.stdout.strip()
 
 
 def _version(name: str) -> str:

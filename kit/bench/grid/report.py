@@ -41,20 +41,19 @@ def report(spec: GridSpec, run: Run) -> str:
     plan = plan_of(spec, run.folder)
     ways, verdicts = compare_ways(spec, rows, plan, failures)
     kinds = " and ".join(sorted(set(spec.kinds.values())))
+    title = f"# {grid.name}: {kinds}"
     if failures:
-        failed_note = f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
-    else:
-        failed_note = ""
+        title += f"; {run.failed:,} of {run.total:,} cells failed ({failed_words(failures)})"
     missing = run.total - run.before - run.done - run.failed
+    state = ""
     if missing:
         state = f"; stopped early, {missing:,} cells are missing"
-    else:
-        state = ""
-    state += f": {run.stopped}" if run.stopped else ""
+    if run.stopped:
+        state += f": {run.stopped}"
+    clock = "virtual" if spec.virtual else "real"
     head = (
-        f"# {grid.name}: {kinds}{failed_note}\n\n"
-        f"{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
-        f"{'virtual' if spec.virtual else 'real'} time, seed {grid.seed}{state}."
+        f"{title}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
+        f"{clock} time, seed {grid.seed}{state}."
     )
     parts = [
         head,
@@ -67,16 +66,14 @@ def report(spec: GridSpec, run: Run) -> str:
     ]
     if failures:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
-        parts += [
-            "## Failed cells",
-            sentence,
-            _list(failure_lines(failures, axes(chain(rows, failures)))),
-        ]
-    lost_ways: list[str] = []
+        lines = failure_lines(failures, axes(chain(rows, failures)))
+        parts += ["## Failed cells", sentence, _list(lines)]
+    verdict_lines = [str(verdict) for verdict in verdicts]
     for label, count in unscored(ways, rows, failures).items():
-        lost_ways.append(f"{label}: no verdict, {count}")
+        verdict_lines.append(f"{label}: no verdict, {count}")
     if verdicts or (grid.baseline and (failures or missing)):
-        parts += [f"## Against {_words(grid.baseline)}", _list([*verdicts, *lost_ways]), str(plan)]
+        baseline = ", ".join(f"{axis} {name}" for axis, name in grid.baseline.items())
+        parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
     if plan.warning:
         parts.append(plan.warning)
     if QUALITY in grid.verdicts:
@@ -103,15 +100,9 @@ def compare_ways(
     names = spec.grid.verdicts
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
-    baseline: dict[str, str] = {}
-    for axis, name in spec.grid.baseline.items():
-        if axis in differing:
-            baseline[axis] = name
-    has_baseline = any(
-        all(row[axis] == name for axis, name in baseline.items()) for row in chain(rows, failures)
-    )
-    comparable = baseline and has_baseline and len(ways) > len(names)
-    if not comparable:
+    baseline = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
+    is_played = any(_is_of(row, baseline) for row in chain(rows, failures))
+    if not (baseline and is_played and len(ways) > len(names)):
         return ways, []
     verdicts = compare(
         tidy(rows, names, failures),
@@ -130,44 +121,38 @@ def unscored(
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
-    counts = count_cells(
-        chain(rows, ({**row, "lost": True} for row in failures)), axes(chain(rows, failures))
-    )
-    compared_ways: set[tuple[str, ...]] = set()
-    for names in ways:
-        compared_ways.add(tuple(names.way.values()))
-    cell_counts: dict[str, CellCount] = {}
-    for names, count in sorted(counts.items()):
-        if names not in compared_ways:
-            cell_counts[" / ".join(names)] = count
-    return cell_counts
+    lost_rows = [{**row, "lost": True} for row in failures]
+    counts = count_cells(chain(rows, lost_rows), axes(chain(rows, failures)))
+    for summary in ways:
+        counts.pop(tuple(summary.way.values()), None)
+    return {" / ".join(names): count for names, count in sorted(counts.items())}
 
 
 def axes(rows: Iterable[Row]) -> list[str]:
     """The axes on which the ways of a grid differ; always the model, whose name says what it is."""
-    ways = {tuple(row[axis] for axis in AXES) for row in rows}
-    texts: list[str] = []
-    for index, axis in enumerate(AXES):
-        if axis == "model" or len({names[index] for names in ways}) > 1:
-            texts.append(axis)
-    return texts
+    names: dict[str, set[str]] = {axis: set() for axis in AXES}
+    for row in rows:
+        for axis, seen_names in names.items():
+            seen_names.add(row[axis])
+    return [axis for axis in AXES if axis == "model" or len(names[axis]) > 1]
 
 
 def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[str]:
     """Every vertical's quality against its card's threshold, way by way."""
-    thresholds: dict[str, float] = {}
-    for card in spec.deck.cards.values():
-        if card.eval:
-            thresholds[card.id] = card.eval.threshold
+    cards = spec.deck.cards.values()
+    thresholds = {card.id: card.eval.threshold for card in cards if card.eval}
     texts: list[str] = []
-    for names in (summary.way for summary in ways if summary.scorer == QUALITY):
-        for standing in standings(tidy(_rows_of(names, rows), [QUALITY]), thresholds):
-            texts.append(f"{' / '.join(names.values())}, {standing}")
+    for summary in ways:
+        if summary.scorer == QUALITY:
+            rows_of_way = (row for row in rows if _is_of(row, summary.way))
+            way = " / ".join(summary.way.values())
+            for standing in standings(tidy(rows_of_way, [QUALITY]), thresholds):
+                texts.append(f"{way}, {standing}")
     return texts
 
 
-def _rows_of(names: Mapping[str, str], rows: Iterable[Row]) -> Iterable[Row]:
-    return (row for row in rows if all(row[axis] == name for axis, name in names.items()))
+def _is_of(row: Row, names: Mapping[str, str]) -> bool:
+    return all(row[axis] == name for axis, name in names.items())
 
 
 def _hops(spec: GridSpec, rows: Results, failures: Sequence[Row]) -> list[str]:
@@ -194,10 +179,10 @@ def _told_the_answers(spec: GridSpec) -> list[str]:
 def _impossible(spec: GridSpec) -> list[str]:
     """Says which faults of the grid its monolith cannot have: it asks nobody whose model could fail."""
     lead = spec.deck.settings.orchestrator
-    every = (fault for faults in spec.faults.values() for fault in faults)
-    names = dict.fromkeys(
-        str(fault) for fault in every if fault.needs_agent and fault.where != lead
-    )
+    names: dict[str, None] = {}
+    for fault in chain.from_iterable(spec.faults.values()):
+        if fault.needs_agent and fault.where != lead:
+            names[str(fault)] = None
     if "monolith" not in spec.grid.patterns or not names:
         return []
     return [
@@ -211,25 +196,22 @@ def _judges(spec: GridSpec, rows: Iterable[Row], failures: Iterable[Row]) -> lis
         return []
     sums: Counter[str] = Counter()
     for row in chain(rows, failures):
-        sums.update({name: count for name, count in row.get("judges", {}).items() if count})
+        for name, count in row.get("judges", {}).items():
+            # Of a model without a price the cost is None.
+            sums[name] += count or 0
         sums["turns"] += row["cost"] or 0
     lines: list[str] = []
     for name, judge in spec.grid.judges.items():
-        lines.append(
-            f"{name}: {judge.model} by {spec.rubrics[name].id} {spec.rubrics[name].version}"
-            + ("" if judge.threshold is None else f", passed from {judge.threshold:g}")
-        )
+        rubric = spec.rubrics[name]
+        line = f"{name}: {judge.model} by {rubric.id} {rubric.version}"
+        if judge.threshold is not None:
+            line += f", passed from {judge.threshold:g}"
+        lines.append(line)
     tokens = f"{sums['input_tokens']:,} tokens in and {sums['output_tokens']:,} out"
     dollars = f"${sums['cost']:,.4f} beside ${sums['turns']:,.4f} for the turns, as far as prices are known"
-    return [
-        "## Judges",
-        _list([*lines, f"{many(sums['model_calls'], 'call')}, {tokens}, {dollars}"]),
-    ]
+    lines.append(f"{many(sums['model_calls'], 'call')}, {tokens}, {dollars}")
+    return ["## Judges", _list(lines)]
 
 
 def _list(items: Iterable[object]) -> str:
     return "\n".join(f"- {line}" for line in items) or "Nothing was decided."
-
-
-def _words(names: Mapping[str, str]) -> str:
-    return ", ".join(f"{axis} {name}" for axis, name in names.items())

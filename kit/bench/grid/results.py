@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,10 @@ _FIELDS = ("cell", *AXES, *COUNTS, "kind", "case", "repeat", "turn", "domain", "
 """What every line holds."""
 _NAMES = frozenset((*AXES, "kind", "case", "domain", "status"))
 """Fields whose words many lines share."""
+
+
+Row = Mapping[str, Any]
+"""A line of results, or of failures."""
 
 
 @dataclass(frozen=True)
@@ -46,10 +51,7 @@ class Results:
         """How many there are; the lines are counted, not read."""
         try:
             with (self.folder / "results.jsonl").open("rb") as file:
-                total = 0
-                for _ in file:
-                    total += 1
-                return total
+                return sum(1 for _ in file)
         except OSError:
             return 0
 
@@ -109,52 +111,41 @@ def _row(line: str, fields: Iterable[str], where: str) -> dict[str, Any]:
             row[name]
         return row
     except (ValueError, KeyError, TypeError) as error:
-        if isinstance(error, KeyError):
-            lacks = f" ({error} is missing)"
-        else:
-            lacks = ""
+        lacks = f" ({error} is missing)" if isinstance(error, KeyError) else ""
         raise DataError(
             f"{where}: no line of a grid{lacks}; run the grid again, it writes the file anew"
         ) from error
 
 
 def tidy(
-    rows: Iterable[Mapping[str, Any]],
+    rows: Iterable[Row],
     names: Sequence[str],
-    failures: Iterable[Mapping[str, Any]] = (),
+    failures: Iterable[Row] = (),
 ) -> Iterator[dict[str, Any]]:
     """A row for each turn and each named scorer or measure, as `compare` and `summarise` take them, one at a time.
 
     A turn of a failed cell has no value and is marked `lost`; neither has one whose fault never happened.
     """
     for row in rows:
-        common: dict[str, Any] = {}
-        for name in (*AXES, "case", "repeat", "turn", "domain"):
-            common[name] = row[name]
-        if "hops" in row:
-            elsewhere = {}
-        else:
-            elsewhere = _NO_PEER
+        common = {name: row[name] for name in (*AXES, "case", "repeat", "turn", "domain")}
+        elsewhere = {} if "hops" in row else _NO_PEER
         for name in names:
-            if name in MEASURES:
+            if "void" in row:
+                value = None
+            elif name in MEASURES:
                 value = row.get(name, elsewhere.get(name))
             else:
                 value = row["scores"].get(name)
-            yield {**common, "scorer": name, "value": None if "void" in row else value}
+            yield {**common, "scorer": name, "value": value}
     for row in failures:
-        common: dict[str, Any] = {}
-        for name in (*AXES, "case", "repeat", "domain"):
-            common[name] = row[name]
-        for turn in range(row["turns"]):
-            for name in names:
-                yield {**common, "turn": turn, "scorer": name, "value": None, "lost": True}
+        common = {name: row[name] for name in (*AXES, "case", "repeat", "domain")}
+        for turn, name in product(range(row["turns"]), names):
+            yield {**common, "turn": turn, "scorer": name, "value": None, "lost": True}
 
 
-def routed_turns(rows: Iterable[Mapping[str, Any]], cases: Iterable[Case]) -> list[RoutedTurn]:
+def routed_turns(rows: Iterable[Row], cases: Iterable[Case]) -> list[RoutedTurn]:
     """Every turn with whom it was for and who was called: what `promote` and the routing report read."""
-    case_of: dict[str, Case] = {}
-    for case in cases:
-        case_of[case.id] = case
+    case_of = {case.id: case for case in cases}
     turns: list[RoutedTurn] = []
     for row in rows:
         turns.append(RoutedTurn.of(case_of[row["case"]], int(row["turn"]), row["called"]))

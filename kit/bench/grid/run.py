@@ -4,10 +4,9 @@ import json
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -17,7 +16,7 @@ from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
 from kit.bench.grid.player import Opener
 from kit.bench.grid.provenance import plan_of, provenance
-from kit.bench.grid.workers import play
+from kit.bench.grid.workers import HaltNow, Keep, play
 from kit.bench.scoring.own_judges import judge_in_words
 from kit.core.display.count import many
 from kit.core.errors import DataError
@@ -90,30 +89,27 @@ def run_grid(
             todo = _with_turns(spec, todo, ledger.turns())
         present = len(all_cells) - len(todo)
         cost = ledger.cost(cell.key for cell in all_cells)
-        names: dict[str, str] = {}
-        for cell in all_cells:
-            names[cell.key] = cell.model
-        tally = _Tally(spec, ledger, names, present, cost, progress)
+        model_of = {cell.key: cell.model for cell in all_cells}
+        tally = _Tally(spec, ledger, model_of, present, cost, progress)
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))
             if traces:
-                grid_to_play = replace(spec, traces=folder / TRACES)
-            else:
-                grid_to_play = spec
+                spec = replace(spec, traces=folder / TRACES)
+            if cassette is not None:
+                workers = 1
+
+            def halt() -> Halt:
+                if go_on is None or go_on():
+                    return tally.halt()
+                return Halt(everything=True)
+
             if on is None:
-                play_cells = partial(play, workers=workers if cassette is None else 1)
+                play(spec, todo, opener, tally.keep, halt, workers)
             else:
-                play_cells = _cluster(on, grid_to_play)
-            play_cells(
-                grid_to_play,
-                todo,
-                opener,
-                tally.keep,
-                lambda: tally.halt() if go_on is None or go_on() else Halt(everything=True),
-            )
+                _play_on_cluster(on, spec, todo, opener, tally.keep, halt)
         write(folder, spec, all_cells, ledger)
-        failed = len(ledger.failures().keys() & {cell.key for cell in all_cells})
+        failed = len(ledger.failures().keys() & model_of.keys())
         missing = len(all_cells) - present - tally.count - failed
         return Run(
             folder,
@@ -139,9 +135,7 @@ def _goes_on(spec: GridSpec) -> bool:
 def what_is_kept(spec: GridSpec, folder: Path) -> str:
     """Says how many cells of a run that was interrupted are played, and how it goes on. Raises
     DataError for a ledger that cannot be read."""
-    keys: set[str] = set()
-    for cell in cells(spec):
-        keys.add(cell.key)
+    keys = {cell.key for cell in cells(spec)}
     with closing(Ledger(folder / LEDGER)) as ledger:
         played_count = len(keys & ledger.keys())
     progress = f"{played_count:,} of {many(len(keys), 'cell')} are played"
@@ -165,14 +159,22 @@ def _with_turns(spec: GridSpec, todo: Iterable[Cell], turns: Mapping[str, str]) 
     return cells_of_turns
 
 
-def _cluster(address: str, spec: GridSpec) -> Callable[..., None]:
+def _play_on_cluster(
+    address: str,
+    spec: GridSpec,
+    todo: Sequence[Cell],
+    opener: Opener,
+    keep: Keep,
+    halt: HaltNow,
+) -> None:
     if spec.grid.cassette is not None or spec.traces is not None:
         raise DataError(
             "recordings and traces are kept on this machine: play a grid with them here, or on a cluster without"
         )
-    from kit.bench.grid.cluster import play_on_cluster  # no other grid pays for it
+    # No other grid pays for importing it.
+    from kit.bench.grid.cluster import play_on_cluster
 
-    return partial(play_on_cluster, address)
+    play_on_cluster(address, spec, todo, opener, keep, halt)
 
 
 class _Tally:
@@ -219,23 +221,24 @@ class _Tally:
         hopeless = self._streaks.hopeless
         models: set[str] = set()
         if hopeless:
-            models: set[str] = set()
-            for model in self._models.values():
-                if _model_name(model) in hopeless:
-                    models.add(model)
+            models = {model for model in self._models.values() if _model_name(model) in hopeless}
         return Halt(
-            # a judge is asked about the cells of every way
+            # A judge is asked about the cells of every way.
             everything=not self._judges.isdisjoint(hopeless),
-            new_samples=self._limit is not None and self.dollars >= self._limit,
+            new_samples=self._is_spent,
             models=frozenset(models),
         )
+
+    @property
+    def _is_spent(self) -> bool:
+        return self._limit is not None and self.dollars >= self._limit
 
     def reasons(self) -> str:
         """Why cells were not begun, in words; empty where nothing kept them from it."""
         reasons: list[str] = []
         for blamed, error_class in self._streaks.hopeless.items():
             reasons.append(f"{blamed} failed {STREAK} times for the same reason ({error_class})")
-        if self._limit is not None and self.dollars >= self._limit:
+        if self._is_spent:
             reasons.append(f"the limit of {self._limit:g} dollars is reached")
         return "; ".join(reasons)
 
@@ -247,40 +250,32 @@ def _model_name(model: str) -> str:
 def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledger) -> None:
     """The files of scored and failed cells, in order, each file whole or not at all. Raises
     DataError where there is no room."""
-    order: list[str] = []
-    for cell in all_cells:
-        order.append(cell.key)
-    grid = spec.grid
-    files = {RESULTS: "lines", TIMINGS: "timing"}
+    order = [cell.key for cell in all_cells]
     try:
-        for name, column in files.items():
-            _replace(folder / name, ledger.lines(column, order))
+        _replace(folder / RESULTS, ledger.lines("lines", order))
+        _replace(folder / TIMINGS, ledger.lines("timing", order))
         failures = ledger.failures()
-        failure_lines: list[str] = []
-        for key in order:
-            if key in failures:
-                failure_lines.append(failures[key])
+        failure_lines = [failures[key] for key in order if key in failures]
         _replace(folder / FAILURES, failure_lines)
         if not failure_lines:
             (folder / FAILURES).unlink()
         finished = len(ledger.keys().intersection(order))
         whole = {
-            "name": grid.name,
+            "name": spec.grid.name,
             "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
             "played": finished,
             "failed": Counter(json.loads(line)["error_class"] for line in failure_lines),
-            "baseline": grid.baseline,
-            "verdicts": grid.verdicts,
+            "baseline": spec.grid.baseline,
+            "verdicts": spec.grid.verdicts,
             "plan": plan_of(spec, folder).model_dump(mode="json", exclude_defaults=True),
         }
         runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
         _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
     except OSError as error:
         raise DataError(
-            f"the results cannot be written to {folder}: {error.strerror or error}; make room "
-            f"there and run the grid again: "
-            f"{ledger.count:,} finished cells are kept"
+            f"the results cannot be written to {folder}: {error.strerror or error}; make room there "
+            f"and run the grid again: {ledger.count:,} finished cells are kept"
         ) from error
 
 
@@ -310,17 +305,12 @@ class Bar:
         self._last_update = now
         full = self.WIDTH * count // max(1, total)
         pace = (count - self._first) / max(1e-9, now - self._began)
-        if pace and count < total:
-            remaining = f", {(total - count) / pace:,.0f} s left"
-        else:
-            remaining = ""
         bar = "█" * full + "░" * (self.WIDTH - full)
-        print(
-            f"\r{bar} {count:,} of {total:,} cells, {pace:,.0f} a second{remaining}\x1b[K",
-            end="",
-            file=sys.stderr,
-            flush=True,
-        )
+        line = f"{bar} {count:,} of {total:,} cells, {pace:,.0f} a second"
+        if pace and count < total:
+            line += f", {(total - count) / pace:,.0f} s left"
+        # The last characters clear what a longer line has left.
+        print(f"\r{line}\x1b[K", end="", file=sys.stderr, flush=True)
 
     def __enter__(self) -> Self:
         return self

@@ -1,12 +1,12 @@
 """Two stored runs side by side, paired by case: only where both were asked the same and judged alike."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from kit.bench.grid.comparison import Comparison, compare
 from kit.bench.grid.failures import read_failures
-from kit.bench.grid.results import AXES, read_results, tidy
+from kit.bench.grid.results import AXES, Results, tidy
 from kit.bench.grid.stored_runs import StoredRun, read_run
 from kit.bench.statistics.verdict import Margin
 from kit.core.errors import DataError
@@ -29,15 +29,13 @@ def compare_runs(
     Raises DataError for folders without results, for runs over other case files or by other judges,
     and for ways that cannot be told apart.
     """
-    runs = {"before": read_run(before), "after": read_run(after)}
-    _check_inputs(runs["before"], runs["after"])
-    names = tuple(measures) or runs["before"].verdicts or ("exact",)
-    rows: list[dict[str, Any]] = []
-    for name, run in runs.items():
-        run_rows = tidy(read_results(run.folder), names, read_failures(run.folder))
-        rows += [{**row, "run": name} for row in run_rows]
-    plan = runs["before"].plan
-    same_size = plan.planned == runs["after"].plan.planned
+    first_run = read_run(before)
+    second_run = read_run(after)
+    _check_inputs(first_run, second_run)
+    names = tuple(measures) or first_run.verdicts or ("exact",)
+    rows = [*_tidy_rows("before", before, names), *_tidy_rows("after", after, names)]
+    plan = first_run.plan
+    same_size = plan.planned == second_run.plan.planned
     return compare(
         rows,
         {"run": "before"},
@@ -48,11 +46,15 @@ def compare_runs(
     )
 
 
+def _tidy_rows(run: str, folder: Path, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+    for row in tidy(Results(folder), names, read_failures(folder)):
+        yield {**row, "run": run}
+
+
 def _check_inputs(first_run: StoredRun, second_run: StoredRun) -> None:
     for name, words in _SAME.items():
-        first, second = (
-            run.runs[-1].get("inputs", {}).get(name) for run in (first_run, second_run)
-        )
+        first = first_run.runs[-1].get("inputs", {}).get(name)
+        second = second_run.runs[-1].get("inputs", {}).get(name)
         if first is None or first != second:
             digests = f"{first or 'unknown'} and {second or 'unknown'}"
             raise DataError(
@@ -65,9 +67,11 @@ def _check_inputs(first_run: StoredRun, second_run: StoredRun) -> None:
 def _shared_axes(rows: Sequence[dict[str, Any]]) -> list[str]:
     differing: list[str] = []
     for axis in AXES:
-        first, second = (
-            {row[axis] for row in rows if row["run"] == run} for run in ("before", "after")
-        )
+        names: dict[str, set[str]] = {"before": set(), "after": set()}
+        for row in rows:
+            names[row["run"]].add(row[axis])
+        first = names["before"]
+        second = names["after"]
         if len(first | second) == 1:
             continue
         if first == second:

@@ -34,11 +34,12 @@ class StoredRun(Value):
         return self.played == self.cells
 
     def __str__(self) -> str:
-        if self.complete:
-            part = ""
-        else:
-            part = f", {self.played:,} of {self.cells:,} cells"
-        return f"{' and '.join(self.kinds)}{part}{f', {self.lost:,} failed' if self.failed else ''}"
+        text = " and ".join(self.kinds)
+        if not self.complete:
+            text += f", {self.played:,} of {self.cells:,} cells"
+        if self.failed:
+            text += f", {self.lost:,} failed"
+        return text
 
     @property
     def lost(self) -> int:
@@ -55,9 +56,11 @@ def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
     runs: dict[str, StoredRun] = {}
     broken: list[str] = []
     for root in roots:
-        for path in sorted(root.rglob(RESULTS), key=_age) if root.is_dir() else ():
+        # Of a root that is no folder rglob finds nothing.
+        for path in sorted(root.rglob(RESULTS), key=_age):
+            key = path.parent.relative_to(root).as_posix()
             try:
-                runs.setdefault(path.parent.relative_to(root).as_posix(), read_run(path.parent))
+                runs.setdefault(key, read_run(path.parent))
             except DataError as error:
                 broken.append(str(error))
     return runs, broken
@@ -73,23 +76,22 @@ def read_run(folder: Path) -> StoredRun:
     path = folder / PROVENANCE
     try:
         provenance: Mapping[str, Any] = read_json(path.read_text(encoding="utf-8"))
-        runs = tuple(
-            run for _, run in sorted(provenance["runs"].items(), key=lambda item: int(item[0]))
-        )
-        last = runs[-1]
-        grid = provenance.get("grid", {})
-        return StoredRun(
-            folder=folder,
-            name=grid.get("name", last["grid"]),
-            kinds=grid.get("kinds", sorted(set(last["kinds"].values()))),
-            cells=grid.get("cells", 0),
-            played=grid.get("played", 0),
-            failed=grid.get("failed", {}),
-            baseline=grid.get("baseline", {}),
-            verdicts=grid.get("verdicts", ()),
-            plan=Plan.model_validate(grid.get("plan", {})),
-            runs=runs,
-        )
+        runs: dict[str, dict[str, Any]] = provenance["runs"]
+        in_order = [runs[number] for number in sorted(runs, key=int)]
+        last = in_order[-1]
+        # What an older run does not say of its grid, its last run says, or nobody.
+        fields: dict[str, Any] = {
+            "name": last["grid"],
+            "kinds": sorted(set(last["kinds"].values())),
+            "cells": 0,
+            "played": 0,
+            "baseline": {},
+            "verdicts": (),
+        }
+        for name, value in provenance.get("grid", {}).items():
+            if name in StoredRun.model_fields:
+                fields[name] = value
+        return StoredRun.model_validate({**fields, "folder": folder, "runs": in_order})
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
         raise DataError(
             f"{path}: no provenance of a grid; run the grid again, it writes the file anew"

@@ -43,13 +43,10 @@ def play(
     No cell is begun that `halt` forbids by then; those in flight are kept.
     """
     if workers is None:
-        if spec.virtual and len(cells) >= WORTH:
-            workers = cores()
-        else:
-            workers = 1
-    if workers > 1 and not any(
-        model.limits != NO_LIMITS for model in spec.every_model.values()
-    ):  # one gate is in one process
+        workers = cores() if spec.virtual and len(cells) >= WORTH else 1
+    # The gate that keeps a model's limits is in one process.
+    has_limits = any(model.limits != NO_LIMITS for model in spec.every_model.values())
+    if workers > 1 and not has_limits:
         _with_workers(spec, cells, opener, keep, halt, workers)
     else:
         play_here(spec, cells, opener, keep, halt)
@@ -67,10 +64,8 @@ def play_here(
 ) -> None:
     """In this process and thread. What costs money is kept at once, the rest in batches."""
     batch: list[FinishedCell] = []
-    if spec.virtual and spec.grid.limits.dollars is None:
-        batch_size = BATCH
-    else:
-        batch_size = 1
+    costs_nothing = spec.virtual and spec.grid.limits.dollars is None
+    batch_size = BATCH if costs_nothing else 1
 
     def keep_one(cell: FinishedCell) -> None:
         batch.append(cell)
@@ -102,7 +97,7 @@ def _with_workers(
     try:
         for worker in range(workers):
             mine, theirs = context.Pipe()
-            # whole samples, so that each process can finish on every way what it has begun
+            # Whole samples, so that each process can finish on every way what it has begun
             share = list(chain.from_iterable(samples[worker::workers]))
             process = context.Process(target=_work, args=(spec, share, opener, theirs), daemon=True)
             with _no_interrupt():
@@ -114,7 +109,8 @@ def _with_workers(
         for end, process in ends.items():
             with suppress(OSError):
                 end.send(Halt(everything=True))
-            end.close()  # a worker that still has something to say hears that nobody listens, and ends
+            # A worker that still has something to say hears that nobody listens, and ends.
+            end.close()
             process.join()
 
 
@@ -126,7 +122,8 @@ def _no_interrupt() -> Generator[None]:
     would end with a traceback; this process tells all of them to stop.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what a signal does, and only it is interrupted
+        # Only the main thread may say what a signal does, and only it is interrupted.
+        yield
         return
     earlier = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -137,7 +134,7 @@ def _no_interrupt() -> Generator[None]:
 
 def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
     running = set(ends)
-    current_word = halt()
+    last_sent = halt()
     while running:
         for end in wait(list(running)):
             assert isinstance(end, Connection)
@@ -154,11 +151,12 @@ def _gather(ends: dict[Connection, Any], keep: Keep, halt: HaltNow) -> None:
             else:
                 raise message
         current = halt()
-        if current != current_word:
-            current_word = current
+        if current != last_sent:
+            last_sent = current
             for end in running:
-                with suppress(OSError):  # it has just ended
-                    end.send(current_word)
+                # One that has just ended does not hear it.
+                with suppress(OSError):
+                    end.send(current)
 
 
 class _ToldByParent:
@@ -176,7 +174,7 @@ class _ToldByParent:
 
 def _work(spec: GridSpec, cells: Sequence[Cell], opener: Opener, end: Connection) -> None:
     """One process: sends batches of finished cells, then None, or the error a person can mend."""
-    # a parent that is gone closes its end: EOFError where this side reads, BrokenPipeError where it writes
+    # A parent that is gone closes its end: EOFError where this side reads, BrokenPipeError where it writes
     with suppress(EOFError, OSError, KeyboardInterrupt):
         try:
             play_here(spec, cells, opener, lambda batch: end.send(list(batch)), _ToldByParent(end))

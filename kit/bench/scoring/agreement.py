@@ -1,14 +1,13 @@
 """How far a judge can be trusted: its verdicts set against labels given by hand, with Cohen's kappa."""
 
-import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import TypeAdapter
 
 from kit.bench.case import Ask, Case
-from kit.bench.scoring.judge import Judge, Rubric, RuleJudge, read_rubric
+from kit.bench.scoring.judge import Judge, Rubric, read_rubric
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.quality import policy, response_quality
 from kit.bench.scoring.scorers import Scorer
@@ -73,14 +72,13 @@ class Kappa(Estimate):
         return share(self.table[0][0], sum(self.table[0]))
 
     def __str__(self) -> str:
+        note = ""
         if self.undecided:
             note = f", {self.undecided} undecided"
-        else:
-            note = ""
+        verdicts = f"{self.agreed} of {self.n} verdicts as labelled"
         if self.is_constant:
-            return f"kappa 0: {self.agreed} of {self.n} verdicts as labelled, as a constant{note}"
-        constant = f"a constant has {self.best_constant}"
-        return f"kappa {self:.3f}: {self.agreed} of {self.n} verdicts as labelled, {constant}{note}"
+            return f"kappa 0: {verdicts}, as a constant{note}"
+        return f"kappa {self:.3f}: {verdicts}, a constant has {self.best_constant}{note}"
 
     @property
     def detail(self) -> str:
@@ -91,16 +89,15 @@ class Kappa(Estimate):
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
     """Kappa of verdicts against labels; 0 for a judge that says the same of all. Raises DataError
     where the labels never vary, or nothing was decided: there is nothing to agree with then."""
-    counts = Counter(
-        (label, verdict)
-        for label, verdict in zip(labels, verdicts, strict=True)
-        if verdict is not None
-    )
-    if len({label for label, _ in counts}) < 2:
+    counts: Counter[tuple[bool, bool]] = Counter()
+    for label, verdict in zip(labels, verdicts, strict=True):
+        if verdict is not None:
+            counts[label, verdict] += 1
+    table = ((counts[False, False], counts[False, True]), (counts[True, False], counts[True, True]))
+    if not sum(table[0]) or not sum(table[1]):
         raise DataError(
             "agreement needs good and bad replies among the labels: add some of the other sort"
         )
-    table = ((counts[False, False], counts[False, True]), (counts[True, False], counts[True, True]))
     value, low, high = kappa_of(table)
     n = counts.total()
     return Kappa(value=value, low=low, high=high, n=n, table=table, undecided=len(labels) - n)
@@ -108,18 +105,13 @@ def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
 
 def labelled_replies() -> list[tuple[Case, Observation, LabelledReply]]:
     """The labelled replies of this project, each as a case and what was seen of it."""
-    mixed, replies = (
-        load_yaml((SOURCE / name).read_text(encoding="utf-8"))
-        for name in ("mixed.yaml", "judged.yaml")
-    )
+    mixed = load_yaml((SOURCE / "mixed.yaml").read_text(encoding="utf-8"))
+    judged = load_yaml((SOURCE / "judged.yaml").read_text(encoding="utf-8"))
+    replies = TypeAdapter(tuple[LabelledReply, ...]).validate_python(judged)
     verticals: dict[str, dict[str, Any]] = mixed["verticals"]
-    topics: dict[str, tuple[Any, ...]] = {}
-    for agent, parts in verticals.items():
-        topics[agent] = tuple(parts["topic"])
+    topics = {agent: tuple(parts["topic"]) for agent, parts in verticals.items()}
     result: list[tuple[Case, Observation, LabelledReply]] = []
-    for number, line in enumerate(
-        TypeAdapter(tuple[LabelledReply, ...]).validate_python(replies), 1
-    ):
+    for number, line in enumerate(replies, 1):
         agents = (*line.answers, *line.failed)
         turns = (Ask(user=line.user, expected=agents),)
         case = Case(
@@ -147,16 +139,10 @@ async def measure_judge(judge: Judge, quality: Quality) -> Kappa:
     return agreement(labels, verdicts)
 
 
-def print_agreement() -> int:
-    """Prints how far the two judges by rule agree with the labelled replies, a line each."""
+async def print_agreement(judge_of: Callable[[Rubric, Scorer], Judge]) -> None:
+    """Prints how far two judges agree with the labelled replies, a line each: `judge_of` makes them
+    of a rubric, and of the rule that stands for it. Raises what the judges raise."""
     for quality, scorer in RULES.items():
-        rubric = read_rubric(scorer.__name__)
-        print(
-            agreement_line(rubric, asyncio.run(measure_judge(RuleJudge(rubric, scorer), quality)))
-        )
-    return 0
-
-
-def agreement_line(rubric: Rubric, kappa: Kappa) -> str:
-    """How far a judge by this rubric agrees with the labels, in a line."""
-    return f"{rubric.id}, pass mark {rubric.pass_mark:g}: {kappa}"
+        judge = judge_of(read_rubric(scorer.__name__), scorer)
+        kappa = await measure_judge(judge, quality)
+        print(f"{judge.rubric.id}, pass mark {judge.rubric.pass_mark:g}: {kappa}")

@@ -20,15 +20,12 @@ the bound lies less than a tenth higher. It is fixed: one chosen from the data w
 
 def any_look_p(gains: Sequence[float]) -> float:
     """How odd so uneven a sum of differences is, at whichever of any number of looks it is seen."""
-    differing: list[float] = []
-    for gain in gains:
-        if gain != 0:
-            differing.append(gain)
-    if not differing:
+    differing = np.array(gains, dtype=float)
+    differing = differing[differing != 0]
+    if not differing.size:
         return 1.0
-    squares = float(np.square(differing).sum())
-    deviations = float(np.sum(differing)) ** 2 / squares
-    grown = MIXTURE * len(differing)
+    deviations = float(differing.sum()) ** 2 / float(np.square(differing).sum())
+    grown = MIXTURE * differing.size
     return min(1.0, sqrt(grown + 1) * exp(-deviations * grown / (2 * (grown + 1))))
 
 

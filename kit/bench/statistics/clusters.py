@@ -33,7 +33,8 @@ def clustered(outcomes: Sequence[bool], clusters: Sequence[Hashable]) -> Estimat
         raise DataError(
             f"{len(outcomes)} outcomes in {len(clusters)} clusters are no share: name the cluster of each outcome"
         )
-    return share_of_sums(*sum_clusters([float(outcome) for outcome in outcomes], clusters))
+    sums, sizes = sum_clusters(outcomes, clusters)
+    return share_of_sums(sums, sizes)
 
 
 def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
@@ -43,16 +44,15 @@ def share_of_sums(sums: Floats, sizes: Floats) -> Estimate:
     effective = _effective(sums, sizes)
     low, high = wilson_bounds(right / total, effective)
     groups = len(sums)
+    basis = f"{right} of {total}"
     if groups < total:
-        within = f" in {groups} clusters"
-    else:
-        within = ""
+        basis += f" in {groups} clusters"
     return Estimate(
         value=right / total,
         low=low,
         high=high,
         n=total,
-        basis=f"{right} of {total}{within}",
+        basis=basis,
         right=right,
         effective_n=effective,
     )

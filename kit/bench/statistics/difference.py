@@ -1,9 +1,11 @@
 """Two ways set side by side: differences with their intervals, tests by item, and what they entitle one to say."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from itertools import accumulate
 from math import comb, hypot, sqrt
 from statistics import fmean as mean
+from typing import TypeVar
+
+import numpy as np
 
 from kit.bench.statistics.clusters import sum_clusters
 from kit.bench.statistics.distributions import student_reach
@@ -12,6 +14,7 @@ from kit.core.errors import DataError
 from kit.core.value import Value
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
 
+K = TypeVar("K", bound=Hashable)
 Scores = Mapping[str, Sequence[float]]
 """Item -> its scores, one a repeat."""
 
@@ -68,9 +71,10 @@ def newcombe(first: tuple[int, int], second: tuple[int, int]) -> Difference:
     second_share = wilson(*second)
     n = min(first[1], second[1])
     gap = second_share.value - first_share.value
-    low = gap - hypot(second_share.value - second_share.low, first_share.high - first_share.value)
-    high = gap + hypot(second_share.high - second_share.value, first_share.value - first_share.low)
-    return Difference(value=gap, low=low, high=high, n=n, basis=f"{n} items, not paired")
+    below = hypot(second_share.value - second_share.low, first_share.high - first_share.value)
+    above = hypot(second_share.high - second_share.value, first_share.value - first_share.low)
+    basis = f"{n} items, not paired"
+    return Difference(value=gap, low=gap - below, high=gap + above, n=n, basis=basis)
 
 
 def paired_difference(
@@ -101,36 +105,34 @@ def difference_of(
     from five items on; else that of `mean_of`. Raises DataError for a difference outside of `within`.
     """
     check_range(gains.values(), within)
-    groups: list[Hashable] = []
-    for item in gains:
-        if clusters is None:
-            groups.append(item)
-        else:
-            groups.append(clusters.get(item, item))
     n = len(gains)
+    groups = list(gains)
+    if clusters is not None:
+        groups = [clusters.get(item, item) for item in gains]
     together = len(set(groups))
-    basis = f"paired by {n} items" + (f" in {together} clusters" if together < n else "")
+    basis = f"paired by {n} items"
+    if together < n:
+        basis += f" in {together} clusters"
     if together == n and all_or_nothing(gains):
         value = mean(gains.values())
         low, high = _bonett_price(gains)
         return Difference(value=value, low=low, high=high, n=n, basis=basis)
-    estimate = mean_of_sums(*sum_clusters(list(gains.values()), groups), within=within)
+    sums, sizes = sum_clusters(list(gains.values()), groups)
+    estimate = mean_of_sums(sums, sizes, within=within)
     return Difference(value=estimate.value, low=estimate.low, high=estimate.high, n=n, basis=basis)
 
 
 def all_or_nothing(gains: Mapping[str, float]) -> bool:
     """Whether each of two ways is right or wrong on every item, so that McNemar's test is theirs."""
-    for gain in gains.values():
-        if gain not in (-1.0, 0.0, 1.0):
-            return False
-    return True
+    return {-1.0, 0.0, 1.0}.issuperset(gains.values())
 
 
 def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
     """The ends: one item is added on which only the first was right, and one for the second."""
     items = len(gains) + 2
-    only_second = (sum(gain > 0 for gain in gains.values()) + 1) / items
-    only_first = (sum(gain < 0 for gain in gains.values()) + 1) / items
+    first, second = _items_ahead(gains)
+    only_first = (first + 1) / items
+    only_second = (second + 1) / items
     middle = only_second - only_first
     half = normal_reach() * sqrt((only_second + only_first - middle**2) / items)
     return max(-1.0, middle - half), min(1.0, middle + half)
@@ -139,16 +141,14 @@ def _bonett_price(gains: Mapping[str, float]) -> tuple[float, float]:
 def by_item(first: Scores, second: Scores) -> dict[str, float]:
     """Item -> mean score of the second less that of the first. Raises DataError where the items are not the same."""
     odd = sorted(first.keys() ^ second.keys())
-    if odd or not first:
-        if odd:
-            missing = f"item {odd[0]!r} was scored on one side only"
-        else:
-            missing = "no item was scored"
+    missing = ""
+    if odd:
+        missing = f"item {odd[0]!r} was scored on one side only"
+    elif not first:
+        missing = "no item was scored"
+    if missing:
         raise DataError(f"{missing}: a paired comparison needs the same items on both sides")
-    mapping: dict[str, float] = {}
-    for item in sorted(first):
-        mapping[item] = mean(second[item]) - mean(first[item])
-    return mapping
+    return {item: mean(second[item]) - mean(first[item]) for item in sorted(first)}
 
 
 def mcnemar(only_first: int, only_second: int) -> McNemar:
@@ -160,42 +160,46 @@ def mcnemar(only_first: int, only_second: int) -> McNemar:
     """
     fewer = min(only_first, only_second)
     tosses = only_first + only_second
-    below, seen_count = (
-        sum(comb(tosses, heads) for heads in some) / 2**tosses
-        for some in (range(fewer + 1), (fewer,))
-    )
+    below = sum(comb(tosses, heads) for heads in range(fewer + 1)) / 2**tosses
+    as_uneven = comb(tosses, fewer) / 2**tosses
     return McNemar(
         only_first=only_first,
         only_second=only_second,
         exact=min(1.0, 2 * below),
-        mid_p=min(1.0, 2 * below - seen_count),
+        mid_p=min(1.0, 2 * below - as_uneven),
     )
 
 
 def mcnemar_of(gains: Mapping[str, float]) -> McNemar:
     """The same from the differences by item."""
-    return mcnemar(
-        sum(gain < 0 for gain in gains.values()), sum(gain > 0 for gain in gains.values())
-    )
+    return mcnemar(*_items_ahead(gains))
 
 
-def holm(chances: Mapping[str, float]) -> dict[str, float]:
+def _items_ahead(gains: Mapping[str, float]) -> tuple[int, int]:
+    """On how many items the first is ahead, and the second."""
+    signs = np.sign(list(gains.values()))
+    return int((signs < 0).sum()), int((signs > 0).sum())
+
+
+def holm(chances: Mapping[K, float]) -> dict[K, float]:
     """P-values adjusted so that the chance of any false claim among them stays what it was for one (Holm 1979)."""
-    names = sorted(chances, key=lambda name: (chances[name], name))
-    products = (min(1.0, (len(names) - index) * chances[name]) for index, name in enumerate(names))
-    adjusted = dict(zip(names, accumulate(products, max), strict=True))
+    names = sorted(chances, key=chances.__getitem__)
+    adjusted: dict[K, float] = {}
+    highest = 0.0
+    for index, name in enumerate(names):
+        highest = max(highest, min(1.0, (len(names) - index) * chances[name]))
+        adjusted[name] = highest
+    # In the order in which they were given.
     return {name: adjusted[name] for name in chances}
 
 
-def holm_levels(chances: Mapping[str, float]) -> dict[str, float]:
+def holm_levels(chances: Mapping[K, float]) -> dict[K, float]:
     """The confidence that Holm's correction asks of each interval, so that it stands beside its
     adjusted p-value. Equal p-values get one level: that of the first of them, the widest."""
     claims = sum(chance < 1 - LEVEL for chance in holm(chances).values())
     ascending = sorted(chances.values())
-    places: dict[str, int] = {}
+    levels: dict[K, float] = {}
     for name, chance in chances.items():
-        places[name] = min(ascending.index(chance), claims)
-    levels: dict[str, float] = {}
-    for name, index in places.items():
+        index = min(ascending.index(chance), claims)
         levels[name] = 1 - (1 - LEVEL) / (len(chances) - index)
     return levels

@@ -1,5 +1,6 @@
 """What the bench takes from SciPy and statsmodels, with plain types; both load slowly, so on first use."""
 
+from collections.abc import Callable
 from typing import Any
 
 from kit.core.extra import require
@@ -23,10 +24,19 @@ def binomial_share(count: int, total: int, share: float) -> float:
     return float(special.bdtr(count, total, share))
 
 
+def root_between(function: Callable[[float], float], start: float, end: float) -> float:
+    """Where a function is zero between two places at which its signs differ (Brent's method)."""
+    from scipy import optimize
+
+    root: Any = optimize.brentq(function, start, end)
+    return float(root)
+
+
 def fisher_p(first: tuple[int, int], second: tuple[int, int]) -> float:
     """Chance that two sides, each so many hits of so many, differ as much where they do not
     (Fisher's exact test, two-sided)."""
     from scipy import stats
 
-    result: Any = stats.fisher_exact([[hits, total - hits] for hits, total in (first, second)])
+    table = [[first[0], first[1] - first[0]], [second[0], second[1] - second[0]]]
+    result: Any = stats.fisher_exact(table)
     return float(result.pvalue)

@@ -2,12 +2,11 @@
 
 from collections.abc import Callable
 
+from kit.bench.statistics.distributions import root_between
 from kit.metrics.estimate import normal_reach
 
 Table = tuple[tuple[int, int], tuple[int, int]]
 """Counts: first no and yes, by second no and yes."""
-_STEPS = 60
-"""Halvings of an interval until its end is known to the last digit."""
 
 
 def kappa_of(table: Table) -> tuple[float, float, float]:
@@ -45,10 +44,11 @@ def _fitting(both_no: int, differing: int, both_yes: int) -> tuple[float, float]
             rate**2 + spread * kappa,
         )
         counts = (both_no, differing, both_yes)
-        return sum(
-            (count - n * share) ** 2 / max(n * share, 1e-12)
-            for count, share in zip(counts, expected, strict=True)
-        )
+        total = 0.0
+        for count, share in zip(counts, expected, strict=True):
+            # At the limits a count that is not expected at all would divide by nothing.
+            total += (count - n * share) ** 2 / max(n * share, 1e-12)
+        return total
 
     allowed = normal_reach() ** 2
     return _end(misfit, best, least, allowed), _end(misfit, best, 1.0, allowed)
@@ -58,12 +58,4 @@ def _end(misfit: Callable[[float], float], best: float, limit: float, allowed: f
     """The kappa furthest from the best towards the limit that still fits."""
     if misfit(limit) <= allowed:
         return limit
-    inside = best
-    outside = limit
-    for _ in range(_STEPS):
-        middle = (inside + outside) / 2
-        if misfit(middle) <= allowed:
-            inside = middle
-        else:
-            outside = middle
-    return inside
+    return root_between(lambda kappa: misfit(kappa) - allowed, best, limit)

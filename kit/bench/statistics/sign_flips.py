@@ -33,7 +33,8 @@ def sign_flip_test(gains: Sequence[float], *, comparisons: int = 1, seed: int = 
     `comparisons`: among how many this is one; the flips are so many that each of them can be
     settled after Holm's correction.
     """
-    sizes = np.abs(np.asarray([gain for gain in gains if gain != 0], dtype=float))
+    sizes = np.abs(np.asarray(gains, dtype=float))
+    sizes = sizes[sizes > 0]
     if not len(sizes):
         return PValue(value=1.0)
     total = abs(float(sum(gains))) - 1e-9 * float(sizes.max())
@@ -44,7 +45,8 @@ def sign_flip_test(gains: Sequence[float], *, comparisons: int = 1, seed: int = 
     bound = 2 * exp(-(total**2) / (2 * float((sizes**2).sum())))
     if bound < floor:
         return PValue(value=bound, is_bound=True)
-    if total >= float(sizes.sum()) * (1 - 1e-9):  # all one way: of all flips only two are as odd
+    if total >= float(sizes.sum()) * (1 - 1e-9):
+        # All point one way: of all flips only two are as odd.
         return PValue(value=min(1.0, 2.0 ** (1 - len(sizes))))
     generator = np.random.default_rng(seed)
     as_odd = 0
@@ -64,7 +66,8 @@ def _as_odd_as(
 ) -> int:
     """How many of a batch of flips come out as far from zero."""
     distinct, counts = np.unique(sizes, return_counts=True)
-    if len(distinct) * 4 < len(sizes):  # equal sizes are flipped together, as one binomial count
+    if len(distinct) * 4 < len(sizes):
+        # Equal sizes are flipped together, as one binomial count.
         heads = generator.binomial(counts, 0.5, size=(_BATCH, len(counts)))
         sums = (2 * heads - counts) @ distinct
     else:

@@ -3,12 +3,9 @@ the commands and the notebooks all take them from here."""
 
 from collections.abc import Mapping
 from math import isfinite
-from typing import Annotated, Literal
-
-from pydantic import Field
+from typing import Literal
 
 from kit.bench.statistics.measures import MEASURES
-from kit.core.value import Value
 
 Margin = float | Mapping[str, float]
 """The difference that is too small to matter: of every score, or by scorer or measure."""
@@ -27,42 +24,10 @@ _UNITS = {
 }
 
 
-class Better(Value):
-    """The way is ahead of the baseline, whatever the cells say that are missing."""
-
-    kind: Literal["better"] = "better"
-
-
-class Worse(Value):
-    """The way is behind the baseline, whatever the cells say that are missing."""
-
-    kind: Literal["worse"] = "worse"
-
-
-class Equivalent(Value):
-    """The difference is smaller than the margin, to either side."""
-
-    kind: Literal["equivalent"] = "equivalent"
-    margin: float
-
-
-class CannotTell(Value):
-    """The way may be ahead, or behind, or the same."""
-
-    kind: Literal["cannot tell"] = "cannot tell"
-
-
-class NoVerdict(Value):
-    """The two must not be compared."""
-
-    kind: Literal["no verdict"] = "no verdict"
-    reason: str
-
-
-Verdict = Annotated[
-    Better | Worse | Equivalent | CannotTell | NoVerdict, Field(discriminator="kind")
-]
-VerdictName = Literal["better", "worse", "equivalent", "cannot tell", "no verdict"]
+Verdict = Literal["better", "worse", "equivalent", "cannot tell", "no verdict"]
+"""What a comparison came to, whatever the cells say that are missing. `equivalent`: the difference
+is smaller than the margin, to either side. `cannot tell`: the way may be ahead, or behind, or the
+same. `no verdict`: too many cells failed to compare the two."""
 
 
 def is_score(measure: str) -> bool:
@@ -101,12 +66,7 @@ def amount(figure: float, measure: str) -> str:
     """Returns a difference without its sign, as a person says it: `5 points`, `1.25 s`."""
     size = abs(figure)
     if is_score(measure):
-        points = 100 * size
-        if round(points, 1) % 1:
-            digits = 1
-        else:
-            digits = 0
-        return f"{points:.{digits}f} points"
+        return f"{round(100 * size, 1):g} points"
     return f"{bare(size, measure, share=False)}{unit(measure, share=False)}"
 
 
@@ -120,10 +80,9 @@ def possible(low: float, high: float, measure: str) -> str:
         if below == above:
             return f"{above} either way are possible"
         return f"from {below} lower to {above} higher is possible"
+    side = "higher"
     if high <= 0:
         side = "lower"
-    else:
-        side = "higher"
     near, far = sorted((abs(low), abs(high)))
     return f"from {amount(near, measure)} to {amount(far, measure)} {side} is possible"
 

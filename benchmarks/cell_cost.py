@@ -1,17 +1,16 @@
 """What a cell of a grid costs beside its turn: Python calls, the same on every machine, and CPU,
 which other work disturbs."""
 
-import cProfile
-import gc
 import statistics
 import tempfile
 import time
-from collections.abc import Awaitable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from benchmarks.call_count import count_calls
 from kit.bench.grid.cell import Cell, cells
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.ledger import FinishedCell, Ledger
@@ -49,24 +48,6 @@ class CellCost:
     def __str__(self) -> str:
         turn = f"turn {self.turn_calls:7,.0f} calls {self.turn_ms:6.2f} ms"
         return f"{self.pattern:20} {turn}, harness {self.harness_calls:4.0f} calls {self.harness_ms:5.2f} ms"
-
-
-async def count_calls(work: Awaitable[object]) -> int:
-    """Returns the Python and C calls that are made until it is done."""
-    profile = cProfile.Profile()
-    # What was there before must not be collected meanwhile: its finalisers would be counted.
-    gc.collect()
-    gc.disable()
-    profile.enable()
-    try:
-        await work
-    finally:
-        profile.disable()
-        gc.enable()
-    total = 0
-    for entry in profile.getstats():
-        total += entry.callcount
-    return total
 
 
 def cell_costs(
