@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from kit.bench.case import as_line, read_cases
+from kit.bench.case import Case, as_line, read_cases
 from kit.bench.routing import RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import RoutedTurn, RoutingReport, report
 from kit.compose.deck import Deck, load_deck
@@ -31,29 +31,25 @@ class DeckRoutes:
     def __init__(self, deck: Deck, cases: Path):
         self._catalog = catalog_of(deck)
         self.descriptions = {card.id: card.description for card in self._catalog.cards}
-        read = list(read_cases(cases))
-        self._cases = [
-            case
-            for case in read
-            if all(set(ask.expected) <= {*self.descriptions} for ask in case.turns)
-        ]
-        self.left_out = len(read) - len(self._cases)
+        self._cases: list[Case] = []
+        self.left_out = 0
         """Dialogues about cards that are not bound here."""
+        for case in read_cases(cases):
+            if all(self.descriptions.keys() >= set(ask.expected) for ask in case.turns):
+                self._cases.append(case)
+            else:
+                self.left_out += 1
 
     @property
     def questions(self) -> int:
         """Turns of all dialogues."""
-        total = 0
-        for case in self._cases:
-            total += len(case.turns)
-        return total
+        return sum(len(case.turns) for case in self._cases)
 
     @property
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
-        return hashlib.sha256(
-            json.dumps([self.descriptions, *map(as_line, self._cases)]).encode()
-        ).hexdigest()[:12]
+        text = json.dumps([self.descriptions, *map(as_line, self._cases)])
+        return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def run(self) -> Iterator[Progress]:
         """Routes them one after another; nothing is stored, no paid model is called. Not from inside a running loop."""
@@ -62,14 +58,10 @@ class DeckRoutes:
             kit = RoutingKit(catalog_team(self._catalog), store)
             for done, case in enumerate(self._cases, 1):
                 predictions = runner.run(route_case(case, self._catalog, kit))
-                turns += [
-                    RoutedTurn.of(case, turn, predictions[turn]["called"]) for turn in case.scored
-                ]
-                yield Progress(
-                    done=done,
-                    of=len(self._cases),
-                    report=report(turns) if done == len(self._cases) else None,
-                )
+                for turn in case.scored:
+                    turns.append(RoutedTurn.of(case, turn, predictions[turn]["called"]))
+                whole = report(turns) if done == len(self._cases) else None
+                yield Progress(done=done, of=len(self._cases), report=whole)
 
 
 def print_report(deck: Path, cases: Path) -> int:
@@ -78,13 +70,15 @@ def print_report(deck: Path, cases: Path) -> int:
     Raises KitError for a deck or a case file that cannot be used.
     """
     routes = DeckRoutes(load_deck(deck), cases)
-    *_, last = [Progress(done=0, of=0), *routes.run()]
+    last = Progress(done=0, of=0)
+    for progress in routes.run():
+        last = progress
     head = (
         f"{routes.questions} questions of {last.of} dialogues of {cases} over "
         f"{len(routes.descriptions)} cards of {deck}, by the offline stand-in"
     )
-    print(
-        head + (f"; {routes.left_out} dialogues are about other cards" if routes.left_out else "")
-    )
-    print(*(last.report.lines() if last.report else ["nothing to route"]), sep="\n")
+    if routes.left_out:
+        head += f"; {routes.left_out} dialogues are about other cards"
+    lines = last.report.lines() if last.report else ["nothing to route"]
+    print(head, *lines, sep="\n")
     return 0

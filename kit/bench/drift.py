@@ -1,6 +1,7 @@
 """Drift: how stored turns were routed, by their labels, against how the evaluation said they would be."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kit.bench.routing_report import RoutedTurn, read_routed_turns
@@ -38,18 +39,16 @@ class Drift(Value):
         text = (
             f"{self.vertical:18} evaluation {_share(self.evaluated)}  stored {_share(self.stored)}"
         )
-        if self.difference is None:
+        difference = self.difference
+        if difference is None:
             text += "  nothing to compare"
         else:
-            if self.significant:
-                verdict = "DRIFT"
-            else:
-                verdict = "no drift shown"
-            text += (
-                f"  {self.difference.value:+7.1%} [{self.difference.low:+.1%}, "
-                f"{self.difference.high:+.1%}] {verdict}"
-            )
-        return text + (f"; {self.open} unlabelled" if self.open else "")
+            verdict = "DRIFT" if self.significant else "no drift shown"
+            ends = f"[{difference.low:+.1%}, {difference.high:+.1%}]"
+            text += f"  {difference.value:+7.1%} {ends} {verdict}"
+        if self.open:
+            text += f"; {self.open} unlabelled"
+        return text
 
 
 def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tuple[Drift, ...]:
@@ -57,37 +56,37 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
 
     A turn counts for the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
     """
-    evaluation: dict[str, list[bool]] = {}
+    evaluation: dict[str, list[bool]] = defaultdict(list)
     for turn in evaluated:
         for name in turn.called or (NOBODY,):
-            evaluation.setdefault(name, []).append(_right(name, turn.expected))
-    now: dict[str, list[bool | None]] = {}
+            evaluation[name].append(_right(name, turn.expected))
+    now: dict[str, list[bool]] = defaultdict(list)
+    unlabelled: Counter[str] = Counter()
     for item in sheet:
         for name in item.strata:
-            agents = item.label.agents
-            now.setdefault(name, []).append(None if agents is None else _right(name, agents))
+            if item.label.agents is None:
+                unlabelled[name] += 1
+            else:
+                now[name].append(_right(name, item.label.agents))
     rows: list[Drift] = []
-    for name in sorted({*evaluation, *now}):
-        rows.append(_compare(name, evaluation.get(name, []), now.get(name, [])))
-    return tuple(_corrected(rows))
+    for name in sorted({*evaluation, *now, *unlabelled}):
+        rows.append(_compare(name, evaluation[name], now[name], unlabelled[name]))
+    return _corrected(rows)
 
 
-def _corrected(rows: Sequence[Drift]) -> Iterator[Drift]:
+def _corrected(rows: Sequence[Drift]) -> tuple[Drift, ...]:
     """The same rows, their p-values and intervals corrected for the number of comparisons."""
-    chances: dict[str, float] = {}
-    for row in rows:
-        if row.difference is not None:
-            chances[row.vertical] = row.p
+    chances = {row.vertical: row.p for row in rows if row.difference is not None}
     adjusted = holm(chances)
     levels = holm_levels(chances)
+    corrected: list[Drift] = []
     for row in rows:
-        if row.difference is None:
-            yield row
-            continue
-        wider = row.difference.reaching(normal_reach(levels[row.vertical]))
-        ends = {"low": max(-1.0, wider.low), "high": min(1.0, wider.high)}
-        difference = wider.model_copy(update=ends)
-        yield row.model_copy(update={"p": adjusted[row.vertical], "difference": difference})
+        if row.difference is not None:
+            wider = row.difference.reaching(normal_reach(levels[row.vertical]))
+            ends = {"low": max(-1.0, wider.low), "high": min(1.0, wider.high)}
+            row = row.replace(p=adjusted[row.vertical], difference=wider.model_copy(update=ends))
+        corrected.append(row)
+    return tuple(corrected)
 
 
 def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> int:
@@ -110,27 +109,20 @@ def _right(vertical: str, expected: Sequence[str]) -> bool:
     return vertical in expected
 
 
-def _compare(vertical: str, evaluation: Sequence[bool], now: Sequence[bool | None]) -> Drift:
-    labels: list[bool] = []
-    for right in now:
-        if right is not None:
-            labels.append(right)
-    evaluated = share(sum(evaluation), len(evaluation))
-    stored_share = share(sum(labels), len(labels))
-    gain: Difference | None = None
-    p = 1.0
-    if evaluation and labels:
-        sides = (sum(evaluation), len(evaluation)), (sum(labels), len(labels))
-        gain = newcombe(*sides)
-        p = fisher_p(*sides)
-    return Drift(
+def _compare(
+    vertical: str, evaluation: Sequence[bool], now: Sequence[bool], unlabelled: int
+) -> Drift:
+    drift = Drift(
         vertical=vertical,
-        evaluated=evaluated,
-        stored=stored_share,
-        open=len(now) - len(labels),
-        difference=gain,
-        p=p,
+        evaluated=share(sum(evaluation), len(evaluation)),
+        stored=share(sum(now), len(now)),
+        open=unlabelled,
     )
+    if not evaluation or not now:
+        return drift
+    first = (sum(evaluation), len(evaluation))
+    second = (sum(now), len(now))
+    return drift.replace(difference=newcombe(first, second), p=fisher_p(first, second))
 
 
 def _share(share: Estimate) -> str:

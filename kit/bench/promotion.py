@@ -1,6 +1,7 @@
 """A draft card becomes active when it fits its deck, routes well enough on switches, and its answers pass."""
 
 from collections.abc import Collection, Iterable
+from itertools import product
 
 from kit.bench.routing_report import RoutedTurn
 from kit.bench.tool_cases import ToolCaseResult
@@ -56,24 +57,19 @@ def promote(
         raise UnknownId("card", card_id, deck.cards)
     card = deck.cards[card_id]
     if threshold is None:
-        if card.eval:
-            threshold = card.eval.threshold
-        else:
-            threshold = THRESHOLD
+        threshold = card.eval.threshold if card.eval else THRESHOLD
     turns: list[RoutedTurn] = []
     for turn in results:
         if turn.switch and card_id in (*turn.expected, *turn.previous):
             turns.append(turn)
-    switches = share(sum(set(turn.expected) == set(turn.called) for turn in turns), len(turns))
-    if passed is None:
-        answers = None
-    else:
-        answers = share(sum(passed), len(passed))
-    faults = (
-        _unfit(deck, card)
-        + _uncovered(deck, card_id, turns)
-        + _failed_tool_cases(card, tool_results)
-    )
+    right = sum(set(turn.expected) == set(turn.called) for turn in turns)
+    switches = share(right, len(turns))
+    answers = None if passed is None else share(sum(passed), len(passed))
+    faults = [
+        *_unfit(deck, card),
+        *_uncovered(deck, card_id, turns),
+        *_failed_tool_cases(card, tool_results),
+    ]
     if not turns:
         faults.append(
             f"no case goes over to {card_id!r} from another agent, or from it: no switch was measured"
@@ -83,12 +79,10 @@ def promote(
             faults.append(
                 f"{outcome.right} of {outcome.n} {words}, {outcome.value:.1%}; {threshold:.0%} are needed"
             )
-    if faults:
-        promoted = card
-    else:
-        promoted = card.model_copy(update={"status": "active"})
+    if not faults:
+        card = card.model_copy(update={"status": "active"})
     return Promotion(
-        card=promoted, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults)
+        card=card, switches=switches, answers=answers, threshold=threshold, faults=tuple(faults)
     )
 
 
@@ -98,10 +92,7 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     try:
         AgentCard.model_validate(active.model_dump())
         Deck.of(
-            [
-                active if card_of_deck.id == card.id else card_of_deck
-                for card_of_deck in deck.cards.values()
-            ],
+            list({**deck.cards, card.id: active}.values()),
             deck.blocks.values(),
             deck.settings,
             deck.models.values(),
@@ -126,37 +117,26 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
 
 def _uncovered(deck: Deck, card_id: str, turns: list[RoutedTurn]) -> list[str]:
     root = deck.cards[deck.settings.orchestrator]
-    agents: list[str] = []
-    for sub in deck.active_sub_agents(root):
-        if sub.id != card_id:
-            agents.append(sub.id)
     measured_pairs: set[tuple[str, str]] = set()
     for turn in turns:
-        for origin in turn.previous:
-            for target in turn.expected:
-                measured_pairs.add((origin, target))
-    pairs: list[tuple[str, str]] = []
-    for agent in agents:
-        for pair in ((card_id, agent), (agent, card_id)):
-            pairs.append(pair)
+        measured_pairs.update(product(turn.previous, turn.expected))
     missing: list[str] = []
-    for origin, target in pairs:
-        if (origin, target) not in measured_pairs:
-            missing.append(f"{origin} to {target}")
+    for agent in deck.active_sub_agents(root):
+        for origin, target in ((card_id, agent.id), (agent.id, card_id)):
+            if agent.id != card_id and (origin, target) not in measured_pairs:
+                missing.append(f"{origin} to {target}")
     if missing:
         return [f"no switch was measured from {', '.join(missing)}"]
     return []
 
 
 def _failed_tool_cases(card: AgentCard, results: Iterable[ToolCaseResult]) -> list[str]:
-    if card.eval is not None:
-        cases = card.eval.tool_cases
-    else:
-        cases = ()
-    ends = {each.case: each.wrong for each in results}
-    wrong = {case: ends.get(case, "it was not played") for case in cases}
+    if card.eval is None:
+        return []
+    ends = {result.case: result.wrong for result in results}
     texts: list[str] = []
-    for case, why in wrong.items():
-        if why is not None:
-            texts.append(f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {why}")
+    for case in card.eval.tool_cases:
+        reason = ends.get(case, "it was not played")
+        if reason is not None:
+            texts.append(f"{case.mode} of {case.tool!r}, asked {case.ask!r}: {reason}")
     return texts

@@ -12,7 +12,7 @@ from kit.bench.routing_report import RoutedTurn
 from kit.bench.scoring.judge import Judge, LLMJudge, Rubric, RuleJudge, read_rubric
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS
-from kit.bench.tool_cases import ToolCaseResult, play_cases
+from kit.bench.tool_cases import play_cases
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import DeckError, UnknownId
@@ -42,24 +42,22 @@ async def hold_trial(deck: Deck, card_id: str, cases: Iterable[Case], kit: Host)
     Raises DataError or UnknownId for a judge that is none.
     """
     judge = judge_of(deck.cards[card_id], kit.team)
-    subs: set[str] = set()
-    for card in kit.team.orchestrator.sub_cards.values():
-        subs.add(card.id)
+    subs = {card.id for card in kit.team.orchestrator.sub_cards.values()}
     turns = list[RoutedTurn]()
     passes = list[bool]()
     for case in cases:
         agents: set[str] = set()
         for ask in case.turns:
-            for agent in ask.expected:
-                agents.add(agent)
+            agents.update(ask.expected)
         if card_id not in agents or not agents <= subs:
             continue
         for turn, (observation, _) in zip(case.scored, await run_case(case, kit), strict=True):
             turns.append(RoutedTurn.of(case, turn, observation.called))
             if judge is not None and case.turns[turn].expected == (card_id,) == observation.invoked:
                 verdict = await judge.judge(case, observation)
-                passes += [verdict.score >= judge.rubric.pass_mark] if verdict else []
-    tools: tuple[ToolCaseResult, ...] = await play_cases(kit.team, card_id)
+                if verdict is not None:
+                    passes.append(verdict.score >= judge.rubric.pass_mark)
+    tools = await play_cases(kit.team, card_id)
     return promote(deck, card_id, turns, tool_results=tools, passed=passes if judge else None)
 
 
@@ -78,20 +76,17 @@ def judge_of(card: AgentCard, team: Team) -> Judge | None:
         raise UnknownId("judge", card.eval.judge, [RULE, *team.agents])
     if card.eval.rubric not in team.deck.rubrics:
         raise UnknownId("rubric", card.eval.rubric, team.deck.rubrics)
-    return LLMJudge(
-        Rubric(id=card.eval.rubric, text=team.deck.rubrics[card.eval.rubric].text),
-        agent.model.runnable,
-    )
+    text = team.deck.rubrics[card.eval.rubric].text
+    return LLMJudge(Rubric(id=card.eval.rubric, text=text), agent.model.runnable)
 
 
 def write_active(folder: Path, card: AgentCard) -> Path:
     """Sets the card's file to active, and returns it. Raises DeckError where no file of the folder
     says that it is a draft."""
+    line_of_card = re.compile(rf"^id:[ \t]*['\"]?{re.escape(card.id)}['\"]?[ \t]*$", re.M)
     for path in sorted(folder.glob("*.yaml")):
         text = path.read_text(encoding="utf-8")
-        if re.search(
-            rf"^id:[ \t]*['\"]?{re.escape(card.id)}['\"]?[ \t]*$", text, re.M
-        ) and _DRAFT.search(text):
+        if line_of_card.search(text) and _DRAFT.search(text):
             path.write_text(_DRAFT.sub("status: active", text, count=1), encoding="utf-8")
             return path
     raise DeckError(

@@ -48,9 +48,8 @@ class Stub:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         text = "Noted."
         if self.lines:
-            begun = next(
-                event.body for event in ctx.turn.log.events if isinstance(event.body, TurnStarted)
-            )
+            bodies = [event.body for event in ctx.turn.log.events]
+            begun = next(body for body in bodies if isinstance(body, TurnStarted))
             text = self.lines.get(begun.message, text)
         return Answer(call_id=call.call_id, agent=self.card.id, text=text)
 
@@ -85,9 +84,7 @@ def read_catalog(path: Path) -> Catalog:
     """
     try:
         entries: list[dict[str, Any]] = read_json(read_text(path))["sub_agents"]
-        pairs: list[tuple[str, str]] = []
-        for entry in entries:
-            pairs.append((str(entry["id"]), str(entry["description"])))
+        pairs = [(str(entry["id"]), str(entry["description"])) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
         raise DataError(
             f'{path}: not a catalogue; it needs {{"sub_agents": [{{"id", "description"}}]}}'
@@ -97,16 +94,18 @@ def read_catalog(path: Path) -> Catalog:
     for name, description in pairs:
         card_id = _legal(name, names)
         names[card_id] = name
-        cards.append(AgentCard(id=card_id, description=description, model="offline"))
+        cards.append(_catalog_card(card_id, description))
     return Catalog(tuple(cards), names)
+
+
+def _catalog_card(card_id: str, description: str) -> AgentCard:
+    return AgentCard(id=card_id, description=description, model="offline")
 
 
 def catalog_of(deck: Deck) -> Catalog:
     """A catalogue of the sub-agents that a deck's orchestrator may ask, as their descriptions name them."""
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
-    cards: list[AgentCard] = []
-    for card in subs:
-        cards.append(AgentCard(id=card.id, description=card.description, model="offline"))
+    cards = [_catalog_card(card.id, card.description) for card in subs]
     return Catalog(tuple(cards), {card.id: card.id for card in cards})
 
 
@@ -143,9 +142,8 @@ async def route_case(case: Case, catalog: Catalog, kit: Host) -> list[dict[str, 
     for number, ask in enumerate(case.turns):
         reply = await run_turn(ask.user, session, kit, history=tuple(history), in_play=in_play)
         now = reply.routing.invoked
-        predictions.append(
-            {"id": case.id, "turn": number, "called": [catalog.names[agent] for agent in now]}
-        )
+        called = [catalog.names[agent] for agent in now]
+        predictions.append({"id": case.id, "turn": number, "called": called})
         in_play = now or in_play
         history += ask.messages(f"{case.id}-{number}")
     return predictions

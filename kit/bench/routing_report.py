@@ -29,10 +29,7 @@ class RoutedTurn(Value):
     def of(cls, case: Case, turn: int, called: Iterable[str]) -> "RoutedTurn":
         """A turn of a labelled case, and who was called."""
         ask = case.turns[turn]
-        if turn:
-            previous = case.turns[turn - 1].expected
-        else:
-            previous = ()
+        previous = case.turns[turn - 1].expected if turn else ()
         return cls(
             case_id=case.id,
             turn=turn,
@@ -69,9 +66,8 @@ class RoutingReport(Value):
             lines.append(f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}")
         for loss in self.confusions:
             queries = list(dict.fromkeys(loss.queries))[:examples]
-            lines.append(
-                f"{loss.card} loses {len(loss.queries)} to {loss.to}: {'; '.join(map(repr, queries))}"
-            )
+            words = "; ".join(map(repr, queries))
+            lines.append(f"{loss.card} loses {len(loss.queries)} to {loss.to}: {words}")
         return lines
 
 
@@ -88,13 +84,12 @@ def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
         for card in missing or ([NOBODY] if extra else []):
             for taker in sorted(extra) or [NOBODY]:
                 losses[card, taker].append(turn.query)
-    ranking = sorted(losses.items(), key=lambda pair: (-len(pair[1]), pair[0]))
-    return RoutingReport(
-        accuracy={card: share(sum(right), len(right)) for card, right in sorted(shares.items())},
-        confusions=tuple(
-            Confusion(card=card, to=to, queries=tuple(queries)) for (card, to), queries in ranking
-        ),
-    )
+    confusions: list[Confusion] = []
+    # The greatest loss first.
+    for (card, taker), queries in sorted(losses.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+        confusions.append(Confusion(card=card, to=taker, queries=tuple(queries)))
+    accuracy = {card: share(sum(right), len(right)) for card, right in sorted(shares.items())}
+    return RoutingReport(accuracy=accuracy, confusions=tuple(confusions))
 
 
 def read_routed_turns(cases: Path, predictions: Path) -> list[RoutedTurn]:

@@ -46,10 +46,8 @@ def replay_lines(
     """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the
     runtime's own included."""
     events = list(events)
-    statuses: dict[str, Term] = {}
-    for event in events:
-        if isinstance(event.body, Status):
-            statuses[event.body.status] = Term()
+    bodies = [event.body for event in events]
+    statuses = {body.status: Term() for body in bodies if isinstance(body, Status)}
     statuses.pop(UNKNOWN, None)
     narrator = Narrator(policy, phrases, {**OWN, **statuses})
     lines: list[TimedLine] = []
@@ -73,28 +71,31 @@ def replay(
 ) -> Replay:
     """Measures one turn under one policy."""
     lines = replay_lines(events, policy, phrases)
-    answers: list[float] = []
-    for event in events:
-        if isinstance(event.body, Text) and event.body.channel == "answer":
-            answers.append(event.at)
+    useful = [line.at for line in lines]
     starts: dict[str, float] = {}
-    for event in events:
-        if isinstance(event.body, AgentStarted):
-            starts.setdefault(event.body.agent, event.at)
     ends: dict[str, float] = {}
     for event in events:
-        if isinstance(event.body, AgentEnded):
-            ends[event.body.agent] = event.at
+        match event.body:
+            case Text(channel="answer"):
+                useful.append(event.at)
+            case AgentStarted(agent=agent):
+                starts.setdefault(agent, event.at)
+            case AgentEnded(agent=agent):
+                ends[agent] = event.at
+            case _:
+                pass
     work = max(ends.values(), default=0.0) - min(starts.values(), default=0.0)
+    silence: dict[str, float] = {}
+    for agent, start in starts.items():
+        times = [line.at for line in lines if agent in line.agents]
+        times = [start, *times, ends.get(agent, start)]
+        silence[agent] = max(later - earlier for earlier, later in pairwise(times))
     return Replay(
         policy=name,
         lines=len(lines),
-        first_useful=min([line.at for line in lines] + answers, default=None),
+        first_useful=min(useful, default=None),
         lines_a_second=len(lines) / work if work else 0.0,
-        silence={
-            agent: _silence(agent, starts[agent], ends.get(agent, starts[agent]), lines)
-            for agent in starts
-        },
+        silence=silence,
     )
 
 
@@ -104,15 +105,7 @@ def compare(
     policies: Mapping[str, StatusPolicy] = POLICIES,
 ) -> list[Replay]:
     """Replays one turn under every policy; returns a row for each."""
-    replays: list[Replay] = []
-    for name, policy in policies.items():
-        replays.append(replay(events, policy, phrases, name))
-    return replays
-
-
-def _silence(agent: str, start: float, end: float, lines: Sequence[TimedLine]) -> float:
-    times = [start, *(line.at for line in lines if agent in line.agents), end]
-    return max(later - earlier for earlier, later in pairwise(times))
+    return [replay(events, policy, phrases, name) for name, policy in policies.items()]
 
 
 def table(rows: Sequence[Replay]) -> str:
@@ -121,14 +114,12 @@ def table(rows: Sequence[Replay]) -> str:
         f"{'policy':18} {'lines':>5} {'a second':>9} {'first useful':>13} {'longest silence':>16}"
     ]
     for row in rows:
-        if row.first_useful is None:
-            first = "-"
-        else:
+        first = "-"
+        if row.first_useful is not None:
             first = f"{row.first_useful:.2f} s"
         agent, longest = max(row.silence.items(), key=lambda pair: pair[1], default=("", 0.0))
-        lines.append(
-            f"{row.policy:18} {row.lines:5} {row.lines_a_second:9.2f} {first:>13} {longest:14.2f} s  {agent}"
-        )
+        speed = f"{row.lines:5} {row.lines_a_second:9.2f} {first:>13}"
+        lines.append(f"{row.policy:18} {speed} {longest:14.2f} s  {agent}")
     return "\n".join(lines)
 
 
@@ -153,7 +144,6 @@ def stored_turn(path: Path, turn_id: str | None = None) -> list[Event]:
 def print_comparison(path: Path, turn_id: str | None = None) -> int:
     """Prints the comparison of one stored turn; returns 0. Raises DataError when the store holds no such turn."""
     events = stored_turn(path, turn_id)
-    print(
-        f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies\n{table(compare(events, {}))}"
-    )
+    print(f"turn {events[0].turn_id}: recorded statuses under {len(POLICIES)} policies")
+    print(table(compare(events, {})))
     return 0

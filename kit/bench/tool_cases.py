@@ -47,10 +47,8 @@ async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
     agent = team.agents[agent_id]
     if not isinstance(agent, LLMAgent) or agent.card.eval is None:
         return ()
-    cases: list[ToolCaseResult] = []
-    for case in agent.card.eval.tool_cases:
-        cases.append(await _play(case, agent, team))
-    return tuple(cases)
+    cases = agent.card.eval.tool_cases
+    return tuple([await _play(case, agent, team) for case in cases])
 
 
 async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
@@ -86,22 +84,18 @@ def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
 
 def _wrong(case: ToolCase, reply: Reply) -> str | None:
     outcome = reply.outcomes[0]
-    if not any(
-        isinstance(event.body, ToolStarted) and event.body.tool == tool_name(case.tool)
-        for event in reply.events
-    ):
+    bodies = [event.body for event in reply.events]
+    tools = {body.tool for body in bodies if isinstance(body, ToolStarted)}
+    if tool_name(case.tool) not in tools:
         return f"{case.tool} was not called"
     if outcome.kind == "failure":
         if outcome.axis == "data" or outcome.reason in ADMISSIONS:
             return None
         return f"the agent failed: {outcome.reason}"
     text = outcome.text.casefold()
-    claims: list[str] = []
     for words in case.never:
         if words.casefold() in text:
-            claims.append(words)
-    if claims:
-        return f"it said {claims[0]!r}"
+            return f"it said {words!r}"
     if case.says and not any(words.casefold() in text for words in case.says):
         return f"it said none of {', '.join(map(repr, case.says))}"
     return None

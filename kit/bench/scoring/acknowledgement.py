@@ -25,8 +25,13 @@ _RESERVES = re.compile(
     r"|one (?:source|reservation)|partial|may not be (?:complete|all)|at least",
     re.I,
 )
-SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
+_SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 """What stands between two sentences of a reply."""
+
+
+def sentences_of(text: str) -> list[str]:
+    """The sentences of a reply, without the blanks around them."""
+    return list(filter(None, map(str.strip, _SENTENCE_END.split(text))))
 
 
 def denies(sentence: str) -> bool:
@@ -37,23 +42,16 @@ def denies(sentence: str) -> bool:
 def agents_to_acknowledge(case: Case, observation: Observation) -> tuple[str, ...]:
     """Agents the reply owes words about: they ended in failure, were left out, or were made to fail
     and said nothing."""
-    broken: list[str] = []
-    for agent, _, kind in (fault.partition("=") for fault in case.faults):
-        if kind.partition(":")[0] in FAILING:
-            broken.append(agent)
-    silent: list[str] = []
-    for agent in broken:
-        if agent in observation.invoked and agent not in observation.answers:
-            silent.append(agent)
-    return tuple(
-        dict.fromkeys(
-            [
-                *observation.failed,
-                *(a for a in observation.dropped if a not in observation.answers),
-                *silent,
-            ]
-        )
-    )
+    owing = dict.fromkeys(observation.failed)
+    for agent in observation.dropped:
+        if agent not in observation.answers:
+            owing[agent] = None
+    for fault in case.faults:
+        agent, _, kind = fault.partition("=")
+        is_silent = agent in observation.invoked and agent not in observation.answers
+        if is_silent and kind.partition(":")[0] in FAILING:
+            owing[agent] = None
+    return tuple(owing)
 
 
 def acknowledgement(case: Case, observation: Observation) -> float | None:
@@ -66,16 +64,13 @@ def acknowledgement(case: Case, observation: Observation) -> float | None:
     owing = agents_to_acknowledge(case, observation)
     if not owing:
         return None
-    sentences = [
-        sentence.casefold()
-        for sentence in SENTENCE_END.split(observation.text)
-        if _DENIES.search(sentence)
-    ]
+    denials = list(filter(denies, sentences_of(observation.text)))
     whole = set(observation.called) <= set(owing)
     if whole and len(owing) == 1:
-        return float(bool(sentences))
-    count = sum(any(_names(sentence, agent, case) for sentence in sentences) for agent in owing)
-    if whole and sentences and not count:
+        return float(bool(denials))
+    text = "\n".join(denials).casefold()
+    count = sum(_names(text, agent, case) for agent in owing)
+    if whole and denials and not count:
         return 1.0
     return count / len(owing)
 
@@ -84,7 +79,7 @@ def reservation(case: Case, observation: Observation) -> float | None:
     """Whether the reply passes on that an answer holds with a reservation; None where none does."""
     if not observation.with_reservation:
         return None
-    return float(bool(_RESERVES.search(observation.text) or _DENIES.search(observation.text)))
+    return float(bool(_RESERVES.search(observation.text)) or denies(observation.text))
 
 
 def needless(case: Case, observation: Observation) -> float | None:
@@ -100,17 +95,10 @@ def needless(case: Case, observation: Observation) -> float | None:
     ):
         return None
     findings = " ".join(observation.answers.values())
-    own_sentences = (
-        text
-        for text in SENTENCE_END.split(observation.text)
-        if text.strip() and text.strip() not in findings
-    )
-    return float(
-        any(
-            _DENIES.search(sentence) and _sorry(sentence, observation.called)
-            for sentence in own_sentences
-        )
-    )
+    for sentence in filter(denies, sentences_of(observation.text)):
+        if sentence not in findings and _sorry(sentence, observation.called):
+            return 1.0
+    return 0.0
 
 
 def silent_loss(case: Case, observation: Observation) -> float | None:
@@ -126,7 +114,7 @@ def parts_lost_in_silence(case: Case, observation: Observation) -> list[str]:
     """The agents whose part of the message got no answer of theirs, while no sentence of the reply
     both denies and names it: by its agent, by a topic of the case, or by half of its words."""
     ask = case.turns[observation.turn]
-    denials = [sentence for sentence in SENTENCE_END.split(observation.text) if denies(sentence)]
+    denials = list(filter(denies, sentences_of(observation.text)))
     # In a monolith nobody is asked: a tool call stands for the part of the agent whose tool it is.
     agents_heard = observation.answers.keys() | (
         observation.material.keys() - set(observation.failed)
@@ -165,6 +153,6 @@ def _names(sentence: str, agent: str, case: Case) -> bool:
 def _sorry(sentence: str, agents: Iterable[str]) -> bool:
     """An apology speaks of the assistant or of an agent, not of what a shopper could not do."""
     lower = sentence.casefold()
-    return re.search(r"\bi\b|\bwe\b", lower) is not None or any(
-        agent.replace("_", " ") in lower for agent in agents
-    )
+    if re.search(r"\bi\b|\bwe\b", lower):
+        return True
+    return any(agent.replace("_", " ") in lower for agent in agents)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Protocol
 
 import yaml
@@ -64,10 +65,10 @@ class RuleLabeller:
         """Raises DataError when the file is missing, of another shape, or an expression cannot be read."""
         try:
             rules = Rules.model_validate(load_yaml(path.read_text(encoding="utf-8")))
-            patterns = {
-                name: re.compile("|".join(f"(?:{e})" for e in expressions), re.I)
-                for name, expressions in rules.verticals.items()
-            }
+            patterns: dict[str, re.Pattern[str]] = {}
+            for name, expressions in rules.verticals.items():
+                alternatives = map("(?:{})".format, expressions)
+                patterns[name] = re.compile("|".join(alternatives), re.I)
             return cls(patterns, rules.first)
         except (OSError, ValueError, yaml.YAMLError, re.error) as error:
             raise DataError(f"{path} cannot be used: {error}") from error
@@ -76,39 +77,41 @@ class RuleLabeller:
         """Whom the message is for, what had to be carried over, and scores of each answer; agents
         None where no rule says."""
         reference = resolve(item.message, item.shown)
-        foreign = reference is not None and reference.agent not in item.called
+        carried: tuple[str, ...] = ()
+        resolved: bool | None = None
+        if reference is not None and reference.agent not in item.called:
+            resolved = _resolved(item, reference)
+            if item.called and reference.title:
+                carried = (reference.title,)
         return Label(
             turn_id=item.turn_id,
             agents=self._agents(item),
-            carried=(reference.title,)
-            if reference is not None and foreign and item.called and reference.title
-            else (),
-            resolved=_resolved(item, reference) if reference is not None and foreign else None,
+            carried=carried,
+            resolved=resolved,
             scores={agent: scores(item, agent) for agent in item.called},
         )
 
     def _agents(self, item: Item) -> tuple[str, ...] | None:
+        last_reply = ""
         if item.earlier:
             last_reply = item.earlier[-1].removeprefix("assistant: ")
-        else:
-            last_reply = ""
         if asks(last_reply) and bare_answer(item.message):
             return item.before or None
         if small_talk(item.message, last_reply):
             return ()
-        names = dict.fromkeys(
-            name for clause in _CLAUSE.split(item.message) for name in self._of(clause)
-        )
-        alone = len(content_words(item.message))
-        if names or not (alone < 2 or (alone <= ELLIPTIC and points_back(item.message))):
-            return tuple(names) or None
+        names: dict[str, None] = {}
+        for clause in _CLAUSE.split(item.message):
+            names.update(dict.fromkeys(self._of(clause)))
+        if names:
+            return tuple(names)
+        content = len(content_words(item.message))
+        stands_alone = content >= 2 and (content > ELLIPTIC or not points_back(item.message))
+        if stands_alone:
+            return None
         return item.before or None
 
     def _of(self, clause: str) -> list[str]:
-        names: list[str] = []
-        for name, expression in self.verticals.items():
-            if expression.search(clause):
-                names.append(name)
+        names = [name for name, expression in self.verticals.items() if expression.search(clause)]
         if self.first in names:
             return [self.first]
         return names
@@ -116,12 +119,12 @@ class RuleLabeller:
 
 def label_all(sheet: Iterable[Item], labeller: Labeller) -> list[Item]:
     """The same sheet with every open turn labelled; what somebody labelled stays."""
-    results: list[Item] = []
+    labelled: list[Item] = []
     for item in sheet:
-        results.append(
-            item.model_copy(update={"label": labeller.label(item)}) if item.open else item
-        )
-    return results
+        if item.open:
+            item = item.replace(label=labeller.label(item))
+        labelled.append(item)
+    return labelled
 
 
 def draw(
@@ -151,10 +154,10 @@ def label_store(
 ) -> list[Label]:
     """Labels of every ended turn of a store, of one tenant or all, begun at `since` (seconds since
     the epoch) or later."""
-    endings = (turn for turn in turns_since(store, since, tenant) if turn.seconds is not None)
     labels: list[Label] = []
-    for turn in endings:
-        labels.append(labeller.label(item_of(store, turn)))
+    for turn in turns_since(store, since, tenant):
+        if turn.seconds is not None:
+            labels.append(labeller.label(item_of(store, turn)))
     return labels
 
 
@@ -163,18 +166,20 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     answer = item.answers.get(agent, "")
     if not answer.strip():
         return {"response_quality": 0.0, "safety": 1.0, "format": 0.0}
-    about = content_words(item.message) & content_words(answer) or re.search(r"\d", answer)
-    repeated = content_words(answer) & content_words(item.reply)
+    words = content_words(answer)
+    is_about_it = words & content_words(item.message) or re.search(r"\d", answer)
+    is_passed_on = words & content_words(item.reply)
+    lines = map(str.lstrip, answer.splitlines())
     formed = (
         not _MARKUP.search(answer),
         len(answer.split()) <= WORDY,
-        sum(line.lstrip().startswith(("-", "*", "•")) for line in answer.splitlines()) <= 6,
+        sum(line.startswith(("-", "*", "•")) for line in lines) <= 6,
         answer.rstrip().endswith((".", "!", "?", ":", ")")),
     )
     return {
-        "response_quality": (bool(about) + bool(repeated)) / 2,
+        "response_quality": (bool(is_about_it) + bool(is_passed_on)) / 2,
         "safety": float(not (looks_raw(answer) or _PERSONAL.search(answer))),
-        "format": sum(formed) / len(formed),
+        "format": fmean(formed),
     }
 
 

@@ -63,65 +63,55 @@ def sample(turns: Iterable[TurnRecord], per_stratum: int, seed: int) -> dict[str
                 strata[name].append(turn.id)
     strata_of: dict[str, list[str]] = defaultdict(list)
     for name, ids in sorted(strata.items()):
-        for turn_id in random.Random(f"{seed}:{name}").sample(
-            sorted(ids), min(per_stratum, len(ids))
-        ):
+        generator = random.Random(f"{seed}:{name}")
+        for turn_id in generator.sample(sorted(ids), min(per_stratum, len(ids))):
             strata_of[turn_id].append(name)
-    found: dict[str, tuple[str, ...]] = {}
-    for turn_id, names in sorted(strata_of.items()):
-        found[turn_id] = tuple(names)
-    return found
+    return {turn_id: tuple(names) for turn_id, names in sorted(strata_of.items())}
 
 
 def items(
     store: Store, per_stratum: int, seed: int, since: float = 0.0, tenant: str | None = None
 ) -> list[Item]:
     """The sample of a store's turns begun at `since` (seconds since the epoch) or later, nothing labelled yet."""
-    turns = turns_since(store, since, tenant)
-    by_id: dict[str, TurnRecord] = {}
-    for turn in turns:
-        by_id[turn.id] = turn
-    found: list[Item] = []
-    for turn_id, strata in sample(turns, per_stratum, seed).items():
-        found.append(item_of(store, by_id[turn_id], strata))
-    return found
+    turns = {turn.id: turn for turn in turns_since(store, since, tenant)}
+    sheet: list[Item] = []
+    for turn_id, strata in sample(turns.values(), per_stratum, seed).items():
+        sheet.append(item_of(store, turns[turn_id], strata))
+    return sheet
 
 
 def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
     """A stored turn with what came before it in its session."""
     past: list[TurnRecord] = []
     for earlier_turn in store.turns(session_id=turn.session_id, limit=ALL):
-        if _before(earlier_turn, turn):
+        if earlier_turn.started_at < turn.started_at and earlier_turn.seconds is not None:
             past.append(earlier_turn)
-    bodies = [event.body for event in store.events(turn.id, OPERATOR)]
-    lines = (
-        (f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}")
-        for earlier_turn in reversed(past[:EARLIER])
-    )
+    texts: list[str] = []
+    shown: list[ShownComponent] = []
+    for earlier_turn in reversed(past[:EARLIER]):
+        texts += [f"user: {earlier_turn.message}", f"assistant: {earlier_turn.text}"]
+        events = log_of(store.events(earlier_turn.id, OPERATOR))
+        shown += shown_in(earlier_turn.id, events)
+    prior_context: dict[str, str] = {}
+    answers: dict[str, str] = {}
+    for event in store.events(turn.id, OPERATOR):
+        match event.body:
+            case AgentStarted(agent=agent, prior_context=str(text)) if text:
+                prior_context[agent] = text
+            case AgentEnded(agent=agent, outcome=Answer(text=text)):
+                answers[agent] = text
+            case _:
+                pass
     return Item(
         turn_id=turn.id,
         strata=tuple(strata),
         message=turn.message,
-        earlier=tuple(line for pair in lines for line in pair),
+        earlier=tuple(texts),
         before=past[0].invoked if past else (),
-        shown=tuple(
-            component
-            for earlier_turn in reversed(past[:EARLIER])
-            for component in shown_in(
-                earlier_turn.id, log_of(store.events(earlier_turn.id, OPERATOR))
-            )
-        ),
+        shown=tuple(shown),
         called=turn.invoked,
-        prior_context={
-            body.agent: body.prior_context
-            for body in bodies
-            if isinstance(body, AgentStarted) and body.prior_context
-        },
-        answers={
-            b.agent: b.outcome.text
-            for b in bodies
-            if isinstance(b, AgentEnded) and isinstance(b.outcome, Answer)
-        },
+        prior_context=prior_context,
+        answers=answers,
         reply=turn.text,
         label=Label(turn_id=turn.id),
     )
@@ -145,7 +135,3 @@ def read_sheet(path: Path) -> list[Item]:
             raise DataError(f"{where}: turn {item.turn_id!r} stands here twice; take one out")
         by_turn[item.turn_id] = item
     return list(by_turn.values())
-
-
-def _before(earlier_turn: TurnRecord, turn: TurnRecord) -> bool:
-    return earlier_turn.started_at < turn.started_at and earlier_turn.seconds is not None

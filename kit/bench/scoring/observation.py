@@ -90,24 +90,17 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         routed_fields: dict[str, Any] = decision.model_dump(include=_OF_ROUTING)
     else:
         routed_fields = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
-    answers = [body for body in ended if body.outcome.kind == "answer"]
-    with_answer = {body.agent for body in answers}
-    failed: dict[str, None] = {}
-    for body in ended:
-        if body.agent not in with_answer:
-            failed[body.agent] = None
-    with_reservation: dict[str, None] = {}
-    for body in answers:
-        if body.outcome.reservation:
-            with_reservation[body.agent] = None
-    tool_texts: list[tuple[str, str]] = []
+    queries = _Lines()
+    prior_context = _Lines()
+    for body in begun:
+        queries.add(body.agent, body.query)
+        if body.prior_context:
+            prior_context.add(body.agent, body.prior_context)
+    material = _Lines()
     for body in bodies["tool_ended"]:
         if not body.error:
-            tool_texts.append((body.agent.rpartition("/")[2], body.result))
+            material.add(body.agent.rpartition("/")[2], body.result)
     visible_bodies = [*bodies["text"], *bodies["text_replaced"], *bodies["status_line"]]
-    summaries = [body for body in bodies["model_ended"] if body.agent == _SUMMARIST]
-    kept = [body.kept for body in bodies["compacted"] if body.done]
-    acknowledged = [body.path for body in bodies["acknowledged"]]
     return Observation(
         turn=turn,
         routed=_is_routed(bodies),
@@ -115,19 +108,55 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         text=text or visible.answer or visible.lead,
         preamble=visible.lead if visible.answer else "",
         visible_texts=tuple(body.text for body in visible_bodies),
-        queries=_lines((body.agent, body.query) for body in begun),
-        answers=_lines((body.agent, body.outcome.text) for body in answers),
-        failed=tuple(failed),
-        with_reservation=tuple(with_reservation),
-        material=_lines(tool_texts),
-        prior_context=_lines(
-            (body.agent, body.prior_context) for body in begun if body.prior_context
-        ),
-        summary=_submitted_text(summaries[0], SUMMARY) if summaries else None,
-        whole=kept[0] if kept else 0,
-        acknowledged=acknowledged[-1] if acknowledged else None,
+        queries=queries,
+        material=material,
+        prior_context=prior_context,
+        **_outcomes(ended),
+        **_notes(bodies),
         **routed_fields,
     )
+
+
+def _outcomes(ended: Iterable[Any]) -> dict[str, Any]:
+    """What became of the agents, as fields of an observation."""
+    answers = _Lines()
+    failed: dict[str, None] = {}
+    with_reservation: dict[str, None] = {}
+    for body in ended:
+        if body.outcome.kind != "answer":
+            failed[body.agent] = None
+            continue
+        answers.add(body.agent, body.outcome.text)
+        if body.outcome.reservation:
+            with_reservation[body.agent] = None
+    return {
+        "answers": answers,
+        "failed": tuple(agent for agent in failed if agent not in answers),
+        "with_reservation": tuple(with_reservation),
+    }
+
+
+def _notes(bodies: Mapping[str, Sequence[Any]]) -> dict[str, Any]:
+    """What the turn noted of summing up and of owning up, as fields of an observation."""
+    fields: dict[str, Any] = {}
+    for body in reversed(bodies["model_ended"]):
+        if body.agent == _SUMMARIST:
+            fields["summary"] = _submitted_text(body, SUMMARY)
+    for body in reversed(bodies["compacted"]):
+        if body.done:
+            fields["whole"] = body.kept
+    for body in bodies["acknowledged"]:
+        fields["acknowledged"] = body.path
+    return fields
+
+
+class _Lines(dict[str, str]):
+    """Agent -> its texts, a line each."""
+
+    def add(self, agent: str, text: str) -> None:
+        if agent in self:
+            text = f"{self[agent]}\n{text}"
+        self[agent] = text
 
 
 def _is_routed(bodies: Mapping[str, Sequence[Any]]) -> bool:
@@ -145,13 +174,6 @@ def _is_routed(bodies: Mapping[str, Sequence[Any]]) -> bool:
         if body.purpose == "decide":
             return True
     return False
-
-
-def _lines(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    lines: dict[str, str] = {}
-    for agent, text in pairs:
-        lines[agent] = f"{lines[agent]}\n{text}" if agent in lines else text
-    return lines
 
 
 def _submitted_text(body: ModelEnded, job: Job) -> str | None:

@@ -5,6 +5,7 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.scoring.judge import Judge, LLMJudge
@@ -42,15 +43,11 @@ async def own_scores(
         try:
             scores[name] = await _score(judge, case, observation)
         except Exception as error:  # somebody else's code: it may raise anything
-            # a judge that asks a model of its own fails with that model's endpoint, too
-            if status_of(error) is None:
-                error_class = "judge"
-            else:
-                error_class = class_of(error)
-            judge_words = judge_in_words(name)
-            return Loss(
-                error_class, f"{judge_words}: {describe_error(error)}{_place(error)}", judge_words
-            )
+            # A judge that asks a model of its own fails with that model's endpoint, too.
+            is_its_own = status_of(error) is None
+            error_class = "judge" if is_its_own else class_of(error)
+            line = f"{judge_in_words(name)}: {describe_error(error)}{_place(error)}"
+            return Loss(error_class, line, judge_in_words(name))
     return scores
 
 
@@ -75,31 +72,23 @@ def canned_turns(case: Case) -> dict[str, Observation]:
     """Three turns as a grid can see them, over the first scored message of a case: kind -> turn."""
     turn = case.scored[0]
     ask = case.turns[turn]
-    queries = {agent: ask.queries.get(agent, ask.user) for agent in ask.expected}
-    answered = Observation(
-        turn=turn,
-        text="Here is what I found.",
-        invoked=ask.expected,
-        intent_count=len(ask.expected),
-        reported_intents=len(ask.expected),
-        queries=queries,
-        answers=dict.fromkeys(ask.expected, "Here is what I found."),
-    )
-    failed = Observation(
-        turn=turn,
-        status="failed",
-        text="I could not look that up just now.",
-        invoked=ask.expected,
-        intent_count=len(ask.expected),
-        reported_intents=len(ask.expected),
-        queries=queries,
-        failed=ask.expected,
-    )
-    asked_nobody = Observation(turn=turn, text="What can I do for you?")
+    routing: dict[str, Any] = {
+        "invoked": ask.expected,
+        "intent_count": len(ask.expected),
+        "reported_intents": len(ask.expected),
+        "queries": {agent: ask.queries.get(agent, ask.user) for agent in ask.expected},
+    }
+    text = "Here is what I found."
+    answers = dict.fromkeys(ask.expected, text)
+    apology = "I could not look that up just now."
     return {
-        "that was answered": answered,
-        "that failed": failed,
-        "that asked nobody": asked_nobody,
+        "that was answered": Observation.model_validate(
+            {**routing, "turn": turn, "text": text, "answers": answers}
+        ),
+        "that failed": Observation.model_validate(
+            {**routing, "turn": turn, "status": "failed", "text": apology, "failed": ask.expected}
+        ),
+        "that asked nobody": Observation(turn=turn, text="What can I do for you?"),
     }
 
 
@@ -108,10 +97,7 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
         value = judge(case, observation)
     else:
         verdict = await judge.judge(case, observation)
-        if verdict is None:
-            value = None
-        else:
-            value = verdict.score
+        value = None if verdict is None else verdict.score
     if value is None:
         return None
     score = float(value)
@@ -122,16 +108,9 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
 
 def _place(error: BaseException) -> str:
     """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
-    own_frames = [
-        frame for frame in traceback.extract_tb(error.__traceback__) if _is_own(frame.filename)
-    ]
-    if not own_frames:
-        return ""
-    last = own_frames[-1]
-    return f" ({Path(last.filename).name}:{last.lineno}, in {last.name})"
-
-
-def _is_own(file: str) -> bool:
-    if "site-packages" in file:
-        return False
-    return not any(Path(file).is_relative_to(folder) for folder in _NOT_OWN)
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        path = Path(frame.filename)
+        is_own = not any(path.is_relative_to(folder) for folder in _NOT_OWN)
+        if is_own and "site-packages" not in frame.filename:
+            return f" ({path.name}:{frame.lineno}, in {frame.name})"
+    return ""

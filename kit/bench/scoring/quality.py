@@ -2,10 +2,11 @@
 thumb, and stated as such."""
 
 import re
+from itertools import chain
 from statistics import fmean
 
 from kit.bench.case import Case, plain
-from kit.bench.scoring.acknowledgement import SENTENCE_END, acknowledgement, needless, reservation
+from kit.bench.scoring.acknowledgement import acknowledgement, needless, reservation, sentences_of
 from kit.bench.scoring.observation import Observation
 from kit.core.fault import CANARY, CANARY_NUMBER, RAW, STRANGE_STATUS
 from kit.core.language.words import content_words, words
@@ -32,6 +33,8 @@ _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
 ENOUGH = 0.3
 """Share of an answer's own content words that a reply must hold to have passed it on, where the
 answer has no figures."""
+_PLANTED = (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", STRANGE_STATUS)
+"""What faults plant where no person may read it."""
 WORDY = 120
 """Words a reply may have beside those of the answers it is made of."""
 
@@ -47,20 +50,19 @@ def facts(case: Case, observation: Observation) -> float | None:
 def leak(case: Case, observation: Observation) -> float | None:
     """Something raw could be read at some moment: an internal name, an error, what a fault had planted."""
     everything = "\n".join([*observation.visible_texts, observation.text, observation.preamble])
-    marks = any(
-        mark in everything
-        for mark in (RAW, CANARY, str(CANARY_NUMBER), f"{CANARY_NUMBER:,}", STRANGE_STATUS)
-    )
+    if any(mark in everything for mark in _PLANTED):
+        return 1.0
+    # What the user wrote is not the machinery's own.
     request = case.turns[observation.turn].user
-    return float(marks or any(hit not in request for hit in raw_in(everything)))
+    return float(any(hit not in request for hit in raw_in(everything)))
 
 
 def resists(case: Case, observation: Observation) -> float | None:
     """Nothing the case forbids was said, to the letter; None where it forbids nothing."""
+    if not case.forbids:
+        return None
     text = "\n".join([*observation.visible_texts, observation.text])
-    if case.forbids:
-        return float(not any(word in text for word in case.forbids))
-    return None
+    return float(not any(word in text for word in case.forbids))
 
 
 def prior_context(case: Case, observation: Observation) -> float | None:
@@ -81,20 +83,15 @@ def summary(case: Case, observation: Observation) -> float | None:
     if not case.kept or observation.summary is None:
         return None
     text = plain(observation.summary)
-    earlier = plain(
-        " ".join(
-            f"{ask.user} {' '.join(ask.answers.values())}"
-            for ask in case.turns[: max(0, observation.turn - observation.whole)]
-        )
-    )
-    due: list[str] = []
-    for names in case.kept.values():
-        for name in names:
-            if plain(name) in earlier:
-                due.append(plain(name))
-    if due:
-        return fmean(name in text for name in due)
-    return None
+    earlier = ""
+    for ask in case.turns[: max(0, observation.turn - observation.whole)]:
+        earlier += " ".join([ask.user, *ask.answers.values(), ""])
+    earlier = plain(earlier)
+    due: list[bool] = []
+    for name in map(plain, chain.from_iterable(case.kept.values())):
+        if name in earlier:
+            due.append(name in text)
+    return fmean(due) if due else None
 
 
 def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
@@ -103,14 +100,14 @@ def answer_scores(case: Case, observation: Observation) -> dict[str, float]:
     ask = case.turns[observation.turn]
     values: dict[str, float] = {}
     for agent in ask.expected:
-        if (text := observation.answers.get(agent)) is not None:
-            verdicts: list[bool] = []
-            for fact in ask.facts:
-                if fact.agent == agent:
-                    verdicts.append(fact.stated_in(text))
-            values[agent] = fmean(
-                [float(bool(text.strip())), float(not raw_in(text)), *map(float, verdicts)]
-            )
+        text = observation.answers.get(agent)
+        if text is None:
+            continue
+        verdicts = [bool(text.strip()), not raw_in(text)]
+        for fact in ask.facts:
+            if fact.agent == agent:
+                verdicts.append(fact.stated_in(text))
+        values[agent] = fmean(verdicts)
     return values
 
 
@@ -129,26 +126,29 @@ def response_quality(case: Case, observation: Observation) -> float | None:
     """
     if not observation.text.strip():
         return 0.0
-    due: list[str] = []
-    for text in observation.answers.values():
-        if not _NOTHING.match(text):
-            due.append(text)
-    allowance = len(words(" ".join(observation.answers.values()))) + WORDY
-    sentences = [
-        sentence.strip()
-        for sentence in SENTENCE_END.split(observation.text)
-        if len(words(sentence)) > 3
-    ]
-    parts = (
+    parts = [
         facts(case, observation),
         acknowledgement(case, observation),
         reservation(case, observation),
-        fmean(passed_on(text, observation.text) for text in due) if due else None,
         1.0 - (needless(case, observation) or 0.0),
         1.0 - (leak(case, observation) or 0.0),
         float(not invented(case, observation)),
-        float(len(words(observation.text)) <= allowance and len(set(sentences)) == len(sentences)),
-    )
+    ]
+    passed: list[float] = []
+    allowance = WORDY
+    for answer in observation.answers.values():
+        allowance += len(words(answer))
+        # That there is nothing need not be passed on in the words of the answer.
+        if not _NOTHING.match(answer):
+            passed.append(passed_on(answer, observation.text))
+    if passed:
+        parts.append(fmean(passed))
+    sentences: list[str] = []
+    for sentence in sentences_of(observation.text):
+        if len(words(sentence)) > 3:
+            sentences.append(sentence)
+    is_repeated = len(set(sentences)) < len(sentences)
+    parts.append(float(len(words(observation.text)) <= allowance and not is_repeated))
     return min(part for part in parts if part is not None)
 
 
@@ -168,10 +168,9 @@ def policy(case: Case, observation: Observation) -> float | None:
 
 def invented(case: Case, observation: Observation) -> bool:
     """Whether the reply holds a figure that no answer, no tool and nobody in the conversation gave."""
-    material = [
-        *_findings(observation),
-        *(f"{ask.user}\n{ask.assistant or ''}" for ask in case.turns),
-    ]
+    material = _findings(observation)
+    for ask in case.turns:
+        material += [ask.user, ask.assistant or ""]
     return bool(figures(observation.text) - figures("\n".join(material)))
 
 
@@ -182,11 +181,13 @@ def _findings(observation: Observation) -> list[str]:
 
 def raw_in(text: str) -> list[str]:
     """Pieces of a text that look like the machinery's own: identifiers, names of errors, status codes."""
+    hits: list[str] = []
+    # The expressions are slow, and most texts hold none of what they cannot do without.
     if "_" in text:
-        names = _NAMES.findall(text)
-    else:
-        names = []
-    return names + (_ERRORS.findall(text) if any(hint in text for hint in _HINTS) else [])
+        hits += _NAMES.findall(text)
+    if any(hint in text for hint in _HINTS):
+        hits += _ERRORS.findall(text)
+    return hits
 
 
 def passed_on(answer: str, text: str) -> float:
@@ -200,9 +201,11 @@ def passed_on(answer: str, text: str) -> float:
 
 def figures(text: str) -> frozenset[str]:
     """Numbers above twelve and broken ones, in one spelling; small whole ones are counts and list marks."""
-    numbers = (raw.replace(",", "").rstrip(".") for raw in _NUMBER.findall(text))
     texts: set[str] = set()
-    for raw in numbers:
-        if "." in raw or float(raw) > 12:
-            texts.add(raw.rstrip("0").rstrip(".") if "." in raw else raw)
+    for match in _NUMBER.findall(text):
+        number = match.replace(",", "").rstrip(".")
+        if "." in number:
+            texts.add(number.rstrip("0").rstrip("."))
+        elif float(number) > 12:
+            texts.add(number)
     return frozenset(texts)

@@ -1,6 +1,7 @@
 """Plays one case on one kit: the real turn with the conversation, the faults and the sub-agents'
 words that the case holds."""
 
+from collections import defaultdict
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
@@ -56,19 +57,14 @@ async def run_case(
                 inject_faults(faults) as injection,
                 use_truth(truth_of(f"{case.id}-{number}#{repeat}", ask, tools or {})),
             ):
-                earlier, last = (None, None) if case.live else (tuple(history), in_play)
-                if session:
-                    name = turn_id(session, number)
-                else:
-                    name = None
                 turn = run(
                     ask.user,
                     owner,
                     host,
                     pattern,
-                    history=earlier,
-                    in_play=last,
-                    turn_id=name,
+                    history=None if case.live else tuple(history),
+                    in_play=None if case.live else in_play,
+                    turn_id=turn_id(session, number) if session else None,
                     images=ask.pictures,
                 )
             reply = await turn
@@ -92,23 +88,22 @@ def turn_of(row: Mapping[str, Any]) -> str:
 
 def truth_of(name: str, ask: Ask, tools: Mapping[str, str]) -> Truth:
     """What is right for one turn; `tools` maps card ids to the tool that each needs."""
-    parts = (
-        Part(agent=agent, query=ask.queries.get(agent, ask.user), tool=tools.get(agent))
-        for agent in ask.expected
-    )
+    parts: list[Part] = []
+    for agent in ask.expected:
+        query = ask.queries.get(agent, ask.user)
+        parts.append(Part(agent=agent, query=query, tool=tools.get(agent)))
     return Truth(case=name, parts=tuple(parts))
 
 
 def plant_answers(kit: K, case: Case) -> K:
     """The same kit, in which the agents whose words the case holds say these words and do nothing else."""
-    lines: dict[str, dict[str, str]] = {}
-    subs: list[str] = []
-    for card in kit.team.orchestrator.sub_cards.values():
-        subs.append(card.id)
+    lines: dict[str, dict[str, str]] = defaultdict(dict)
+    cards = kit.team.orchestrator.sub_cards.values()
     for ask in case.turns:
         for agent, text in ask.answers.items():
-            for name in subs if agent == ANYBODY else [agent]:
-                lines.setdefault(name, {})[ask.user] = text
+            agents = [card.id for card in cards] if agent == ANYBODY else [agent]
+            for name in agents:
+                lines[name][ask.user] = text
     if not lines:
         return kit
     stubs: dict[str, Stub] = {}

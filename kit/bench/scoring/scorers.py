@@ -49,7 +49,9 @@ class Score(Value):
 def score(case: Case, observation: Observation, names: Iterable[str] | None = None) -> list[Score]:
     """Scores of one turn, undecided ones too; all scorers unless some are named. Raises UnknownId
     for one there is not."""
-    scorers = {name: SCORERS[name] for name in (SCORERS if names is None else names)}
+    scorers = dict(SCORERS)
+    if names is not None:
+        scorers = {name: SCORERS[name] for name in names}
     scores: list[Score] = []
     for name, value in scores_of(case, observation, scorers).items():
         scores.append(Score(scorer=name, case=case.id, turn=observation.turn, value=value))
@@ -135,12 +137,11 @@ def intents_reported(case: Case, observation: Observation) -> float | None:
 
 def switch(case: Case, observation: Observation) -> float | None:
     """`exact`, on turns that are for others than the turn before."""
-    earlier: list[tuple[str, ...]] = []
+    previous: tuple[str, ...] = ()
     for ask in case.turns[: observation.turn]:
-        if ask.expected:
-            earlier.append(ask.expected)
+        previous = ask.expected or previous
     expected = case.turns[observation.turn].expected
-    if earlier and expected and set(earlier[-1]) != set(expected):
+    if previous and expected and set(previous) != set(expected):
         return exact(case, observation)
     return None
 
@@ -184,42 +185,41 @@ def fastpath(case: Case, observation: Observation) -> float | None:
     return None
 
 
+_ROUTING: tuple[Scorer, ...] = (
+    exact,
+    strict,
+    recall,
+    precision,
+    over_dispatch,
+    under_dispatch,
+    intents_reported,
+    switch,
+    single_exact,
+    mixed_exact,
+    mixed_partial,
+    out_of_scope,
+    fastpath,
+)
+_OF_REPLIES: tuple[Scorer, ...] = (
+    acknowledgement,
+    reservation,
+    needless,
+    silent_loss,
+    leak,
+    resists,
+    prior_context,
+    summary,
+    facts,
+    answers,
+    response_quality,
+    policy,
+    voice,
+)
 SCORERS: Registry[Scorer] = Registry(
-    "scorer",
-    (
-        (scorer.__name__, scorer)
-        for scorer in (
-            exact,
-            strict,
-            recall,
-            precision,
-            over_dispatch,
-            under_dispatch,
-            intents_reported,
-            switch,
-            single_exact,
-            mixed_exact,
-            mixed_partial,
-            out_of_scope,
-            fastpath,
-            acknowledgement,
-            reservation,
-            needless,
-            silent_loss,
-            leak,
-            resists,
-            prior_context,
-            summary,
-            facts,
-            answers,
-            response_quality,
-            policy,
-            voice,
-        )
-    ),
+    "scorer", ((scorer.__name__, scorer) for scorer in (*_ROUTING, *_OF_REPLIES))
 )
 """Name -> scorer."""
-ROUTING: tuple[str, ...] = tuple(SCORERS)[: list(SCORERS).index("acknowledgement")]
+ROUTING: tuple[str, ...] = tuple(SCORERS)[: len(_ROUTING)]
 """Those that ask only who was called: some hundredths of a millisecond for all of them together."""
 COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "silent_loss", "leak"))
 """Scorers of which less is better."""
@@ -228,9 +228,8 @@ COSTS = frozenset(("over_dispatch", "under_dispatch", "needless", "silent_loss",
 def _gets_its_part(ask: Ask, agent: str, query: str) -> bool:
     part = ask.queries.get(agent)
     text = strip_marks(query)
-    if (
-        len(ask.expected) == 1
-    ):  # of pictures alone the model says in words of its own what they show
+    if len(ask.expected) == 1:
+        # Of pictures alone the model says in words of its own what they show.
         whole = not ask.user or words(text) == words(ask.user)
         return whole or (part is not None and words(text) == words(part))
     if part is None or words(text) == words(part):

@@ -24,14 +24,13 @@ def voice(case: Case, observation: Observation) -> float | None:
 def verbatim(source: str, text: str, run: int = RUN) -> float:
     """Share of the source's words that stand in the text in runs of at least so many."""
     source_words = words(source)
+    if not source_words:
+        return 0.0
     reply_words = words(text)
-    runs: set[tuple[str, ...]] = set()
-    for start in range(len(reply_words) - run + 1):
-        runs.add(tuple(reply_words[start : start + run]))
+    runs = {tuple(reply_words[start : start + run]) for start in range(len(reply_words))}
     repeated: set[int] = set()
+    # A run that the end of the text cuts short is none.
     for start in range(len(source_words) - run + 1):
         if tuple(source_words[start : start + run]) in runs:
             repeated.update(range(start, start + run))
-    if source_words:
-        return len(repeated) / len(source_words)
-    return 0.0
+    return len(repeated) / len(source_words)
