@@ -62,9 +62,9 @@ class Fact(Value):
 
     def stated_in(self, text: str) -> bool:
         """Whether a text says it: one of the spellings, as whole words and numbers, in singular or plural."""
-        text_plain = plain(text)
-        for spelling in self.any_of:
-            if re.search(rf"(?<![\w.]){re.escape(plain(spelling))}(?:e?s)?(?!\w|\.\d)", text_plain):
+        text = plain(text)
+        for spelling in map(re.escape, map(plain, self.any_of)):
+            if re.search(rf"(?<![\w.]){spelling}(?:e?s)?(?!\w|\.\d)", text):
                 return True
         return False
 
@@ -100,10 +100,7 @@ class Ask(Value):
 
     @field_serializer("pictures")
     def _refs(self, pictures: tuple[Picture, ...]) -> list[dict[str, Any]]:
-        refs: list[dict[str, Any]] = []
-        for picture in pictures:
-            refs.append(picture.ref.model_dump())
-        return refs
+        return [picture.ref.model_dump() for picture in pictures]
 
     @property
     def message(self) -> str:
@@ -146,18 +143,16 @@ class Case(Value):
     @property
     def scored(self) -> tuple[int, ...]:
         """Places of the turns that count."""
-        numbers: list[int] = []
-        for number, ask in enumerate(self.turns):
-            if not ask.skip:
-                numbers.append(number)
-        return tuple(numbers)
+        return tuple(number for number, ask in enumerate(self.turns) if not ask.skip)
 
     @property
     def agents(self) -> frozenset[str]:
         """Everybody a turn names."""
-        asks = ((*ask.expected, *ask.optional, *ask.queries, *ask.answers) for ask in self.turns)
-        facts = (fact.agent for ask in self.turns for fact in ask.facts)
-        return frozenset(name for names in asks for name in names).union(facts) - {ANYBODY}
+        names: set[str] = set()
+        for ask in self.turns:
+            names.update(ask.expected, ask.optional, ask.queries, ask.answers)
+            names.update(fact.agent for fact in ask.facts)
+        return frozenset(names - {ANYBODY})
 
 
 def read_cases(
@@ -170,10 +165,13 @@ def read_cases(
     are read. Raises DataError, one sentence with file and line, for a file that cannot be read and
     for a line that is no JSON, lacks a field, names an unknown agent or repeats an id.
     """
-    lines = numbered(read_text(path, "the cases of "), path)
-    yield from check_cases(
-        ((where, _case(line, where, path.parent, with_labels)) for where, line in lines), agents
-    )
+    cases = _read(path, with_labels=with_labels)
+    yield from check_cases(cases, agents)
+
+
+def _read(path: Path, *, with_labels: bool) -> Iterator[tuple[str, Case]]:
+    for where, line in numbered(read_text(path, "the cases of "), path):
+        yield where, _case(line, where, path.parent, with_labels)
 
 
 def check_cases(
@@ -191,20 +189,17 @@ def check_cases(
             )
         name, _, line = where.rpartition(":")
         first[case.id] = f"line {line}" if name else where
-        if agents is not None and (unknown := sorted(case.agents.difference(agents))):
-            raise DataError(f"{where}: unknown agent {unknown[0]!r}: {nearest(unknown[0], agents)}")
+        if agents is not None and not case.agents.issubset(agents):
+            unknown = min(case.agents.difference(agents))
+            raise DataError(f"{where}: unknown agent {unknown!r}: {nearest(unknown, agents)}")
         yield case
 
 
 def as_line(case: Case) -> str:
     """A case as one line of a file, without what has its default; `read_cases` reads it back equal,
     unless it has pictures."""
-    return (
-        json.dumps(
-            case.model_dump(mode="json", by_alias=True, exclude_defaults=True), ensure_ascii=False
-        )
-        + "\n"
-    )
+    fields = case.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return json.dumps(fields, ensure_ascii=False) + "\n"
 
 
 def _case(line: str, where: str, folder: Path, with_labels: bool) -> Case:
@@ -224,15 +219,16 @@ def make_case(
     which names the place."""
     if fields.get("id") in (None, ""):
         raise DataError(f'{where}: a case without an id; give it one, such as "id": "coffee-1"')
-    turns = fields.get("turns") or ([fields] if "user" in fields else None)
+    name = f"{where}: case {fields['id']!r}"
+    turns = fields.get("turns")
+    if not turns and "user" in fields:
+        turns = [fields]
     if not isinstance(turns, list):
         raise DataError(
-            f'{where}: case {fields["id"]!r} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
+            f'{name} has no turns; it needs "turns", or "user" and "expected_sub_agents"'
         )
     try:
-        asks: list[Ask] = []
-        for turn in cast("list[dict[str, Any]]", turns):
-            asks.append(_ask(turn, folder, with_labels))
+        asks = [_ask(turn, folder, with_labels) for turn in cast("list[dict[str, Any]]", turns)]
         labels: Mapping[str, Any] = fields if with_labels else {}
         kind = labels.get("kind") or kind_of(asks)
         return Case.model_validate(
@@ -241,44 +237,33 @@ def make_case(
     except ValidationError as error:
         fault = error.errors()[0]
         field = ".".join(map(str, fault["loc"]))
-        raise DataError(
-            f"{where}: case {fields['id']!r}, {field}: {fault['msg'].lower()}"
-        ) from error
+        raise DataError(f"{name}, {field}: {fault['msg'].lower()}") from error
     except (OSError, PictureError) as error:
-        raise DataError(f"{where}: case {fields['id']!r}, pictures: {error}") from error
+        raise DataError(f"{name}, pictures: {error}") from error
     except (KeyError, TypeError, AttributeError) as error:
-        if with_labels:
-            requirement = ' and "expected_sub_agents"'
-        else:
-            requirement = ""
+        reason = "a turn is no object"
         if isinstance(error, KeyError):
             reason = f"{error} is missing"
-        else:
-            reason = "a turn is no object"
-        raise DataError(
-            f'{where}: case {fields["id"]!r} cannot be used: {reason}; each turn needs "user"{requirement}'
-        ) from error
+        needs = '"user" and "expected_sub_agents"' if with_labels else '"user"'
+        raise DataError(f"{name} cannot be used: {reason}; each turn needs {needs}") from error
 
 
 def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
     if not with_labels:
         return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
-    if names := turn.get("pictures"):
-        turn = {
-            **turn,
-            "pictures": [
-                Picture.of((folder / name).read_bytes(), Path(name).name) for name in names
-            ],
-        }
-    if turn.get("skip"):
-        labels = turn.get("expected_sub_agents", ())
-    else:
-        labels = turn["expected_sub_agents"]
-    fields: dict[str, Any] = {}
-    for name, value in turn.items():
-        if value is not None:
-            fields[name] = value
-    return Ask.model_validate({**fields, "user": turn["user"], "expected_sub_agents": labels})
+    # What is null on a line has its default.
+    fields = {name: value for name, value in turn.items() if value is not None}
+    fields["user"] = turn["user"]
+    if not turn.get("skip"):
+        fields["expected_sub_agents"] = turn["expected_sub_agents"]
+    fields.setdefault("expected_sub_agents", ())
+    if "pictures" in fields:
+        fields["pictures"] = [_picture(folder / name) for name in fields["pictures"]]
+    return Ask.model_validate(fields)
+
+
+def _picture(path: Path) -> Picture:
+    return Picture.of(path.read_bytes(), path.name)
 
 
 def kind_of(asks: Sequence[Ask]) -> Kind:

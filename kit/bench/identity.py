@@ -2,7 +2,7 @@
 keys its cells by it."""
 
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from pathlib import Path
@@ -39,7 +39,8 @@ def model_identity(key: str, model: BaseModel, *, named: bool) -> dict[str, Any]
     for name, field in type(model).model_fields.items():
         value = getattr(model, name)
         if name == "name" or field.exclude or value is None or value == field.default:
-            continue  # what a later version of its package adds at a default changes nothing
+            # What a later version of its package adds at a default changes nothing.
+            continue
         try:
             parts[name] = plain(value)
         except UnstableError as error:
@@ -61,10 +62,8 @@ def tool_identity(tool: BaseTool | ConfiguredTool | LimitedTool | ToolFactory) -
             return code_identity(tool.make)
         case LimitedTool():
             inner = tool.tool
-            return [
-                plain_or_name(tool.limits),
-                *(tool_identity(inner) if isinstance(inner, BaseTool) else code_identity(inner)),
-            ]
+            identity = tool_identity if isinstance(inner, BaseTool) else code_identity
+            return [plain_or_name(tool.limits), *identity(cast(Any, inner))]
         case _:
             code = getattr(tool, "coroutine", None) or getattr(tool, "func", None) or type(tool)
             return [tool.name, tool.description, tool.args, *code_identity(code)]
@@ -81,27 +80,26 @@ def plain(value: object) -> Any:
         case Enum() | Path() | type():
             return str(value)
         case Mapping():
-            return {
-                str(key): plain(item)
-                for key, item in cast("Mapping[object, object]", value).items()
-            }
+            things = cast("Mapping[object, object]", value)
+            return {str(key): plain(thing) for key, thing in things.items()}
         case list() | tuple():
-            return [plain(item) for item in cast("Sequence[object]", value)]
+            return list(map(plain, cast("Sequence[object]", value)))
         case set() | frozenset():
-            return sorted(str(plain(item)) for item in cast("set[object]", value))
+            return sorted(map(str, map(plain, cast("set[object]", value))))
         case BaseModel():
-            names = (name for name, field in type(value).model_fields.items() if not field.exclude)
-            return {
-                "class": _name(type(value)),
-                **{name: plain(getattr(value, name)) for name in names},
-            }
+            shown = type(value).model_fields.items()
+            return _object(value, [name for name, field in shown if not field.exclude])
         case _ if is_dataclass(value):
-            return {
-                "class": _name(type(value)),
-                **{field.name: plain(getattr(value, field.name)) for field in fields(value)},
-            }
+            return _object(value, [field.name for field in fields(value)])
         case _:
             raise UnstableError(_name(type(value)))
+
+
+def _object(value: object, names: Iterable[str]) -> dict[str, Any]:
+    described = {"class": _name(type(value))}
+    for name in names:
+        described[name] = plain(getattr(value, name))
+    return described
 
 
 def _code(function: Callable[..., Any], visited: set[object]) -> Iterator[Any]:
@@ -125,7 +123,8 @@ def _code(function: Callable[..., Any], visited: set[object]) -> Iterator[Any]:
     uses = inspect.getclosurevars(function)
     for name, value in sorted({**uses.globals, **uses.nonlocals}.items()):
         if inspect.isfunction(value) and value.__module__ == function.__module__:
-            yield from _code(value, visited) if value not in visited else ()
+            if value not in visited:
+                yield from _code(value, visited)
         else:
             yield [name, plain_or_name(value)]
 

@@ -16,21 +16,17 @@ def read_text(path: Path, noun: str = "") -> str:
     """The text of a file. Raises DataError where it cannot be read; `noun` says of what, such as "the cases of "."""
     try:
         return path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        if isinstance(error, OSError):
-            reason = error.strerror
-        else:
-            reason = "it is not UTF-8"
-        raise DataError(f"cannot read {noun}{path}: {reason}") from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"cannot read {noun}{path}: it is not UTF-8") from error
+    except OSError as error:
+        raise DataError(f"cannot read {noun}{path}: {error.strerror}") from error
 
 
 def numbered(text: str, name: object) -> Iterator[tuple[str, str]]:
     """The lines that hold something, each with its place, `name:number`."""
-    return (
-        (f"{name}:{number}", line)
-        for number, line in enumerate(text.splitlines(), 1)
-        if line.strip()
-    )
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.strip():
+            yield f"{name}:{number}", line
 
 
 def validate_lines(model: type[V], text: str, name: object, noun: str) -> Iterator[tuple[str, V]]:

@@ -216,7 +216,7 @@ def test_a_grid_is_forecast_by_its_cells_and_the_turns_of_the_example(tmp_path: 
         read_grid(grid(tmp_path, patterns=["direct"], specs={"simulated-a": model})), seen
     )
     assert paid.dollars == pytest.approx(
-        6 * (seen.tokens_in["direct"] + 10 * seen.tokens_out["direct"]) / 1e6
+        6 * (seen["direct"].tokens_in + 10 * seen["direct"].tokens_out) / 1e6
     )
     unknown = forecast(read_grid(grid(tmp_path, models=["gpt-4.1-mini"])), seen)
     assert (unknown.dollars, unknown.seconds) == (None, None), (

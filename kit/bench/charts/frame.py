@@ -18,9 +18,9 @@ def load_frame(folder: Path) -> Frame:
 
 def frame(rows: Iterable[Mapping[str, Any]]) -> Frame:
     """The same of rows that were read already."""
-    return pd.DataFrame(
-        [
-            {**{name: value for name, value in row.items() if name != "scores"}, **row["scores"]}
-            for row in rows
-        ]
-    )
+    flat: list[dict[str, Any]] = []
+    for row in rows:
+        fields = {**row, **row["scores"]}
+        del fields["scores"]
+        flat.append(fields)
+    return pd.DataFrame(flat)

@@ -33,44 +33,37 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
     cheapest first. Blue and round: no other way is both cheaper and right more often. Ways that
     fall on one dot share it.
     """
-    rows: Any = frame.assign(
-        **{end: frame["x"] for end in ("x_low", "x_high") if end not in frame}
-    ).sort_values(["x", "y"])
-    points = _merge([_Dot(*map(row.get, _Dot._fields)) for row in rows.to_dict("records")])
+    rows: Any = frame.sort_values(["x", "y"])
+    points: list[_Dot] = []
+    for row in rows.to_dict("records"):
+        # Without an interval of its own a cost is all of it.
+        fields: Any = {"x_low": row["x"], "x_high": row["x"], **row}
+        dot = _Dot(*map(fields.get, _Dot._fields))
+        _merge(dot, points, NEAR * (rows["x"].max() or 1.0))
     best = front([(point.x, point.y) for point in points])
     with canvas(3.3) as (figure, axes):
+        style: Any = {"ms": 11, "elinewidth": 1.2, "clip_on": False, "zorder": 3}
+        anchor: Any = {"ha": "center", "va": "center_baseline", "zorder": 4}
         for index, point in enumerate(points):
-            if index in best:
-                colour = BLUE
-            else:
-                colour = GREY
             whiskers = [[point.y - point.low], [point.high - point.y]]
             across = [[point.x - point.x_low], [point.x_high - point.x]]
-            style: Any = {
-                "fmt": "o" if index in best else "s",
-                "ms": 11,
-                "elinewidth": 1.2,
-                "clip_on": False,
-                "zorder": 3,
-            }
-            axes.errorbar(point.x, point.y, whiskers, across, color=colour, **style)
-            anchor: Any = {
-                "ha": "center",
-                "va": "center_baseline",
-                "fontsize": 7.5,
-                "fontweight": "bold",
-                "zorder": 4,
-            }
-            axes.annotate(str(index + 1), (point.x, point.y), color="white", **anchor)
-        axes.set_xlim(0, 1.06 * max((point.x_high for point in points), default=1.0) or 1.0)
-        axes.set_ylim(max(0.0, min((point.low for point in points), default=0.0) - 0.04), 1.02)
+            colour = BLUE if index in best else GREY
+            shape = "o" if index in best else "s"
+            axes.errorbar(point.x, point.y, whiskers, across, shape, color=colour, **style)
+            place = (point.x, point.y)
+            number = axes.annotate(str(index + 1), place, color="white", **anchor)
+            number.set(fontsize=7.5, fontweight="bold")
+        longest = max([point.x_high for point in points], default=1.0)
+        lowest = min([point.low for point in points], default=0.0)
+        axes.set_xlim(0, 1.06 * longest or 1.0)
+        axes.set_ylim(max(0.0, lowest - 0.04), 1.02)
         axes.yaxis.set_major_formatter(PercentFormatter(1, decimals=0))
         axes.xaxis.set_major_formatter("{x:,.0f}" if axes.get_xlim()[1] > 20 else "{x:g}")
         axes.xaxis.set_major_locator(MaxNLocator(5))
         axes.grid(axis="both")
         axes.set_xlabel(xlabel, loc="left")
         axes.set_ylabel(ylabel)
-        _names(axes, [point.way for point in points], best)
+        _names(axes, points, best)
         figure.suptitle(title, x=0.01, ha="left", color=INK)
         return figure
 
@@ -84,31 +77,21 @@ def front(points: Sequence[tuple[float, float]]) -> set[int]:
     return numbers
 
 
-def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
-    wide = max((dot.x for dot in dots), default=1.0) or 1.0
-    distinct: list[_Dot] = []
-    for dot in dots:
-        twin = next(
-            (
-                p
-                for p, o in enumerate(distinct)
-                if abs(o.x - dot.x) < NEAR * wide and abs(o.y - dot.y) < NEAR / 2
-            ),
-            None,
-        )
-        if twin is None:
-            distinct.append(dot)
-        else:
-            distinct[twin] = distinct[twin]._replace(way=f"{distinct[twin].way},\n    {dot.way}")
-    return distinct
+def _merge(dot: _Dot, distinct: list[_Dot], near: float) -> None:
+    """Adds a dot, or its name to the one that it falls on."""
+    for index, point in enumerate(distinct):
+        if abs(point.x - dot.x) < near and abs(point.y - dot.y) < NEAR / 2:
+            distinct[index] = point._replace(way=f"{point.way},\n    {dot.way}")
+            return
+    distinct.append(dot)
 
 
-def _names(axes: Axes, ways: Sequence[str], best: set[int]) -> None:
+def _names(axes: Axes, points: Sequence[_Dot], best: set[int]) -> None:
     """Beside the figure; the dots have their numbers already."""
     beside: Any = {"frameon": False, "fontsize": 8, "handlelength": 0, "handletextpad": 0}
     handles: list[Line2D] = []
-    for index, label in enumerate(ways):
-        handles.append(Line2D([], [], linestyle="none", label=f"{index + 1}  {label}"))
+    for number, point in enumerate(points, 1):
+        handles.append(Line2D([], [], linestyle="none", label=f"{number}  {point.way}"))
     title = "blue and round: none is\nboth cheaper and better"
     legend = axes.legend(
         handles=handles, loc="center left", bbox_to_anchor=(1.0, 0.5), title=title, **beside

@@ -8,12 +8,12 @@ from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.grid.comparison import Comparison, Summary
-from kit.bench.grid.failures import read_failures
+from kit.bench.grid.failures import read_failures, way_of
 from kit.bench.grid.grid import CaseFile
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.provenance import plan_of
 from kit.bench.grid.report import axes, compare_ways
-from kit.bench.grid.results import Row, read_results
+from kit.bench.grid.results import AXES, Row, read_results
 from kit.bench.grid.run import PROVENANCE, TRACES, Run, run_grid
 from kit.bench.scoring.run_case import turn_of
 from kit.core.context import OPERATOR
@@ -51,15 +51,12 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
     store = SqliteStore(run.folder / TRACES)
     try:
         rows = read_results(run.folder)
-        items: dict[str, dict[str, Any]] = {}
-        for case in spec.cases:
-            items[case.id] = item(case)
+        items = {case.id: item(case) for case in spec.cases}
         count, page = send_experiments(
             sink, data_set(spec.grid.cases), items, experiments(spec, run, rows, store)
         )
-    except (
-        Exception
-    ) as error:  # a border: the SDK raises classes of its own and of what it is built on
+    # A border: the SDK raises classes of its own and of what it is built on.
+    except Exception as error:
         words = " ".join(str(error).split())[:200]
         return (
             f"Opik: not everything arrived ({type(error).__name__}: {words}). Results and "
@@ -69,10 +66,9 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
         store.close()
         sink.close()
     missing = len(rows) - count
+    note = ""
     if missing:
         note = f"; {missing:,} were played without a trace and are left out: another folder plays them again"
-    else:
-        note = ""
     return f"Opik: {count:,} turns as traces and experiments{note}: {page}"
 
 
@@ -86,45 +82,40 @@ def experiments(
     names_of_axes = axes(rows)
     groups: dict[tuple[str, ...], list[Row]] = defaultdict(list)
     for row in rows:
-        groups[tuple(row[axis] for axis in names_of_axes)].append(row)
+        groups[way_of(row, names_of_axes)].append(row)
     common = _common(spec, run)
-    for names, own_rows in groups.items():
+    for names, rows_of_way in groups.items():
         way = dict(zip(names_of_axes, names, strict=True))
-        kind = own_rows[0]["kind"]
+        first = rows_of_way[0]
+        kind = first["kind"]
+        metadata = {**common, "kind": kind, "turns": len(rows_of_way)}
+        for axis in AXES:
+            metadata[axis] = first[axis]
+        metadata["estimates"] = {
+            summary.scorer: _estimate(summary) for summary in ways if summary.way == way
+        }
+        metadata["verdicts"] = [_verdict(verdict) for verdict in verdicts if verdict.way == way]
+        metadata["is_baseline"] = any(verdict.baseline == way for verdict in verdicts)
         yield Experiment(
             name=" · ".join((spec.grid.name, *names, kind)),
-            metadata={
-                **common,
-                "kind": kind,
-                **{
-                    axis: own_rows[0][axis]
-                    for axis in ("model", "prompt", "setting", "pattern", "fault")
-                },
-                "turns": len(own_rows),
-                "estimates": {
-                    summary.scorer: _estimate(summary) for summary in ways if summary.way == way
-                },
-                "verdicts": [_verdict(verdict) for verdict in verdicts if verdict.way == way],
-                "is_baseline": any(verdict.baseline == way for verdict in verdicts),
-            },
+            metadata=metadata,
             tags=(spec.grid.name, kind),
-            results=_scored_turns(own_rows, store),
+            results=_scored_turns(rows_of_way, store),
         )
 
 
 def data_set(files: Iterable[CaseFile]) -> str:
     """The name of a set of cases: its files, and which of their lines, as Python writes a slice:
     `mixed[::2] + single`."""
-    return "cases: " + " + ".join(_slice(file) for file in files)
+    return "cases: " + " + ".join(map(_slice, files))
 
 
 def item(case: Case) -> dict[str, Any]:
     """A case as an item of a data set: what is asked, whom each turn is for, and all else that the case holds."""
-    scored_asks = [ask for ask in case.turns if not ask.skip]
     return {
         "case": case.id,
         "input": [ask.user for ask in case.turns],
-        "expected_output": [list(ask.expected) for ask in scored_asks],
+        "expected_output": [list(case.turns[number].expected) for number in case.scored],
         "definition": case.model_dump(mode="json", exclude_defaults=True),
     }
 
@@ -132,27 +123,30 @@ def item(case: Case) -> dict[str, Any]:
 def _scored_turns(rows: Iterable[Row], store: SqliteStore) -> Iterator[ScoredTurn]:
     for row in rows:
         turn = store.turn(turn_of(row), OPERATOR)
-        if turn is not None:
-            scores = {
-                name: float(value) for name, value in row["scores"].items() if value is not None
-            }
-            yield ScoredTurn(row["case"], turn, trace_of(store.events(turn.id, OPERATOR)), scores)
+        if turn is None:
+            continue
+        scores: dict[str, float] = {}
+        for name, value in row["scores"].items():
+            if value is not None:
+                scores[name] = float(value)
+        trace = trace_of(store.events(turn.id, OPERATOR))
+        yield ScoredTurn(row["case"], turn, trace, scores)
 
 
 def _common(spec: GridSpec, run: Run) -> dict[str, Any]:
-    runs = json.loads((run.folder / PROVENANCE).read_text(encoding="utf-8"))["runs"].values()
+    provenance = json.loads((run.folder / PROVENANCE).read_text(encoding="utf-8"))
+    revisions: set[str] = set()
+    versions: dict[str, Any] = {}
+    for made_of in provenance["runs"].values():
+        revisions.add(made_of["revision"])
+        versions[json.dumps(made_of["versions"], sort_keys=True)] = made_of["versions"]
     return {
         "grid": spec.grid.name,
         "seed": spec.grid.seed,
         "repeats": spec.grid.repeats,
         "clock": "virtual" if spec.virtual else "real",
-        "revision": sorted({run_record["revision"] for run_record in runs}),
-        "versions": [
-            json.loads(text)
-            for text in sorted(
-                {json.dumps(run_record["versions"], sort_keys=True) for run_record in runs}
-            )
-        ],
+        "revision": sorted(revisions),
+        "versions": [versions[text] for text in sorted(versions)],
         "complete": run.complete,
         "failed": run.failed,
     }
@@ -180,12 +174,9 @@ def _verdict(comparison: Comparison) -> dict[str, Any]:
 
 
 def _slice(file: CaseFile) -> str:
-    if file.take is None:
-        stop = ""
-    else:
-        stop = str(file.take * file.every)
-    if file.every == 1:
-        step = ""
-    else:
-        step = f":{file.every}"
-    return Path(file.file).stem + (f"[:{stop}{step}]" if stop or step else "")
+    stop = "" if file.take is None else str(file.take * file.every)
+    step = "" if file.every == 1 else f":{file.every}"
+    name = Path(file.file).stem
+    if stop or step:
+        return f"{name}[:{stop}{step}]"
+    return name
