@@ -166,7 +166,8 @@ class HandLoop:
                 HumanMessage(call["args"]["query"]),
             ]
             return str((await self._call(self._subs[call["name"]], messages)).content)
-        except Exception as error:  # as hand-written loops do
+        # As hand-written loops do.
+        except Exception as error:
             return f"error: {type(error).__name__}"
 
     async def turn(self, text: str) -> str:

@@ -80,8 +80,8 @@ def plain(value: object) -> Any:
         case Enum() | Path() | type():
             return str(value)
         case Mapping():
-            things = cast("Mapping[object, object]", value)
-            return {str(key): plain(thing) for key, thing in things.items()}
+            entries = cast("Mapping[object, object]", value)
+            return {str(key): plain(entry) for key, entry in entries.items()}
         case list() | tuple():
             return list(map(plain, cast("Sequence[object]", value)))
         case set() | frozenset():

@@ -33,7 +33,8 @@ class LatencyBaseline(Value):
     @property
     def sample(self) -> str:
         """The turns of ours that would settle it, times taken for log-normal with the assumed variation."""
-        error = sqrt(log(1 + VARIATION**2) * pi / 2)  # of a median, times the root of the turns
+        # Of a median, times the root of the turns.
+        error = sqrt(log(1 + VARIATION**2) * pi / 2)
         settling = ceil((normal_reach() * error / log(1 + CLOSE)) ** 2)
         if self.target_ms is None:
             return f"{settling:,} turns for 10 % either way"

@@ -60,7 +60,8 @@ class GridResult:
     @cached_property
     def frame(self) -> "Frame":
         """A row for each scored turn: its way, case, measures, and each score in a column of its name."""
-        from kit.bench.charts.frame import load_frame  # brings pandas and matplotlib
+        # Brings pandas and matplotlib.
+        from kit.bench.charts.frame import load_frame
 
         return load_frame(self.run.folder)
 

@@ -172,7 +172,8 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     reply = await turn
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
-    for reason in () if as_json else _reasons(reply):  # for the developer; the story is the user's
+    # For the developer; the story is the user's.
+    for reason in () if as_json else _reasons(reply):
         print(without_controls(reason), file=sys.stderr)
     return reply
 

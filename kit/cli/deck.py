@@ -99,7 +99,8 @@ def _check(arguments: Namespace) -> int:
         # The kit's patterns bring the whole runtime, which a deck without own ones need not load.
         from kit.patterns import modes_of
 
-        modes_of(deck)  # raises where the name of an own pattern is given away
+        # Raises where the name of an own pattern is given away.
+        modes_of(deck)
     for warning in deck.warnings:
         print(f"warning: {warning}")
     for spec in deck.models.values():

@@ -110,7 +110,8 @@ class Story:
 
 def _note(body: StatusLine | PlanTaken) -> str:
     if isinstance(body, PlanTaken):
-        return body.plan_id  # what `resume` takes
+        # What `resume` takes.
+        return body.plan_id
     if body.agent:
         return f"{_plain(body.agent)}: {body.text}"
     return body.text

@@ -1,7 +1,8 @@
 """The one alert of the kit: a reply for another principal came in, which must never happen."""
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
 
 from kit.core.record import TurnRecord
 from kit.core.value import Value
@@ -28,23 +29,24 @@ class Alert(Value):
 def alerts(mismatches: Iterable[Mismatch], now: float | None = None) -> tuple[Alert, ...]:
     """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in
     (now - WINDOW, now]."""
-    hits = sorted((mismatch.at, mismatch.turn_id) for mismatch in mismatches)
-    if now is not None:
-        hits = [hit for hit in hits if now - WINDOW < hit[0] <= now]
-    windows: list[list[tuple[float, str]]] = []
-    for hit in hits:
-        if windows and hit[0] < windows[-1][0][0] + WINDOW:
-            windows[-1].append(hit)
+    windows: list[list[Mismatch]] = []
+    for mismatch in sorted(mismatches, key=attrgetter("at", "turn_id")):
+        if now is not None and not now - WINDOW < mismatch.at <= now:
+            continue
+        if windows and mismatch.at < windows[-1][0].at + WINDOW:
+            windows[-1].append(mismatch)
         else:
-            windows.append([hit])
-    return tuple(
-        Alert(
-            since=hits[0][0],
-            last=hits[-1][0],
-            count=len(hits),
-            turn_ids=tuple(dict.fromkeys(turn for _, turn in hits)),
-        )
-        for hits in windows
+            windows.append([mismatch])
+    return tuple(map(_alert_of, windows))
+
+
+def _alert_of(mismatches: Sequence[Mismatch]) -> Alert:
+    turn_ids = dict.fromkeys(mismatch.turn_id for mismatch in mismatches)
+    return Alert(
+        since=mismatches[0].at,
+        last=mismatches[-1].at,
+        count=len(mismatches),
+        turn_ids=tuple(turn_ids),
     )
 
 

@@ -4,7 +4,7 @@ A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit me
 `metrics(store).rows()` read this list and nothing else.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -16,6 +16,7 @@ from kit.metrics.alert import MISMATCH
 from kit.metrics.estimate import share
 from kit.metrics.latency import PATHS, Spread, TimedPart, spread
 from kit.metrics.sample import Figures, Number, Sample
+from kit.metrics.spending import divide
 
 Unit = Literal["count", "seconds", "share", "each", "dollars"]
 Group = Literal[
@@ -28,7 +29,9 @@ Group = Literal[
     "Spending",
     "Judged by labels",
 ]
-GROUPS: tuple[Group, ...] = get_args(Group)
+
+
+Measure = Callable[[Sample], Figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +43,35 @@ class Metric:
     label: str
     unit: Unit
     means: str
-    measure: Callable[[Sample], Figures]
+    measure: Measure
     words: str = "{of}"
     """How a row names what a figure is of; `{n}` is how many items a share is made from."""
 
 
-def _count(name: str) -> Callable[[Sample], Figures]:
+def _count(name: str) -> Measure:
     """Measures one of the sums over all turns."""
     return lambda sample: {"": sample.tally.counts[name,]}
+
+
+def _share_of(part: str, whole: str) -> Measure:
+    """Measures one of the sums as a share of another."""
+
+    def measure(sample: Sample) -> Figures:
+        counts = sample.tally.counts
+        return {"": share(counts[part,], counts[whole,])}
+
+    return measure
+
+
+def _shares(kind: str, *names: str) -> Measure:
+    """Measures how often each of these was the case, of the times when one of the kind was."""
+
+    def measure(sample: Sample) -> Figures:
+        counts = sample.tally.of(kind)
+        total = sum(counts.values())
+        return {name: share(counts.get(name, 0), total) for name in names}
+
+    return measure
 
 
 def _endings(sample: Sample) -> Figures:
@@ -64,19 +88,23 @@ def _models(sample: Sample) -> Figures:
 
 
 def _calls_in_a_turn(sample: Sample) -> Figures:
-    counts = sample.tally.counts
-    return {calls: counts["intents", calls] for calls in ("0", "1", "2", "3+")}
+    calls = {"0": 0, "1": 0, "2": 0, "3+": 0}
+    return {**calls, **sample.tally.of("intents")}
 
 
 def _agents_in_a_turn(sample: Sample) -> Figures:
-    sizes = sample.tally.of("fan_out")
-    return {size: sizes[size] for size in sorted(sizes, key=int) if sizes[size]}
+    figures: dict[str, Number] = {}
+    for size, turns in sorted(sample.tally.of("fan_out").items(), key=lambda pair: int(pair[0])):
+        if turns:
+            figures[size] = turns
+    return figures
 
 
-def _p95(spread: Spread | None) -> Number:
-    if spread is None:
+def _p95(seconds: Iterable[float]) -> Number:
+    percentiles = spread(seconds)
+    if percentiles is None:
         return None
-    return spread.p95
+    return percentiles.p95
 
 
 def _orchestrator(sample: Sample) -> Figures:
@@ -84,21 +112,16 @@ def _orchestrator(sample: Sample) -> Figures:
     for key, seconds in sample.tally.samples.items():
         if key[0] == "routing":
             times += seconds
-    return {"": _p95(spread(times))}
+    return {"": _p95(times)}
 
 
 def _overhead(sample: Sample) -> Figures:
-    return {"": _p95(spread(sample.tally.samples.get(("overhead",), ())))}
+    return {"": _p95(sample.tally.samples.get(("overhead",), ()))}
 
 
 def _verbatim(sample: Sample) -> Figures:
     repeats = sample.tally.of("repeats")
     return {"": share(repeats.get("True", 0), sum(repeats.values()))}
-
-
-def _compacted(sample: Sample) -> Figures:
-    counts = sample.tally.counts
-    return {"": share(counts["compacted",], counts["turns",])}
 
 
 PERCENTILES = {
@@ -111,7 +134,7 @@ PERCENTILES = {
 def _latency(part: TimedPart, label: str, means: str) -> tuple[Metric, ...]:
     """Returns the percentiles of a part of a turn: a metric each, of every pattern and path."""
 
-    def measure_of(percentile: str) -> Callable[[Sample], Figures]:
+    def measure_of(percentile: str) -> Measure:
         def measure(sample: Sample) -> Figures:
             figures: dict[str, Number] = {}
             for path in PATHS:
@@ -135,38 +158,37 @@ def _latency(part: TimedPart, label: str, means: str) -> tuple[Metric, ...]:
     return tuple(metrics)
 
 
-def _agent_count(name: str) -> Callable[[Sample], Figures]:
+def _of_agents(figure: Callable[[Sample, str, Spread], Number]) -> Measure:
+    """Measures something of each sub-agent, from its name and the times of its invocations."""
+
+    def measure(sample: Sample) -> Figures:
+        figures: dict[str, Number] = {}
+        for agent, times in sample.agent_times.items():
+            figures[agent] = figure(sample, agent, times)
+        return figures
+
+    return measure
+
+
+def _agent_count(name: str) -> Measure:
     """Measures one of the sums over the invocations of each sub-agent."""
-    return lambda sample: {agent: sample.tally.counts[name, agent] for agent in sample.agent_times}
+    return _of_agents(lambda sample, agent, _: sample.tally.counts[name, agent])
 
 
-def _invocations(sample: Sample) -> Figures:
-    return {agent: times.count for agent, times in sample.agent_times.items()}
+def _agent_times(figure: str) -> Measure:
+    return _of_agents(lambda _, __, times: getattr(times, figure))
 
 
-def _agent_percentile(percentile: str) -> Callable[[Sample], Figures]:
-    return lambda sample: {
-        agent: getattr(times, percentile) for agent, times in sample.agent_times.items()
-    }
+def _statuses_of_agent(sample: Sample, agent: str, times: Spread) -> Number:
+    return sample.tally.counts["statuses", agent] / times.count
 
 
-def _statuses_of_agents(sample: Sample) -> Figures:
-    statuses = sample.tally.counts
-    return {
-        agent: statuses["statuses", agent] / times.count
-        for agent, times in sample.agent_times.items()
-    }
+def _first_status(sample: Sample, agent: str, times: Spread) -> Number:
+    return _p95(sample.tally.samples.get(("first_status", agent), ()))
 
 
-def _first_status(sample: Sample) -> Figures:
-    figures: dict[str, Number] = {}
-    for agent in sample.agent_times:
-        figures[agent] = _p95(spread(sample.tally.samples.get(("first_status", agent), ())))
-    return figures
-
-
-def _longest_silence(sample: Sample) -> Figures:
-    return {agent: sample.tally.silences[agent] for agent in sample.agent_times}
+def _longest_silence(sample: Sample, agent: str, times: Spread) -> Number:
+    return sample.tally.silences[agent]
 
 
 def _failures(sample: Sample) -> Figures:
@@ -179,29 +201,6 @@ def _failures(sample: Sample) -> Figures:
     }
 
 
-def _partial_failures(sample: Sample) -> Figures:
-    counts = sample.tally.counts
-    return {"": share(counts["fan_outs_partial",], counts["fan_outs",])}
-
-
-def _fan_out_success(sample: Sample) -> Figures:
-    counts = sample.tally.counts
-    return {"": share(counts["fan_out_whole",], counts["fan_out_calls",])}
-
-
-def _timeouts(sample: Sample) -> Figures:
-    causes = sample.tally.of("cause")
-    total = sum(causes.values())
-    return {cause: share(causes.get(cause, 0), total) for cause in get_args(Cause)}
-
-
-def _acknowledgements(sample: Sample) -> Figures:
-    paths = sample.tally.of("acknowledged")
-    total = sum(paths.values())
-    names = (*get_args(Acknowledgement), "unsaid")
-    return {path: share(paths.get(path, 0), total) for path in names}
-
-
 def _mismatches(sample: Sample) -> Figures:
     return {"": len(sample.tally.mismatches)}
 
@@ -210,9 +209,8 @@ def _statuses(sample: Sample) -> Figures:
     invocations = 0
     for size, turns in sample.tally.of("fan_out").items():
         invocations += int(size) * turns
-    if not invocations:
-        return {"": None}
-    return {"": sum(sample.tally.of("statuses").values()) / invocations}
+    statuses = sum(sample.tally.of("statuses").values())
+    return {"": divide(statuses, invocations)}
 
 
 def _unknown_statuses(sample: Sample) -> Figures:
@@ -302,7 +300,7 @@ METRICS: tuple[Metric, ...] = (
         "Conversations summed up",
         "share",
         "Turns in which old turns were summed up.",
-        _compacted,
+        _share_of("compacted", "turns"),
         "{n} turns",
     ),
     *_latency("routing", "Routing", "deciding whom to ask, and what is carried over"),
@@ -316,7 +314,7 @@ METRICS: tuple[Metric, ...] = (
         "Asked",
         "count",
         "Invocations, failures included.",
-        _invocations,
+        _agent_times("count"),
     ),
     Metric(
         "sub_agent_seconds_p50",
@@ -324,7 +322,7 @@ METRICS: tuple[Metric, ...] = (
         "p50",
         "seconds",
         "Half of the invocations took no longer, from start to end, failures included.",
-        _agent_percentile("p50"),
+        _agent_times("p50"),
     ),
     Metric(
         "sub_agent_seconds_p95",
@@ -332,7 +330,7 @@ METRICS: tuple[Metric, ...] = (
         "p95",
         "seconds",
         "Of twenty invocations nineteen took no longer.",
-        _agent_percentile("p95"),
+        _agent_times("p95"),
     ),
     Metric(
         "sub_agent_seconds_p99",
@@ -340,7 +338,7 @@ METRICS: tuple[Metric, ...] = (
         "p99",
         "seconds",
         "Of a hundred invocations ninety-nine took no longer.",
-        _agent_percentile("p99"),
+        _agent_times("p99"),
     ),
     Metric(
         "sub_agent_failures_total",
@@ -364,7 +362,7 @@ METRICS: tuple[Metric, ...] = (
         "Statuses",
         "each",
         "Statuses of the vocabulary for each invocation.",
-        _statuses_of_agents,
+        _of_agents(_statuses_of_agent),
     ),
     Metric(
         "sub_agent_first_status_seconds_p95",
@@ -373,7 +371,7 @@ METRICS: tuple[Metric, ...] = (
         "seconds",
         "From an invocation's start to its first status, the runtime's own word for it included; 2 s is "
         "the target.",
-        _first_status,
+        _of_agents(_first_status),
     ),
     Metric(
         "sub_agent_longest_silence_seconds",
@@ -381,7 +379,7 @@ METRICS: tuple[Metric, ...] = (
         "Longest silence",
         "seconds",
         "The longest stretch of any invocation without a status.",
-        _longest_silence,
+        _of_agents(_longest_silence),
     ),
     Metric(
         "failures_total",
@@ -408,7 +406,7 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "Of turns with two sub-agents and more, those in which some and not all failed or lacked their "
         "data.",
-        _partial_failures,
+        _share_of("fan_outs_partial", "fan_outs"),
         "{n} fan-outs",
     ),
     Metric(
@@ -417,7 +415,7 @@ METRICS: tuple[Metric, ...] = (
         "Answers in fan-outs",
         "share",
         "In those turns, answers among the sub-agents that ran: M of N.",
-        _fan_out_success,
+        _share_of("fan_out_whole", "fan_out_calls"),
         "{n} sub-agents",
     ),
     Metric(
@@ -427,7 +425,7 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "Of the sub-agents whose time ran out, those that lost it in a slow tool, one slow model call, or "
         "long reasoning.",
-        _timeouts,
+        _shares("cause", *get_args(Cause)),
         "{of}, of {n} time-outs",
     ),
     Metric(
@@ -437,7 +435,7 @@ METRICS: tuple[Metric, ...] = (
         "share",
         "Of turns that owed it: composed in the answer's own words, recomposed, appended beneath, rescued "
         "by fixed words, or unsaid.",
-        _acknowledgements,
+        _shares("acknowledged", *get_args(Acknowledgement), "unsaid"),
     ),
     Metric(
         MISMATCH,
@@ -494,7 +492,7 @@ METRICS: tuple[Metric, ...] = (
         "Model calls a turn",
         "each",
         "The same over all turns.",
-        spending.a_turn(spending.calls_by_purpose),
+        spending.a_turn(spending.by_purpose("model_calls")),
     ),
     Metric(
         "turns_with_model_call",

@@ -59,7 +59,12 @@ class Estimate(Value):
         return f"{self.value:{form}} [{self.low:{form}}, {self.high:{form}}]"
 
     def __str__(self) -> str:
-        return f"{self.basis and self.basis + ' = '}{self:.3f}{self.unit and ' ' + self.unit}"
+        text = f"{self:.3f}"
+        if self.basis:
+            text = f"{self.basis} = {text}"
+        if self.unit:
+            text += f" {self.unit}"
+        return text
 
 
 def wilson(right: int, total: int) -> Estimate:
@@ -75,11 +80,12 @@ def wilson(right: int, total: int) -> Estimate:
 
 def share(right: int, total: int) -> Estimate:
     """A share by Wilson; of nothing it is 0 and may be anything."""
+    value = 0.0
+    low = 0.0
+    high = 1.0
     if total:
         value = right / total
-    else:
-        value = 0.0
-    low, high = wilson_bounds(value, total) if total else (0.0, 1.0)
+        low, high = wilson_bounds(value, total)
     return Estimate(
         value=value,
         low=low,
@@ -98,7 +104,12 @@ def wilson_bounds(share: float, total: float) -> tuple[float, float]:
     spread = z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
     low = (middle - spread) / (1 + z * z / total)
     high = (middle + spread) / (1 + z * z / total)
-    return max(0.0, low) if share else 0.0, min(1.0, high) if share < 1 else 1.0
+    # At either end only rounding moves the interval's own end away from it.
+    if not share:
+        low = 0.0
+    if share >= 1:
+        high = 1.0
+    return max(0.0, low), min(1.0, high)
 
 
 def normal_reach(level: float = LEVEL) -> float:

@@ -1,6 +1,7 @@
 """What labels say of the turns that have one: the measures of the group Judged by labels."""
 
-from collections import Counter
+from collections import Counter, defaultdict
+from statistics import fmean
 
 from kit.metrics.estimate import share
 from kit.metrics.sample import Figures, Sample
@@ -28,15 +29,20 @@ def recall(sample: Sample) -> Figures:
 
 def resolved(sample: Sample) -> Figures:
     """Returns the share of labelled references that were understood."""
-    resolved = [label.resolved for _, label in sample.labelled_turns if label.resolved is not None]
-    return {"": share(sum(resolved), len(resolved))}
+    right = 0
+    total = 0
+    for _, label in sample.labelled_turns:
+        if label.resolved is not None:
+            right += label.resolved
+            total += 1
+    return {"": share(right, total)}
 
 
 def scores(sample: Sample) -> Figures:
     """Returns the mean of the labels' scores, by vertical and quality."""
-    by_quality: dict[str, list[float]] = {}
+    by_quality: dict[str, list[float]] = defaultdict(list)
     for _, label in sample.labelled_turns:
         for vertical, scores in label.scores.items():
             for quality, score in scores.items():
-                by_quality.setdefault(f"{vertical}: {quality}", []).append(score)
-    return {of: sum(scores) / len(scores) for of, scores in sorted(by_quality.items())}
+                by_quality[f"{vertical}: {quality}"].append(score)
+    return {name: fmean(scores) for name, scores in sorted(by_quality.items())}

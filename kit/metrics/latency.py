@@ -12,7 +12,7 @@ Path = Literal["every turn", "nobody asked", "sub-agents asked"]
 PATHS: tuple[Path, ...] = get_args(Path)
 TimedPart = Literal["routing", "first_text", "turn"]
 """Deciding whom to ask and writing prior_context; from the message to the first text; the whole turn."""
-_WAYS: Mapping[Path, tuple[str, ...]] = {
+_BRANCHES: Mapping[Path, tuple[str, ...]] = {
     "every turn": (NOBODY, ASKED),
     "nobody asked": (NOBODY,),
     "sub-agents asked": (ASKED,),
@@ -30,12 +30,15 @@ class Spread(Value):
 
 def latencies(tally: Tally, part: TimedPart, path: Path) -> dict[str, Spread]:
     """Returns pattern -> how long a part of its ended turns took, of those that went this way."""
-    patterns = sorted({key[1] for key in tally.counts if key[0] == "path"})
+    patterns: set[str] = set()
+    for key in tally.counts:
+        if key[0] == "path":
+            patterns.add(key[1])
     times: dict[str, Spread] = {}
-    for pattern in patterns:
+    for pattern in sorted(patterns):
         seconds: list[float] = []
-        for way in _WAYS[path]:
-            seconds += tally.samples.get((part, pattern, way), ())
+        for branch in _BRANCHES[path]:
+            seconds += tally.samples.get((part, pattern, branch), ())
         percentiles = spread(seconds)
         if percentiles is not None:
             times[pattern] = percentiles

@@ -78,19 +78,13 @@ def measure(events: Sequence[Event]) -> Measures:
         for span, diagnosis in diagnoses(trace_of(events)):
             fold.late[span.id]["cause"] = diagnosis.cause
     repeats = None
-    if events:
-        end = events[-1].body
-    else:
-        end = None
-    if (
-        fold.answers
-        and "compose" in fold.spending
-        and fold.acknowledged != "rescued"
-        and isinstance(end, Completed)
-    ):
-        repeats = False
-        for answer in fold.answers:
-            repeats = repeats or answer in end.text
+    end = events[-1].body if events else None
+    is_composed = fold.answers and "compose" in fold.spending and fold.acknowledged != "rescued"
+    if is_composed and isinstance(end, Completed):
+        repeats = any(answer in end.text for answer in fold.answers)
+    spent: list[PurposeUsage] = []
+    for purpose, sums in fold.spending.items():
+        spent.append(_spent(purpose=purpose, usage=_usage(**sums)))
     return _measures(
         agents=tuple([_agent(**fields) for fields in fold.agents]),
         routing=fold.routing,
@@ -103,12 +97,7 @@ def measure(events: Sequence[Event]) -> Measures:
         acknowledged=fold.acknowledged,
         repeats=repeats,
         compactions=fold.compactions,
-        spent=tuple(
-            [
-                _spent(purpose=purpose, usage=_usage(**sums))
-                for purpose, sums in fold.spending.items()
-            ]
-        ),
+        spent=tuple(spent),
     )
 
 
@@ -146,7 +135,8 @@ def _fork(fold: _Fold, event: Event, body: Any) -> None:
 
 
 def _replay(fold: _Fold, event: Event, body: Any) -> None:
-    if fold.is_fork:  # what it plays was spent by the turn that it forks, which is stored beside it
+    # What it plays was spent by the turn that it forks, which is stored beside it.
+    if fold.is_fork:
         fold.purposes.pop(event.span_id, None)
 
 

@@ -1,7 +1,8 @@
 """The health of plans: seven figures over stored plans and what their tasks wrote down."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any, cast
 
 from kit.core.value import Value
@@ -35,15 +36,18 @@ class PlanHealth(Value):
 def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHealth:
     """Returns the health of plans from what is stored of them; `events` are theirs."""
     finished: list[Plan] = []
+    good = 0
+    worn = 0
     for plan in plans:
         if plan.status in ENDS:
             finished.append(plan)
-    kinds = Counter(event.event_type for event in events)
-    good = sum(plan.status == "complete" and not plan.replan_count for plan in finished)
-    worn = sum(_fields(plan.failure).get("reason") == EXHAUSTED for plan in finished)
-    large = sum(
-        event.large_response_triggered for event in events if event.event_type == "skill.called"
-    )
+            good += plan.status == "complete" and not plan.replan_count
+            worn += _fields(plan.failure).get("reason") == EXHAUSTED
+    kinds: Counter[str] = Counter()
+    large = 0
+    for event in events:
+        kinds[event.event_type] += 1
+        large += event.event_type == "skill.called" and event.large_response_triggered
     violations = kinds["contract_violation"]
     writes = kinds["memory.written"]
     return PlanHealth(
@@ -58,46 +62,38 @@ def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHeal
 
 
 def _replans(plans: Sequence[Plan]) -> dict[str, float]:
-    by_type: dict[str, list[int]] = {}
+    by_type: dict[str, list[int]] = defaultdict(list)
     for plan in plans:
-        by_type.setdefault(plan.task_type or "", []).append(plan.replan_count)
-    replans: dict[str, float] = {}
-    for kind, counts in by_type.items():
-        replans[kind] = sum(counts) / len(counts)
-    return replans
+        by_type[plan.task_type or ""].append(plan.replan_count)
+    return {kind: fmean(counts) for kind, counts in by_type.items()}
 
 
 def _step_failures(events: Sequence[AgentEvent]) -> dict[str, Estimate]:
     """Counts the ends of steps by the skills that their start names; a step that was planned anew
     is in no plan any more."""
     skills: dict[str | None, list[str]] = {}
-    for event in events:
-        if event.event_type.startswith("step_") and event.event_type.endswith(".started"):
-            skills[event.task_id] = str(_fields(event.payload).get("skill", "")).split(", ")
     failures = Counter[str]()
     ends = Counter[str]()
     for event in events:
-        if event.event_type.startswith("step_") and event.event_type.endswith(
-            (".complete", ".failed")
-        ):
+        step, _, end = event.event_type.rpartition(".")
+        if step.startswith("step_") and end == "started":
+            skills[event.task_id] = str(_fields(event.payload).get("skill", "")).split(", ")
+    for event in events:
+        step, _, end = event.event_type.rpartition(".")
+        if step.startswith("step_") and end in ("complete", "failed"):
             for skill in skills.get(event.task_id, ()):
                 ends[skill] += 1
-                failures[skill] += event.event_type.endswith(".failed")
-    return {
-        skill: share(failures[skill], ends[skill])
-        for skill in sorted(ends, key=lambda one: (-failures[one], one))
-    }
+                failures[skill] += end == "failed"
+    worst_first = sorted(ends, key=lambda skill: (-failures[skill], skill))
+    return {skill: share(failures[skill], ends[skill]) for skill in worst_first}
 
 
 def _p95(events: Sequence[AgentEvent]) -> dict[str, float]:
-    by_agent: dict[str, list[float]] = {}
+    by_agent: dict[str, list[float]] = defaultdict(list)
     for event in events:
         if event.event_type == "subagent.finish" and event.duration_ms is not None:
-            by_agent.setdefault(event.agent or "", []).append(event.duration_ms)
-    mapping: dict[str, float] = {}
-    for agent, times in sorted(by_agent.items()):
-        mapping[agent] = percentile(times, 0.95)
-    return mapping
+            by_agent[event.agent or ""].append(event.duration_ms)
+    return {agent: percentile(times, 0.95) for agent, times in sorted(by_agent.items())}
 
 
 def _fields(value: object) -> dict[str, Any]:

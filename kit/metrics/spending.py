@@ -13,13 +13,13 @@ def purposes(sample: Sample) -> dict[str, int]:
     return dict(sorted(sample.tally.of("purpose").items()))
 
 
-def by_purpose(*counts: str) -> Callable[[Sample], Figures]:
+def by_purpose(*counts: str) -> Callable[[Sample], dict[str, Number]]:
     """Measures a sum over the model calls of each purpose."""
 
-    def measure(sample: Sample) -> Figures:
+    def measure(sample: Sample) -> dict[str, Number]:
         figures: dict[str, Number] = {}
         for purpose in purposes(sample):
-            figures[purpose] = sum(sample.tally.counts[name, purpose] for name in counts)
+            figures[purpose] = sum([sample.tally.counts[name, purpose] for name in counts])
         return figures
 
     return measure
@@ -30,7 +30,7 @@ def a_turn(measure: Callable[[Sample], Mapping[str, Number]]) -> Callable[[Sampl
 
     def divided(sample: Sample) -> Figures:
         turns = sample.tally.counts["turns",]
-        return {of: divide(value, turns) for of, value in measure(sample).items()}
+        return {purpose: divide(value, turns) for purpose, value in measure(sample).items()}
 
     return divided
 
@@ -42,11 +42,6 @@ def divide(value: Number, count: int) -> Number:
     return value / count
 
 
-def calls_by_purpose(sample: Sample) -> dict[str, Number]:
-    """Returns model calls by purpose."""
-    return {purpose: sample.tally.counts["model_calls", purpose] for purpose in purposes(sample)}
-
-
 def cost_by_purpose(sample: Sample) -> dict[str, Number]:
     """Returns dollars by purpose; None where no price is known."""
     return {purpose: sample.tally.dollars.get(("cost", purpose)) for purpose in purposes(sample)}
@@ -55,14 +50,11 @@ def cost_by_purpose(sample: Sample) -> dict[str, Number]:
 def extra_cost(sample: Sample) -> dict[str, Number]:
     """Returns the dollars of all extra calls together; None where no price of them is known."""
     costs = cost_by_purpose(sample)
-    priced_costs: list[float] = []
+    total: Number = None
     for purpose in EXTRA_CALLS:
         cost = costs.get(purpose)
         if cost is not None:
-            priced_costs.append(cost)
-    total = None
-    if priced_costs:
-        total = sum(priced_costs)
+            total = (total or 0.0) + cost
     return {" + ".join(EXTRA_CALLS): total}
 
 

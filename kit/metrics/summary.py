@@ -1,6 +1,6 @@
 """metrics(): every metric of the catalogue over the stored turns, by one call."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -42,15 +42,15 @@ class Metrics:
         """Returns plain rows {metric, of, value}; a metric without a value is there, with None."""
         rows: list[dict[str, Any]] = []
         for metric in catalogue.METRICS:
-            for of, figure in self.figures[metric.name].items():
+            for subject, figure in self.figures[metric.name].items():
                 count = 0
-                value = figure
-                if isinstance(figure, Estimate):
+                value: Number = None
+                if not isinstance(figure, Estimate):
+                    value = figure
+                elif figure.n:
                     count = figure.n
-                    value = None
-                    if figure.n:
-                        value = figure.value
-                words = metric.words.format(of=of, n=count)
+                    value = figure.value
+                words = metric.words.format(of=subject, n=count)
                 rows.append({"metric": metric.name, "of": words, "value": value})
         return rows
 
@@ -68,11 +68,6 @@ def metrics(
     `tally` is what the store adds up to, where the caller has it.
     """
     return measure_all(read_sample(store, since, tenant, labels, tally))
-
-
-def fold(tally: Tally, labelled_turns: Sequence[tuple[TurnRecord, Label]] = ()) -> Metrics:
-    """Measures every metric over what turns in memory add up to, and the labelled ones of them."""
-    return measure_all(Sample(tally, labelled_turns))
 
 
 def measure_all(sample: Sample) -> Metrics:

@@ -71,7 +71,8 @@ class Watchdog:
             began = time.monotonic()
             try:
                 self._loop.call_soon_threadsafe(answer.set)
-            except RuntimeError:  # the loop is closed
+            # The loop is closed.
+            except RuntimeError:
                 return
             if answer.wait(self._longest):
                 continue

@@ -25,7 +25,8 @@ from kit.core.trace import trace_of
 from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import Path as TurnPath
 from kit.metrics.latency import latencies, percentile
-from kit.metrics.summary import Label, Metrics, fold, metrics
+from kit.metrics.sample import Sample
+from kit.metrics.summary import Label, Metrics, measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
@@ -323,7 +324,7 @@ def test_since_and_tenant_choose_turns_and_a_running_one_is_not_counted() -> Non
 def test_compaction_and_acknowledgement_are_rates_over_the_turns_they_concern() -> None:
     paths = ["composed", "composed", "rescued", None]
     turns = [row(measures=Measures(acknowledged=path, compactions=path is None)) for path in paths]
-    found = fold(tally_of(turns))
+    found = measure_all(Sample(tally_of(turns)))
     assert (found.share("compaction_rate").right, found.share("compaction_rate").n) == (1, 4)
     shares = {"composed": 2 / 3, "recomposed": 0.0, "appended": 0.0, "rescued": 1 / 3}
     shares["unsaid"] = 0.0
@@ -348,7 +349,7 @@ def test_labels_give_accuracy_resolution_and_scores_for_each_vertical() -> None:
         Label(turn_id="2", agents=("shop",), scores={"shop": {"quality": 1.0}}),
         Label(turn_id="3", agents=("rewards",), resolved=False),
     ]
-    found = fold(tally_of(turns), list(zip(turns, labels, strict=True)))
+    found = measure_all(Sample(tally_of(turns), list(zip(turns, labels, strict=True))))
     assert {v: (r.right, r.n) for v, r in found.shares("routing_accuracy").items()} == {
         "play": (0, 1),
         "rewards": (0, 1),

@@ -18,8 +18,9 @@ from kit.core.event import Event
 from kit.core.model import ModelSpec
 from kit.core.outcome import Usage, total
 from kit.core.record import Measures, PurposeUsage, TurnRecord
+from kit.metrics.sample import Sample
 from kit.metrics.spending import EXTRA_CALLS
-from kit.metrics.summary import fold, metrics
+from kit.metrics.summary import measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
@@ -289,5 +290,5 @@ def test_cached_tokens_are_kept_by_purpose() -> None:
     }
     turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
     turns = [turn.model_copy(update={"measures": Measures(spent=spent)})] * 2
-    cached = fold(tally_of(turns)).numbers("cached_tokens_total")
+    cached = measure_all(Sample(tally_of(turns))).numbers("cached_tokens_total")
     assert cached == {"decide": 14, "compose": 4}

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 from kit.core.record import TurnRecord
-from kit.metrics.summary import Metrics, fold, metrics
+from kit.metrics.sample import Sample
+from kit.metrics.summary import Metrics, measure_all, metrics
 from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import Tally, tally_of
@@ -48,7 +49,7 @@ def agree(
         if tenant in (None, turn.tenant_id) and turn.started_at >= (since or 0.0)
     ]
     assert figures(metrics(store, since, tenant)) == pytest.approx(
-        figures(fold(tally_of(mine))), abs=1e-6
+        figures(measure_all(Sample(tally_of(mine)))), abs=1e-6
     )
     found = {(one.turn_id, one.user_id) for one in store.tally(tenant, since).mismatches}
     assert found == {(turn.id, turn.user_id) for turn in mine if turn.measures.mismatches}

@@ -73,7 +73,8 @@ def panels(
         figure, row = plt.subplots(
             1, count, figsize=(WIDTH, height), layout="constrained", sharey=sharey, squeeze=False
         )
-        plt.close(figure)  # pyplot would show it a second time in a notebook
+        # Pyplot would show it a second time in a notebook.
+        plt.close(figure)
         for axes in row[0]:
             axes.set_axisbelow(True)
         yield figure, list(row[0])

@@ -34,7 +34,8 @@ def ecdf(
                 for rank in range(len(values)):
                     proportions.append((rank + 1) / len(values))
                 label = f"{name} (n = {len(values):,})"
-                width = 2.8 - 1.6 * index / len(colours)  # the lower line shows at the edges
+                # The lower line shows at the edges.
+                width = 2.8 - 1.6 * index / len(colours)
                 style: Any = {
                     "color": colour,
                     "linestyle": DASHES[index % len(DASHES)],

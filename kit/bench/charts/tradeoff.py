@@ -50,8 +50,8 @@ def tradeoff(frame: pd.DataFrame, title: str, xlabel: str, ylabel: str) -> Figur
             colour = BLUE if index in best else GREY
             shape = "o" if index in best else "s"
             axes.errorbar(point.x, point.y, whiskers, across, shape, color=colour, **style)
-            place = (point.x, point.y)
-            number = axes.annotate(str(index + 1), place, color="white", **anchor)
+            position = (point.x, point.y)
+            number = axes.annotate(str(index + 1), position, color="white", **anchor)
             number.set(fontsize=7.5, fontweight="bold")
         longest = max([point.x_high for point in points], default=1.0)
         lowest = min([point.low for point in points], default=0.0)

@@ -363,7 +363,7 @@ def _estimate(tallies: Tallies, scorer: str, clusters: Clusters) -> Estimate:
 
 
 @dataclass
-class _Way:
+class _WayRows:
     """The rows of one way."""
 
     names: dict[str, str]
@@ -377,14 +377,16 @@ class _Way:
         return CellCount.of(self.ends)
 
 
-def _ways_of(rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | None) -> list[_Way]:
+def _ways_of(
+    rows: Iterable[Row], by: Sequence[str], scorers: Sequence[str] | None
+) -> list[_WayRows]:
     """The ways that a scorer in question has a row of, in order of their names."""
-    ways: dict[tuple[str, ...], _Way] = {}
+    ways: dict[tuple[str, ...], _WayRows] = {}
     for row in rows:
         names = way_of(row, by)
         way = ways.get(names)
         if way is None:
-            way = ways[names] = _Way(dict(zip(by, names, strict=True)))
+            way = ways[names] = _WayRows(dict(zip(by, names, strict=True)))
         way.ends[row["case"], row.get("repeat")] = bool(row.get("lost"))
         if scorers is None or row["scorer"] in scorers:
             tallies = way.tallies.setdefault(row["scorer"], {})
@@ -403,8 +405,8 @@ class _Pair:
     def __init__(
         self,
         scorer: str,
-        baseline: _Way,
-        way: _Way,
+        baseline: _WayRows,
+        way: _WayRows,
         clusters: Clusters,
         planned: int | None,
         margin: float | None,
@@ -528,8 +530,8 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
         low = max(-1.0, low)
         high = min(1.0, high)
     difference = difference.model_copy(update={"low": low, "high": high})
-    before = pair.estimate(pair.before)
-    margin = pair.margin or _usual_margin(pair.scorer, before.value)
+    baseline = pair.estimate(pair.before)
+    margin = pair.margin or _usual_margin(pair.scorer, baseline.value)
     cases: int | None = None
     if margin and isfinite(fixed_size.deviation) and fixed_size.deviation > 0:
         alone = 1 - (1 - LEVEL) / comparisons
@@ -539,7 +541,7 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
         scorer=pair.scorer,
         baseline=pair.baseline.names,
         way=pair.way.names,
-        before=before,
+        before=baseline,
         after=pair.estimate(pair.after),
         difference=difference,
         p=p,

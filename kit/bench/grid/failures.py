@@ -13,7 +13,7 @@ from kit.metrics.estimate import LEVEL
 from kit.runtime.handle import Reply
 
 FAILURES = "failures.jsonl"
-MOST = 0.02
+MOST_FAILED = 0.02
 """The share of a way's cells that may fail before it gets no verdict."""
 STREAK = 5
 """A model, or a judge, is asked no further after so many failures of these classes in a row."""
@@ -129,8 +129,8 @@ def way_of(row: Row, by: Sequence[str]) -> tuple[str, ...]:
 def obstacle(baseline: CellCount, compared: CellCount) -> str:
     """Returns why two ways must not be compared; empty where they may."""
     words = f"{compared} here, {baseline} in the baseline"
-    if max(baseline.share, compared.share) > MOST:
-        return f"{words}; more than {MOST:.0%} is no fair comparison"
+    if max(baseline.share, compared.share) > MOST_FAILED:
+        return f"{words}; more than {MOST_FAILED:.0%} is no fair comparison"
     if baseline.failed == compared.failed:
         return ""
     chance = fisher_p((baseline.failed, baseline.total), (compared.failed, compared.total))
@@ -149,8 +149,8 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     """A line for each way and class: how many cells, and what was said of the first of them."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
-        way = " / ".join(row[axis] for axis in axes)
-        groups[way, row["error_class"]].append(row)
+        names = " / ".join(row[axis] for axis in axes)
+        groups[names, row["error_class"]].append(row)
     lines: list[str] = []
     for (names, name), rows in sorted(groups.items()):
         error = " ".join(rows[0]["error"].split())

@@ -132,7 +132,7 @@ class Grid(Value):
                 pass
         match data:
             case {"baseline": str(words)}:
-                return {**data, "baseline": _way(words, data)}
+                return {**data, "baseline": _axes_of(words, data)}
             case _:
                 return data
 
@@ -170,7 +170,7 @@ class Grid(Value):
         return value
 
 
-def _way(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
+def _axes_of(words: str, grid: Mapping[str, Any]) -> dict[str, str]:
     """The axes that the names of a way are of. Raises ValueError for a name that is on none of them, or on several."""
     usual = {"pattern": ["mediated"]}
     names_of_axes: dict[str, list[str]] = {}

@@ -20,11 +20,12 @@ from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
 from kit.bench.routing import Stub
 from kit.bench.scoring.failsafe import fate
+from kit.bench.scoring.judge import Judge
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, own_scores, try_judges
 from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
-from kit.bench.scoring.scorers import SCORERS, scores_of
+from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.context import OPERATOR
@@ -71,11 +72,13 @@ class Player:
         """Where the rollups of the turns are until their cells have taken them."""
         self._traces = SqliteStore(spec.traces) if spec.traces else None
         self._patterns = spec.patterns
-        self._rules = {name: SCORERS[name] for name in spec.grid.scorers if name in SCORERS}
-        own_judges = spec.own.judges
-        self._own_judges = {
-            name: own_judges[name] for name in spec.grid.scorers if name in own_judges
-        }
+        self._rules: dict[str, Scorer] = {}
+        self._own_judges: dict[str, Scorer | Judge] = {}
+        for name in spec.grid.scorers:
+            if name in spec.own.judges:
+                self._own_judges[name] = spec.own.judges[name]
+            else:
+                self._rules[name] = SCORERS[name]
         self._judges = Judges(spec, {})
         self._kinds = spec.kinds
         self._virtual = spec.virtual
@@ -142,7 +145,8 @@ class Player:
     async def _cell(self, cell: Cell) -> FinishedCell:
         case = self._spec.cases[cell.case]
         played = PlayedCell.from_json(cell.stored) if cell.stored else None
-        if played is None:  # not stored, or by a version that wrote turns otherwise
+        # Not stored, or by a version that wrote turns otherwise.
+        if played is None:
             played = await self._play_turns(cell, case)
         if isinstance(played, FinishedCell):
             return played
@@ -266,20 +270,19 @@ class Player:
 
         `dollars` were spent just now, `dollars_of_turns` whenever they were played.
         """
-        turns = sum(not ask.skip for ask in case.turns)
         row = {
             **self._names(cell, case),
             "domain": case.domain,
-            "turns": turns,
+            "turns": len(case.scored),
             "error_class": loss.error_class,
             "error": loss.line,
+            "cost": dollars_of_turns,
+            **bill(judging),
+            "cell": cell.key,
         }
-        line = (
-            json.dumps({**row, "cost": dollars_of_turns, **bill(judging), "cell": cell.key}) + "\n"
-        )
         return FinishedCell(
             cell.key,
-            line,
+            json.dumps(row) + "\n",
             "",
             _sum((dollars, self._cost(judging))),
             loss.error_class,
@@ -310,9 +313,8 @@ class Player:
             kit = await self._kit(cell, faults=faults)
             team = kit.stages.team(self._patterns[cell.pattern])
             if self._spec.grid.sub_agents == "stubs":
-                team = team.with_agents(
-                    {card.id: Stub(card) for card in team.orchestrator.sub_cards.values()}
-                )
+                cards = team.orchestrator.sub_cards.values()
+                team = team.with_agents({card.id: Stub(card) for card in cards})
             self._hosts[key] = replace(kit, team=team, store=self.store)
         return self._hosts[key]
 
@@ -326,9 +328,8 @@ class Player:
                     deck = with_simulated_tools(deck)
                 lead = deck.settings.orchestrator
                 other_model = self._spec.grid.others
-                if other_model is None:
-                    models = cell.model
-                else:
+                models: Models = cell.model
+                if other_model is not None:
                     models = {lead: cell.model, "*": other_model, "helper": other_model}
                 context = self._open(models=models, deck=deck, faults=faults)
                 self._kits[key] = await self._stack.enter_async_context(context)
@@ -424,19 +425,20 @@ class Player:
 def _sum(dollars: Iterable[float | None]) -> float | None:
     """None where no price is known."""
     costs = [cost for cost in dollars if cost is not None]
-    return sum(costs) if costs else None
+    if costs:
+        return sum(costs)
+    return None
 
 
 def _times(record: TurnRecord, hops: Sequence[Hop]) -> dict[str, float | None]:
     """Seconds of a turn by its own clock: whole, to the first text, to decide whom to ask, and of
     its calls elsewhere."""
-    times = {
-        "seconds": record.seconds,
-        "ttft": record.ttft,
-        "routing_seconds": record.measures.routing,
-    }
     rounded: dict[str, float | None] = {}
-    for name, seconds in times.items():
+    for name, seconds in (
+        ("seconds", record.seconds),
+        ("ttft", record.ttft),
+        ("routing_seconds", record.measures.routing),
+    ):
         rounded[name] = None if seconds is None else round(seconds, 6)
     if hops:
         return rounded | hop_times(hops)

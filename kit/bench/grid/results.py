@@ -42,7 +42,8 @@ class Results:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         timings: _Timings | None = None
         for row in read_rows(self.folder / "results.jsonl", *_FIELDS):
-            if "seconds" not in row:  # else it was played in virtual time
+            # Else it was played in virtual time.
+            if "seconds" not in row:
                 timings = timings or _Timings(self.folder)
                 row.update(timings.next_turn(row["cell"]))
             yield row
@@ -106,7 +107,8 @@ def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
 
 def _row(line: str, fields: Iterable[str], where: str) -> dict[str, Any]:
     try:
-        row: dict[str, Any] = orjson.loads(line)  # unlike json it keeps one copy of each name
+        # Unlike json it keeps one copy of each name.
+        row: dict[str, Any] = orjson.loads(line)
         for name in fields:
             row[name]
         return row

@@ -11,7 +11,7 @@ from kit.bench.grid.stored_runs import StoredRun, read_run
 from kit.bench.statistics.verdict import Margin
 from kit.core.errors import DataError
 
-_SAME = {"cases": "other case files", "judges": "other judges"}
+_EQUAL_INPUTS = {"cases": "other case files", "judges": "other judges"}
 """Input of a run -> what is wrong where it differs."""
 
 
@@ -52,7 +52,7 @@ def _tidy_rows(run: str, folder: Path, names: Sequence[str]) -> Iterator[dict[st
 
 
 def _check_inputs(first_run: StoredRun, second_run: StoredRun) -> None:
-    for name, words in _SAME.items():
+    for name, words in _EQUAL_INPUTS.items():
         first = first_run.runs[-1].get("inputs", {}).get(name)
         second = second_run.runs[-1].get("inputs", {}).get(name)
         if first is None or first != second:

@@ -101,7 +101,7 @@ class RuleLabeller:
             return ()
         names: dict[str, None] = {}
         for clause in _CLAUSE.split(item.message):
-            names.update(dict.fromkeys(self._of(clause)))
+            names.update(dict.fromkeys(self._verticals_of(clause)))
         if names:
             return tuple(names)
         content = len(content_words(item.message))
@@ -110,7 +110,7 @@ class RuleLabeller:
             return None
         return item.before or None
 
-    def _of(self, clause: str) -> list[str]:
+    def _verticals_of(self, clause: str) -> list[str]:
         names = [name for name, expression in self.verticals.items() if expression.search(clause)]
         if self.first in names:
             return [self.first]

@@ -42,11 +42,12 @@ async def own_scores(
     for name, judge in judges.items():
         try:
             scores[name] = await _score(judge, case, observation)
-        except Exception as error:  # somebody else's code: it may raise anything
+        # Somebody else's code: it may raise anything.
+        except Exception as error:
             # A judge that asks a model of its own fails with that model's endpoint, too.
             is_its_own = status_of(error) is None
             error_class = "judge" if is_its_own else class_of(error)
-            line = f"{judge_in_words(name)}: {describe_error(error)}{_place(error)}"
+            line = f"{judge_in_words(name)}: {describe_error(error)}{_own_line(error)}"
             return Loss(error_class, line, judge_in_words(name))
     return scores
 
@@ -106,7 +107,7 @@ async def _score(judge: Scorer | Judge, case: Case, observation: Observation) ->
     return score
 
 
-def _place(error: BaseException) -> str:
+def _own_line(error: BaseException) -> str:
     """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
