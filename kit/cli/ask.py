@@ -73,10 +73,9 @@ def add(commands: Any) -> None:
 
 
 def _ask(arguments: Namespace) -> int:
-    if arguments.message == "-":
+    message = arguments.message
+    if message == "-":
         message = sys.stdin.read()
-    else:
-        message = arguments.message
     return _exit_code(asyncio.run(_ask_turn(message, arguments)), strict=arguments.strict)
 
 
@@ -90,9 +89,9 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
     images = [read_picture(path) for path in arguments.image]
     cassette = cassette_at(arguments.cassette, arguments.mode, "ask", message)
     async with open_kit(faults=bool(arguments.fault), cassette=cassette) as kit:
-        session = kit.session(
-            arguments.session or ("cli" if cassette is None else uuid.uuid4().hex)
-        )
+        # A recording holds no memory of the turns before it, so it is played in a new session.
+        usual = "cli" if cassette is None else uuid.uuid4().hex
+        session = kit.session(arguments.session or usual)
         faults = parse_all(arguments.fault, kit.team.agents, kit.team.root)
         with inject_faults(faults) as injection:
             turn = kit.ask(
@@ -106,19 +105,19 @@ async def _ask_turn(message: str, arguments: Namespace) -> "Reply":
         if faults and not arguments.json:
             print("made to fail: " + ", ".join(arguments.fault), flush=True)
         reply = await _follow(turn, kit.model, arguments.json)
-        if unmet := [
-            text
-            for text, fault in zip(arguments.fault, faults, strict=True)
-            if fault not in injection.landed
-        ]:
+        unmet: list[str] = []
+        for text, fault in zip(arguments.fault, faults, strict=True):
+            if fault not in injection.landed:
+                unmet.append(text)
+        if unmet:
             print(f"did not happen in this turn: {', '.join(unmet)}", file=sys.stderr)
         if reply.status == "paused" and cassette is None and not arguments.json:
+            # Where nobody sits at a keyboard there is nobody to ask.
             if not sys.stdin.isatty():
                 print(f"answer with: {command('resume', reply.turn_id, '--yes')} (or --no)")
             else:
-                reply = await _follow(
-                    kit.resume(reply.turn_id, _answers(reply)), kit.model, as_json=False
-                )
+                turn = kit.resume(reply.turn_id, _answers(reply))
+                reply = await _follow(turn, kit.model, as_json=False)
     return reply
 
 
@@ -148,13 +147,11 @@ def _answers(reply: "Reply") -> dict[str, bool]:
     """Asks each question of a turn that waits; whatever does not begin with y is a no."""
     from kit.core.bodies.turn import ApprovalAsked
 
-    questions: list[ApprovalAsked] = []
+    answers: dict[str, bool] = {}
     for event in reply.events:
         if isinstance(event.body, ApprovalAsked):
-            questions.append(event.body)
-    answers: dict[str, bool] = {}
-    for question in questions:
-        answers[question.key] = input(f"{question.question} [y/N] ").strip().lower().startswith("y")
+            answer = input(f"{event.body.question} [y/N] ")
+            answers[event.body.key] = answer.strip().lower().startswith("y")
     return answers
 
 
@@ -180,21 +177,20 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
 
 def _reasons(reply: "Reply") -> "Iterator[str]":
     """Why tools failed, and of a turn that is a plan, why the plan or the turn did."""
-    from kit.core.bodies.call import ToolEnded
+    from kit.core.bodies.call import CallFailure, ToolEnded
     from kit.core.bodies.turn import Completed, PlanTaken
 
-    bodies = [event.body for event in reply.events]
-    for body in bodies:
-        if isinstance(body, ToolEnded) and body.failure and body.failure.kind != "paused":
-            yield f"tool {body.tool!r} of {body.agent}: {body.error}"
-    if any(isinstance(body, PlanTaken) for body in bodies):
-        yield from (
-            f"turn: {body.error}"
-            for body in bodies
-            if isinstance(body, Completed) and body.status == "failed"
-        )
-        yield from (
-            f"plan: {outcome.reason}: {outcome.detail}"
-            for outcome in reply.outcomes
-            if outcome.kind == "failure"
-        )
+    is_plan = False
+    for event in reply.events:
+        match event.body:
+            case ToolEnded(failure=CallFailure() as failure) as body if failure.kind != "paused":
+                yield f"tool {body.tool!r} of {body.agent}: {body.error}"
+            case PlanTaken():
+                is_plan = True
+            case Completed(status="failed", error=error) if is_plan:
+                yield f"turn: {error}"
+            case _:
+                pass
+    for outcome in reply.outcomes:
+        if is_plan and outcome.kind == "failure":
+            yield f"plan: {outcome.reason}: {outcome.detail}"

@@ -116,10 +116,8 @@ def _check(arguments: Namespace) -> int:
         f"time: {has.turn_budget_ms} ms a turn, {has.model_call_budget_ms} ms a model call of the orchestrator, "
         f"{has.helper_ms} ms a job of the helper model"
     )
-    cards = many(len(deck.cards), "card")
-    blocks = many(len(deck.blocks), "block")
-    warnings = many(len(deck.warnings), "warning")
-    print(f"{deck.name}: {cards}, {blocks}, cap {has.cap}, {warnings}")
+    parts = f"{many(len(deck.cards), 'card')}, {many(len(deck.blocks), 'block')}"
+    print(f"{deck.name}: {parts}, cap {has.cap}, {many(len(deck.warnings), 'warning')}")
     return 0
 
 
@@ -148,19 +146,18 @@ def _promote(arguments: Namespace) -> int:
             return await hold_trial(kit.deck, arguments.card, read_cases(cases), kit)
 
     verdict = asyncio.run(trial())
-    print(
-        f"switches: {verdict.switches if verdict.switches.n else 'none among the cases'}",
-        f"answers: {verdict.answers or 'judged by nobody'}",
-        sep="\n",
-    )
-    print(
-        *(verdict.faults or [f"{arguments.card} may go live at {verdict.threshold:.0%}"]), sep="\n"
-    )
-    if verdict.promoted and arguments.write:
+    if verdict.switches.n:
+        print(f"switches: {verdict.switches}")
+    else:
+        print("switches: none among the cases")
+    print(f"answers: {verdict.answers or 'judged by nobody'}")
+    if not verdict.promoted:
+        print(*verdict.faults, sep="\n")
+        return 1
+    print(f"{arguments.card} may go live at {verdict.threshold:.0%}")
+    if arguments.write:
         print(f"status: active written to {write_active(folder, verdict.card)}")
-    if verdict.promoted:
-        return 0
-    return 1
+    return 0
 
 
 def _schema(_: Namespace) -> int:

@@ -40,28 +40,24 @@ def _doctor(arguments: Namespace) -> int:
     deck = load_deck(settings.deck, (), environment=settings.environment)
     choice = arguments.model or choose_models(settings, deck)
     deck_keys = sorted(set(_model_keys(deck)))
-    if choice is None:
-        keys = deck_keys
-    else:
-        keys = [choice]
+    keys = deck_keys if choice is None else [choice]
     findings: list[Finding] = []
     for key in keys:
-        for finding in asyncio.run(_examine_alone(deck.models[key], deck, settings)):
-            findings.append(finding)
+        findings += asyncio.run(_examine_alone(deck.models[key], deck, settings))
     if arguments.model is None:
         findings += [_store(settings), _sandbox()]
         _print_reports(settings)
-        if unused := [key for key in deck_keys if key not in keys]:
+        unused = sorted(set(deck_keys) - set(keys))
+        if unused:
             print(
                 f"not in use: {', '.join(unused)}; set OPENAI_API_KEY, or KIT_MODEL to one of them"
             )
-        other_specs: list[ModelSpec] = []
+        other_models = 0
         for key, spec in deck.models.items():
-            if key not in (*deck_keys, *keys) and spec.provider not in NO_LLM:
-                other_specs.append(spec)
-        if other_specs:
+            other_models += key not in (*deck_keys, *keys) and spec.provider not in NO_LLM
+        if other_models:
             print(
-                f"{many(len(other_specs), 'more model')} of models.yaml, named by no card; to try "
+                f"{many(other_models, 'more model')} of models.yaml, named by no card; to try "
                 f"one: {command('doctor', 'MODEL')}"
             )
     return int(any(finding.state == "failed" and finding.needed for finding in findings))
@@ -93,17 +89,11 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
 
     print(spec.key)
     if spec.provider in NO_LLM:
+        kind = "simulated"
         if spec.provider == "offline":
             kind = "the offline stand-in, which is no LLM"
-        else:
-            kind = "simulated"
-        return [
-            _print(
-                Finding(
-                    name="offline", state="skipped", words=f"nothing to reach: {kind}", needed=False
-                )
-            )
-        ]
+        words = f"nothing to reach: {kind}"
+        return [_print(Finding(name="offline", state="skipped", words=words, needed=False))]
     try:
         model = build_model(spec, access_of(settings), folder=deck.tools.folder)
     except KitError as error:
@@ -117,13 +107,11 @@ async def _examine(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "li
 def _key(spec: "ModelSpec", settings: "Settings") -> str:
     if spec.provider == "python":
         return "its code sees to that"
-    if spec.api_key_env or spec.base_url:
-        if spec.api_key_env:
-            return f"from {spec.api_key_env}"
-        return "none is sent"
-    if spec.provider == "langchain":
+    if spec.api_key_env:
+        return f"from {spec.api_key_env}"
+    if spec.provider == "langchain" and not spec.base_url:
         return "its provider's"
-    if settings.openai_api_key:
+    if settings.openai_api_key and not spec.base_url:
         return "from OPENAI_API_KEY"
     return "none is sent"
 

@@ -3,6 +3,7 @@
 from argparse import Namespace
 from collections.abc import Collection, Iterator
 from contextlib import closing
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -44,30 +45,31 @@ def _forget(arguments: Namespace) -> int:
 
     settings = Settings.read()
     user = arguments.user
-    paths = [
-        path
-        for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db")))
-        if path.is_file()
-    ]
-    turns = [turn for path in paths for turn in _turns(path, user)]
-    who = Principal(
-        tenant_id=arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns}),
-        user_id=user,
-    )
+    paths: list[Path] = []
+    for path in (Path(settings.store), *sorted(settings.grids.glob("*/traces.db"))):
+        if path.is_file():
+            paths.append(path)
+    turns = list(chain.from_iterable(_turns(path, user) for path in paths))
+    tenant = arguments.tenant or _tenant(user, {turn.tenant_id for turn in turns})
+    principal = Principal(tenant_id=tenant, user_id=user)
     questions: set[str] = set()
     for turn in turns:
-        if turn.tenant_id == who.tenant_id:
+        if turn.tenant_id == tenant:
             questions.add(turn.message)
-    tapes = [
-        path for path in arguments.cassette if _delete(path, questions)
-    ]  # first: afterwards nobody knows the questions
-    total = len(tapes)
+    # Recordings go first: once the turns are gone nobody knows the questions.
+    recordings: list[Path] = []
+    for path in arguments.cassette:
+        if _delete(path, questions):
+            recordings.append(path)
+    total = len(recordings)
     for path in paths:
         with closing(open_store(str(path))) as store:
-            counts = store.forget(who)
+            counts = store.forget(principal)
         total += sum(counts.values())
         print(f"{path}: " + ", ".join(f"{count} {table}" for table, count in counts.items()))
-    print(*(f"{path}: deleted" for path in tapes), ELSEWHERE, sep="\n")
+    for path in recordings:
+        print(f"{path}: deleted")
+    print(ELSEWHERE)
     if total:
         return 0
     return 1
@@ -98,12 +100,10 @@ def _delete(path: Path, questions: Collection[str]) -> bool:
     """Deletes a recording in which one of these questions is asked."""
     from kit.runtime.recording.recorded_call import read
 
-    _, takes = read(path)
-    lines: list[str] = []
-    for take in takes.values():
-        for label, text in take.request:
-            if label.endswith("(human)"):
-                lines.append(text)
-    if is_theirs := any(question in text for text in lines for question in questions):
-        path.unlink()
-    return is_theirs
+    _, calls = read(path)
+    for call in calls.values():
+        for label, text in call.request:
+            if label.endswith("(human)") and any(question in text for question in questions):
+                path.unlink()
+                return True
+    return False

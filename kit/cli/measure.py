@@ -180,6 +180,7 @@ def _grid(arguments: Namespace) -> int:
     from kit.bench.grid.forecast import announce
     from kit.bench.grid.grid_cassette import drop_stale_tracks, with_cassette
     from kit.bench.grid.grid_file import read_grid
+    from kit.bench.grid.player import Opener
     from kit.bench.grid.report import report
     from kit.bench.grid.run import Bar, run_grid, what_is_kept
     from kit.experiment_kits import ExperimentKits, WorkerKits
@@ -206,11 +207,15 @@ def _grid(arguments: Namespace) -> int:
         from benchmarks.cell_cost import show_costs
 
         return show_costs(spec, kits)
-    spec, opener = (
-        (spec, WorkerKits(spec.virtual)) if arguments.on else (spec.at(kits.access), kits)
-    )
+    opener: Opener = kits
+    if arguments.on:
+        # No key travels: each worker reads its own environment.
+        opener = WorkerKits(spec.virtual)
+    else:
+        spec = spec.at(kits.access)
     traces = arguments.traces or (kits.has_opik and not arguments.on)
-    if sentence := announce(spec):
+    sentence = announce(spec)
+    if sentence:
         print(sentence, file=sys.stderr)
     try:
         with Bar() as bar:
@@ -222,9 +227,8 @@ def _grid(arguments: Namespace) -> int:
         return 2
     if run.complete:
         drop_stale_tracks(spec, cassette)
-    print(
-        f"{report(spec, run)}\n{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}"
-    )
+    print(report(spec, run))
+    print(f"{many(run.done, 'cell')} played, {run.before:,} were there; results in {folder}")
     if kits.has_opik and not arguments.on:
         from kit.bench.grid.experiment import copy_to_opik
 
@@ -281,15 +285,8 @@ def _bench(arguments: Namespace) -> int:
             f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again"
         )
     file = HOME / "data" / "grids" / "paid.yaml"
-    usual: dict[str, Any] = {
-        "out": None,
-        "traces": False,
-        "margin": [],
-        "workers": None,
-        "cost": False,
-        "cassette": None,
-        "on": None,
-    }
+    usual: dict[str, Any] = dict.fromkeys(("out", "workers", "cassette", "on"))
+    usual |= {"traces": False, "cost": False, "margin": []}
     return _grid(Namespace(file=file, model=arguments.model, mode="record", **usual))
 
 

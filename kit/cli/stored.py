@@ -76,11 +76,11 @@ def _metrics(arguments: Namespace) -> int:
     since = _since(arguments)
     with _store() as store:
         if arguments.judge:
-            ids: set[str] = set()
-            for label in labels:
-                ids.add(label.turn_id)
-            judgements = label_store(store, RuleLabeller.read(), since, arguments.tenant)
-            labels += [label for label in judgements if label.turn_id not in ids]
+            ids = {label.turn_id for label in labels}
+            # A label that somebody gave goes before what the rules say.
+            for label in label_store(store, RuleLabeller.read(), since, arguments.tenant):
+                if label.turn_id not in ids:
+                    labels.append(label)
         return print_metrics(store, since, arguments.tenant, labels, as_json=arguments.json)
 
 
@@ -90,10 +90,7 @@ def _drift(arguments: Namespace) -> int:
 
     if arguments.cases or arguments.predictions:
         return print_drift(arguments.sheet, arguments.cases, arguments.predictions)
-    if arguments.judge:
-        judge = RuleLabeller.read()
-    else:
-        judge = None
+    judge = RuleLabeller.read() if arguments.judge else None
     with _store() as store:
         sheet = draw(
             store,
@@ -104,9 +101,8 @@ def _drift(arguments: Namespace) -> int:
             arguments.tenant,
             judge,
         )
-    print(
-        f"{many(len(sheet), 'turn')}, {sum(item.open for item in sheet)} to be labelled -> {arguments.sheet}"
-    )
+    unlabelled = sum(item.open for item in sheet)
+    print(f"{many(len(sheet), 'turn')}, {unlabelled} to be labelled -> {arguments.sheet}")
     return 0
 
 

@@ -65,21 +65,19 @@ class Story:
     def _route(self, decision: RoutingDecision) -> None:
         self._parts = turn_parts(decision)
         # A monolith asks nobody: whose parts its tools stand for, its decision says.
-        names = ", ".join(_plain(agent) for agent in self._agents_asked or decision.invoked)
+        names = ", ".join(map(_plain, self._agents_asked or decision.invoked))
         left_out = [*map(_plain, self._parts.over_cap), *self._parts.left_out.names]
+        line = f"  asked {names or 'nobody'}"
         if left_out:
-            omitted = f"; left out {', '.join(left_out)}"
-        else:
-            omitted = ""
-        self._line(f"  asked {names or 'nobody'}{omitted}")
+            line += f"; left out {', '.join(left_out)}"
+        self._line(line)
 
     def _end(self, body: Completed, seconds: float) -> None:
         ending = ending_words(body.status, self._parts)
-        if body.saved:
-            unsaved = ""
-        else:
-            unsaved = "; not saved"
-        self._line(f"  {ending} after {seconds:.1f} s, {self._model}{unsaved}")
+        line = f"  {ending} after {seconds:.1f} s, {self._model}"
+        if not body.saved:
+            line += "; not saved"
+        self._line(line)
 
     def _margin(self, event: Event) -> str:
         if event.parent_span_id in self._spans:
