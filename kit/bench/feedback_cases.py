@@ -37,23 +37,27 @@ def disliked(store: Store, tenant: str | None = None) -> Iterator[Case]:
 
 
 def _case(store: Store, turn: TurnRecord, thumb: Feedback) -> Case:
-    turns = store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)
-    earlier: list[TurnRecord] = []
-    for candidate in reversed(turns):
-        if candidate.started_at < turn.started_at:
-            earlier.append(candidate)
     asks: list[Ask] = []
-    for past in earlier:
-        asks.append(Ask(user=past.message, expected=past.invoked, assistant=past.text, skip=True))
+    # The store gives the newest turn first.
+    for past in reversed(store.turns(turn.session_id, turn.tenant_id, turn.user_id, limit=ALL)):
+        if past.started_at < turn.started_at:
+            asks.append(
+                Ask(user=past.message, expected=past.invoked, assistant=past.text, skip=True)
+            )
+    asks.append(Ask(user=turn.message, expected=turn.invoked))
+    domain = "out_of_scope"
+    if len(turn.invoked) == 1:
+        domain = turn.invoked[0]
+    elif turn.invoked:
+        domain = "mixed"
+    source = "thumb down"
+    if thumb.note:
+        source += f": {thumb.note}"
     return Case(
         id=f"thumb-{turn.id}",
-        kind=kind_of([*asks, ask := Ask(user=turn.message, expected=turn.invoked)]),
-        domain=turn.invoked[0]
-        if len(turn.invoked) == 1
-        else "mixed"
-        if turn.invoked
-        else "out_of_scope",
-        turns=(*asks, ask),
+        kind=kind_of(asks),
+        domain=domain,
+        turns=tuple(asks),
         principal=turn.principal,
-        source=f"thumb down: {thumb.note}" if thumb.note else "thumb down",
+        source=source,
     )

@@ -18,6 +18,7 @@ from kit.bench.scoring.agreement import RULES, labelled_replies, print_agreement
 from kit.bench.scoring.judge import Rubric, Verdict, question, verdict_in
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, judge_in_words
+from kit.bench.statistics.measures import COUNTS
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
 from kit.core.card import AgentCard
@@ -37,7 +38,6 @@ from kit.wire import Kit
 CARD = AgentCard(id="judge", description="Judges a reply by a rubric.", model="offline")
 PATIENCE = 120_000
 """Milliseconds that a verdict may take: whoever waits for it is no user."""
-_COUNTS = ("model_calls", "input_tokens", "output_tokens", "cost")
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Judgement:
 def bill(usage: Usage) -> dict[str, Any]:
     """What judges cost beside the turn, as a field of a line; nothing where nobody was asked."""
     if usage.model_calls:
-        return {"judges": {name: getattr(usage, name) for name in _COUNTS}}
+        return {"judges": {name: getattr(usage, name) for name in COUNTS}}
     return {}
 
 

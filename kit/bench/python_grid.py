@@ -90,7 +90,9 @@ class GridResult:
             way = escape(" / ".join(summary.way.values()))
             figure = escape(str(summary.estimate))
             rows += f"<tr><td>{way}<td>{escape(summary.scorer)}<td>{figure}"
-        sentences = "".join(f"<li>{escape(str(verdict))}</li>" for verdict in self.verdicts)
+        sentences = ""
+        for verdict in self.verdicts:
+            sentences += f"<li>{escape(str(verdict))}</li>"
         head, _, _ = self.text.partition("\n\n##")
         title = escape(head.removeprefix("# "))
         return f"<p>{title}</p><table>{rows}</table><ul>{sentences}</ul>"
@@ -132,14 +134,13 @@ def compare(
     kits = ExperimentKits.of(kits.settings, virtual=spec.virtual, cassette=kits.cassette)
     spec = spec.at(kits.access)
     opener = _ObjectKits(kits, objects, tools)
-    if sentence := announce(spec):
+    sentence = announce(spec)
+    if sentence:
         print(sentence, file=sys.stderr)
     stop = threading.Event()
-    with (
-        Bar() as bar,
-        ThreadPoolExecutor(1) as thread,
-    ):  # a thread of its own: a notebook's loop runs in this one
-        folder = kits.settings.grids / spec.grid.name
+    folder = kits.settings.grids / spec.grid.name
+    # The grid has a thread of its own, for a notebook's loop runs in this one.
+    with Bar() as bar, ThreadPoolExecutor(1) as thread:
         job = thread.submit(
             run_grid, spec, folder, opener, 1, bar, lambda: not stop.is_set(), traces=traces
         )
@@ -162,9 +163,10 @@ class _ObjectKits:
     def __call__(
         self, *, models: Models, deck: Deck, faults: bool
     ) -> AbstractAsyncContextManager[Kit]:
-        objects: Models = self._object(models) if isinstance(models, str) else models
         if isinstance(models, Mapping):
-            objects = {role: self._object(model) for role, model in models.items()}
+            objects: Models = {role: self._object(model) for role, model in models.items()}
+        else:
+            objects = self._object(models)
         return self.kits(models=objects, deck=deck, faults=faults, tools=self.tools)
 
     def _object(self, model: Model) -> Model:
@@ -202,18 +204,17 @@ def _spec(
         rules,
         {**model_ids, **pattern_ids, **judge_ids, **tools_identity(more_tools)},
     )
+    file = "(given in Python)"
+    rows: list[Case | Mapping[str, Any]] | None = None
     if isinstance(cases, str | Path):
         file = str(cases)
-        rows = None
     else:
-        file = "(given in Python)"
         rows = list(cases)
+    baseline: dict[str, str] = {}
     if len(ways) > 1:
         baseline = {"pattern": ways[0]}
     elif len(names) > 1:
         baseline = {"model": names[0]}
-    else:
-        baseline = {}
     scorers = tuple(fields.get("scorers", Grid.model_fields["scorers"].default))
     values: dict[str, Any] = {
         "baseline": baseline,
@@ -241,11 +242,13 @@ def _cases(
     rows: Sequence[Case | Mapping[str, Any]] | None, file: str, agents: Sequence[str]
 ) -> Iterable[Case]:
     if rows is None:
-        return read_cases(Path(file), agents)
-    return check_cases(
-        ((f"cases[{index}]", _case(row, f"cases[{index}]")) for index, row in enumerate(rows)),
-        agents,
-    )
+        yield from read_cases(Path(file), agents)
+        return
+    numbered: list[tuple[str, Case]] = []
+    for index, row in enumerate(rows):
+        where = f"cases[{index}]"
+        numbered.append((where, _case(row, where)))
+    yield from check_cases(numbered, agents)
 
 
 def _case(row: Case | Mapping[str, Any], where: str) -> Case:

@@ -63,11 +63,15 @@ class Cell:
     stored: str = ""
     """Its turns, where an earlier run has played them already (PlayedCell)."""
 
+    @property
+    def way(self) -> tuple[str, ...]:
+        """Its names on the axes of a grid, in their order."""
+        return (self.model, self.prompt, self.setting, self.pattern, self.fault)
+
 
 def track(spec: GridSpec, cell: Cell) -> str:
     """Names a cell on a recording: what it is of, whatever its inputs are by now."""
-    names = (cell.model, cell.prompt, cell.setting, cell.pattern, cell.fault)
-    return f"{spec.cases[cell.case].id}#{cell.repeat} ({', '.join(names)})"
+    return f"{spec.cases[cell.case].id}#{cell.repeat} ({', '.join(cell.way)})"
 
 
 def judge_track(spec: GridSpec, cell: Cell, judge: str, turn: int) -> str:
@@ -113,14 +117,16 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
     decks = {names: _deck_identity(deck) for names, deck in spec.decks.items()}
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
     cases = sorted((case.id, index, digest(case)) for index, case in enumerate(spec.cases))
-    ways = product(
-        *map(sorted, (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults))
-    )
-    for model, prompt, setting, pattern, fault in ways:
-        identity_of_pattern = pattern + _identity(spec, pattern)
-        way_identity = (
-            f"{base}|{models[model]}|{decks[prompt, setting]}|{identity_of_pattern}|{faults[fault]}"
+    axes = (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)
+    for model, prompt, setting, pattern, fault in product(*map(sorted, axes)):
+        parts = (
+            base,
+            models[model],
+            decks[prompt, setting],
+            pattern + _identity(spec, pattern),
+            faults[fault],
         )
+        way_identity = "|".join(parts)
         for _, index, case in cases:
             for repeat in range(grid.repeats):
                 key = hashlib.sha256(f"{way_identity}|{case}|{repeat}".encode()).hexdigest()[:24]
@@ -147,8 +153,7 @@ def in_play_order(spec: GridSpec, cells: Iterable[Cell]) -> list[Cell]:
 
     def position(cell: Cell) -> tuple[str, str]:
         sample = f"{spec.grid.seed}|{spec.cases[cell.case].id}|{cell.repeat}"
-        variant = f"{cell.model}|{cell.prompt}|{cell.setting}|{cell.pattern}|{cell.fault}"
-        return _draw(sample), _draw(f"{sample}|{variant}")
+        return _draw(sample), _draw(f"{sample}|{'|'.join(cell.way)}")
 
     return sorted(cells, key=position)
 

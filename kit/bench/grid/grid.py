@@ -139,23 +139,14 @@ class Grid(Value):
     @field_validator("margin")
     @classmethod
     def _positive(cls, value: float | dict[str, float] | None) -> float | dict[str, float] | None:
-        if isinstance(value, dict):
-            margins = value.values()
-        elif value is None:
-            margins = ()
-        else:
-            margins = (value,)
-        if any(margin <= 0 for margin in margins):
+        margins = value if isinstance(value, dict) else {"": value}
+        if any(margin is not None and margin <= 0 for margin in margins.values()):
             raise ValueError("a margin is a difference greater than 0")
         return value
 
     @model_validator(mode="after")
     def _margins_of_verdicts(self) -> "Grid":
-        if isinstance(self.margin, dict):
-            margins = self.margin
-        else:
-            margins = {}
-        for name in margins:
+        for name in self.margin if isinstance(self.margin, dict) else ():
             if name not in self.verdicts:
                 raise ValueError(
                     f"margin of {name!r}, which is no verdict of this grid: {nearest(name, self.verdicts)}"

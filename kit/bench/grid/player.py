@@ -15,6 +15,7 @@ from kit.bench.grid.failures import error_of
 from kit.bench.grid.grid_file import GridSpec
 from kit.bench.grid.hops import hop_counts, hop_times, hops_of
 from kit.bench.grid.ledger import FinishedCell
+from kit.bench.grid.results import AXES
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.bench.grid.stand_ins.transient_store import TransientStore
 from kit.bench.model_judges import Judgement, Judges, bill, judge_deck
@@ -26,6 +27,7 @@ from kit.bench.scoring.own_judges import Loss, own_scores, try_judges
 from kit.bench.scoring.played_cell import PlayedCell, PlayedTurn
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import SCORERS, Scorer, scores_of
+from kit.bench.statistics.measures import COUNTS
 from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.context import OPERATOR
@@ -245,16 +247,8 @@ class Player:
 
     def _names(self, cell: Cell, case: Case) -> dict[str, Any]:
         """What every line of a cell begins with."""
-        return {
-            "kind": self._kinds[cell.model],
-            "model": cell.model,
-            "prompt": cell.prompt,
-            "setting": cell.setting,
-            "pattern": cell.pattern,
-            "fault": cell.fault,
-            "case": case.id,
-            "repeat": cell.repeat,
-        }
+        way = dict(zip(AXES, cell.way, strict=True))
+        return {"kind": self._kinds[cell.model], **way, "case": case.id, "repeat": cell.repeat}
 
     def _failed(
         self,
@@ -384,15 +378,11 @@ class Player:
             fields["truncated"] = True
         if not observation.routed:
             fields["routed"] = False
-        fields |= {
-            "called": sorted(observation.called),
-            "failed": sorted(record.failed),
-            "failsafe": fate(expected, observation.called, reply),
-            "model_calls": record.model_calls,
-            "input_tokens": record.input_tokens,
-            "output_tokens": record.output_tokens,
-            "cost": record.cost,
-        }
+        fields["called"] = sorted(observation.called)
+        fields["failed"] = sorted(record.failed)
+        fields["failsafe"] = fate(expected, observation.called, reply)
+        for name in COUNTS:
+            fields[name] = getattr(record, name)
         if hops:
             fields |= hop_counts(hops)
         # Real time is no part of a result: it stands in timings.jsonl.

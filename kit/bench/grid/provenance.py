@@ -118,27 +118,25 @@ def _members(groups: Mapping[object, Sequence[str]]) -> Iterator[tuple[object, s
 def provenance(spec: GridSpec) -> dict[str, object]:
     """Git revision (and whether files differ from it), versions, seed, and names for the inputs;
     without the time of day."""
+    rules = [path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.py"))]
+    own_rules = spec.own.identity("scorer", spec.grid.scorers)
+    inputs = {
+        "grid": digest(spec.grid),
+        "cases": digest(*spec.cases),
+        "judges": digest(spec.grid.scorers, own_rules, judges_identity(spec), *rules),
+        "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
+    }
+    models: dict[str, Any] = {}
+    for key, model in spec.every_model.items():
+        models[key] = json.loads(model.model_dump_json(exclude_defaults=True))
     return {
         "grid": spec.grid.name,
         "kinds": spec.kinds,
         "clock": "virtual" if spec.virtual else "real",
         "seed": spec.grid.seed,
         "revision": revision(),
-        "inputs": {
-            "grid": digest(spec.grid),
-            "cases": digest(*spec.cases),
-            "judges": digest(
-                spec.grid.scorers,
-                spec.own.identity("scorer", spec.grid.scorers),
-                judges_identity(spec),
-                *[path.read_text(encoding="utf-8") for path in sorted(RULES.glob("*.py"))],
-            ),
-            "deck": digest(*spec.deck.cards.values(), *spec.deck.blocks.values()),
-        },
-        "models": {
-            key: json.loads(model.model_dump_json(exclude_defaults=True))
-            for key, model in spec.every_model.items()
-        },
+        "inputs": inputs,
+        "models": models,
         "python": platform.python_version(),
         "versions": {name: _version(name) for name in PACKAGES},
     }

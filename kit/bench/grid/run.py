@@ -260,18 +260,19 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         if not failure_lines:
             (folder / FAILURES).unlink()
         finished = len(ledger.keys().intersection(order))
-        whole = {
+        error_classes = Counter(json.loads(line)["error_class"] for line in failure_lines)
+        grid = {
             "name": spec.grid.name,
             "kinds": sorted(set(spec.kinds.values())),
             "cells": len(order),
             "played": finished,
-            "failed": Counter(json.loads(line)["error_class"] for line in failure_lines),
+            "failed": error_classes,
             "baseline": spec.grid.baseline,
             "verdicts": spec.grid.verdicts,
             "plan": plan_of(spec, folder).model_dump(mode="json", exclude_defaults=True),
         }
         runs = {str(run): json.loads(text) for run, text in ledger.provenance().items()}
-        _replace(folder / PROVENANCE, [json.dumps({"grid": whole, "runs": runs}, indent=1) + "\n"])
+        _replace(folder / PROVENANCE, [json.dumps({"grid": grid, "runs": runs}, indent=1) + "\n"])
     except OSError as error:
         raise DataError(
             f"the results cannot be written to {folder}: {error.strerror or error}; make room there "

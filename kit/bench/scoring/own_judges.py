@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kit.bench.case import Case
 from kit.bench.scoring.judge import Judge, LLMJudge
@@ -73,22 +72,19 @@ def canned_turns(case: Case) -> dict[str, Observation]:
     """Three turns as a grid can see them, over the first scored message of a case: kind -> turn."""
     turn = case.scored[0]
     ask = case.turns[turn]
-    routing: dict[str, Any] = {
-        "invoked": ask.expected,
-        "intent_count": len(ask.expected),
-        "reported_intents": len(ask.expected),
-        "queries": {agent: ask.queries.get(agent, ask.user) for agent in ask.expected},
-    }
+    # Of all that is set here nothing is unusual: a judge that fails on it fails on most turns.
+    asked = Observation(
+        turn=turn,
+        invoked=ask.expected,
+        intent_count=len(ask.expected),
+        reported_intents=len(ask.expected),
+        queries={agent: ask.queries.get(agent, ask.user) for agent in ask.expected},
+    )
     text = "Here is what I found."
-    answers = dict.fromkeys(ask.expected, text)
     apology = "I could not look that up just now."
     return {
-        "that was answered": Observation.model_validate(
-            {**routing, "turn": turn, "text": text, "answers": answers}
-        ),
-        "that failed": Observation.model_validate(
-            {**routing, "turn": turn, "status": "failed", "text": apology, "failed": ask.expected}
-        ),
+        "that was answered": asked.replace(text=text, answers=dict.fromkeys(ask.expected, text)),
+        "that failed": asked.replace(status="failed", text=apology, failed=ask.expected),
         "that asked nobody": Observation(turn=turn, text="What can I do for you?"),
     }
 
