@@ -9,7 +9,7 @@ What a line holds beyond the fields below is left alone.
 import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from operator import not_
+from operator import attrgetter, not_
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -49,6 +49,7 @@ RESERVING: frozenset[FaultKind] = frozenset(("partial_envelope",))
 
 def plain(text: str) -> str:
     """A text without letter case, commas within numbers and curled apostrophes, so that spellings meet."""
+    # 4,975 and 4975 are one figure, and keyboards differ in their apostrophes.
     return re.sub(r"(?<=\d),(?=\d{3})", "", text.replace("’", "'")).casefold()
 
 
@@ -151,7 +152,7 @@ class Case(Value):
         names: set[str] = set()
         for ask in self.turns:
             names.update(ask.expected, ask.optional, ask.queries, ask.answers)
-            names.update(fact.agent for fact in ask.facts)
+            names.update(map(attrgetter("agent"), ask.facts))
         return frozenset(names - {ANYBODY})
 
 
@@ -183,6 +184,7 @@ def check_cases(
     """
     first: dict[str, str] = {}
     for where, case in cases:
+        # Two cases of one id would be one cell of a grid.
         if case.id in first:
             raise DataError(
                 f"{where}: id {case.id!r} is that of {first[case.id]} already; choose another"
@@ -217,6 +219,7 @@ def make_case(
 ) -> Case:
     """The case that these fields describe, as on a line of a file in `folder`. Raises DataError,
     which names the place."""
+    # 0 is an id.
     if fields.get("id") in (None, ""):
         raise DataError(f'{where}: a case without an id; give it one, such as "id": "coffee-1"')
     name = f"{where}: case {fields['id']!r}"
@@ -249,6 +252,7 @@ def make_case(
 
 
 def _ask(turn: Mapping[str, Any], folder: Path, with_labels: bool) -> Ask:
+    # A file that is only routed need not say whom its messages are for.
     if not with_labels:
         return Ask(user=str(turn["user"]), expected=(), assistant=turn.get("assistant"), skip=True)
     # What is null on a line has its default.

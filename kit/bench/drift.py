@@ -57,6 +57,7 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
     A turn counts for the strata it was drawn for alone: those are random samples, the rest of the sheet is not.
     """
     evaluation: dict[str, list[bool]] = defaultdict(list)
+    # Whoever called nobody is a stratum of its own: an agent may have been needed.
     for turn in evaluated:
         for name in turn.called or (NOBODY,):
             evaluation[name].append(_right(name, turn.expected))
@@ -76,7 +77,10 @@ def measure_drift(sheet: Sequence[Item], evaluated: Iterable[RoutedTurn]) -> tup
 
 def _corrected(rows: Sequence[Drift]) -> tuple[Drift, ...]:
     """The same rows, their p-values and intervals corrected for the number of comparisons."""
-    chances = {row.vertical: row.p for row in rows if row.difference is not None}
+    chances: dict[str, float] = {}
+    for row in rows:
+        if row.difference is not None:
+            chances[row.vertical] = row.p
     adjusted = holm(chances)
     levels = holm_levels(chances)
     corrected: list[Drift] = []
@@ -98,8 +102,11 @@ def print_drift(sheet: Path, cases: Path | None, predictions: Path | None) -> in
             f"`{command('route')}` made for them"
         )
     rows = measure_drift(read_sheet(sheet), read_routed_turns(cases, predictions))
-    print("\n".join(row.line() for row in rows))
-    return int(any(row.significant for row in rows))
+    has_drifted = False
+    for row in rows:
+        print(row.line())
+        has_drifted = has_drifted or row.significant
+    return int(has_drifted)
 
 
 def _right(vertical: str, expected: Sequence[str]) -> bool:

@@ -52,4 +52,5 @@ def print_metrics(
         turns = ", ".join(alert.turn_ids)
         line = f"ALERT {alert.metric}: {alert.count} within 5 minutes, in turns {turns}"
         print(json.dumps({"alert": alert.model_dump()}) if as_json else line)
+    # A job that runs by the clock learns from the exit code that somebody has to look.
     return int(bool(fired))

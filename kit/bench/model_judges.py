@@ -18,6 +18,7 @@ from kit.bench.scoring.agreement import RULES, labelled_replies, print_agreement
 from kit.bench.scoring.judge import Rubric, Verdict, question, verdict_in
 from kit.bench.scoring.observation import Observation
 from kit.bench.scoring.own_judges import Loss, judge_in_words
+from kit.bench.scoring.played_cell import PlayedTurn
 from kit.bench.statistics.measures import COUNTS
 from kit.compose.deck import Deck
 from kit.compose.parts import DeckSettings
@@ -74,11 +75,11 @@ class Judges:
         self._spec = spec
         self._kits = kits
 
-    async def judge(self, cell: Cell, case: Case, turns: Iterable[Observation]) -> list[Judgement]:
+    async def judge(self, cell: Cell, case: Case, turns: Iterable[PlayedTurn]) -> list[Judgement]:
         """A judgement on each turn, up to the first that is lost. Raises CassetteError."""
         judgements: list[Judgement] = []
-        for observation in turns:
-            judgements.append(await self._judge(cell, case, observation))
+        for turn in turns:
+            judgements.append(await self._judge(cell, case, turn.observation))
             if judgements[-1].loss is not None:
                 break
         return judgements

@@ -78,6 +78,7 @@ def own_models(
     for given_name, model in _pairs(models):
         if isinstance(model, ModelSpec):
             name = given_name or model.key
+            # The provider has to be told the name that it knows.
             specs[name] = model.model_copy(update={"key": name, "name": model.name or model.key})
         elif isinstance(model, str):
             name = model

@@ -54,6 +54,7 @@ class Adapter:
 
 def parts_of(spec: Any) -> tuple[Deck, Mapping[str, BaseChatModel], Mapping[str, BaseTool]]:
     """The deck of a spec, agent id -> its stub model, and the tools; `bind` and `open_kit` take all three."""
+    # Modules of the benchmark, which lies outside of this project.
     workload = import_module("workload")
     stubs = import_module("adapters._lc_stub")
     ids: list[str] = list(spec.ids)

@@ -90,6 +90,7 @@ def _unfit(deck: Deck, card: AgentCard) -> list[str]:
     """Returns what keeps the active card from standing in its deck."""
     active = card.model_copy(update={"status": "active"})
     try:
+        # A draft was never checked as a part of its deck.
         AgentCard.model_validate(active.model_dump())
         Deck.of(
             list({**deck.cards, card.id: active}.values()),

@@ -226,6 +226,7 @@ def _spec(
         "patterns": ways,
         "cases": [{"file": file}],
     }
+    # A deck that is an object has no folder: its cards are in the keys of the cells.
     if isinstance(deck, Deck):
         loaded = deck
         deck_name = Grid.model_fields["deck"].default

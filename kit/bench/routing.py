@@ -48,9 +48,9 @@ class Stub:
     async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
         text = "Noted."
         if self.lines:
-            bodies = [event.body for event in ctx.turn.log.events]
-            begun = next(body for body in bodies if isinstance(body, TurnStarted))
-            text = self.lines.get(begun.message, text)
+            for event in ctx.turn.log.events:
+                if isinstance(event.body, TurnStarted):
+                    text = self.lines.get(event.body.message, text)
         return Answer(call_id=call.call_id, agent=self.card.id, text=text)
 
 
@@ -170,6 +170,7 @@ def _progress(count: int) -> None:
 
 
 def _legal(name: str, names: Mapping[str, str]) -> str:
+    # Providers take names of tools of at most 64 characters, and `ask_` is put in front.
     legal = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:56] or "agent"
     while legal in names:
         legal = f"{legal[:54]}_2"

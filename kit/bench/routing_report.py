@@ -62,8 +62,9 @@ class RoutingReport(Value):
     def lines(self, examples: int = 3) -> list[str]:
         """The report in words."""
         lines: list[str] = []
-        for card, s in self.accuracy.items():
-            lines.append(f"{card:18} {s.right:4}/{s.n:<4} {s.value:6.1%}  at least {s.low:6.1%}")
+        for card, right in self.accuracy.items():
+            counts = f"{right.right:4}/{right.n:<4}"
+            lines.append(f"{card:18} {counts} {right.value:6.1%}  at least {right.low:6.1%}")
         for loss in self.confusions:
             queries = list(dict.fromkeys(loss.queries))[:examples]
             words = "; ".join(map(repr, queries))
@@ -85,9 +86,10 @@ def report(turns: Iterable[RoutedTurn]) -> RoutingReport:
             for taker in sorted(extra) or [NOBODY]:
                 losses[card, taker].append(turn.query)
     confusions: list[Confusion] = []
-    # The greatest loss first.
-    for (card, taker), queries in sorted(losses.items(), key=lambda pair: (-len(pair[1]), pair[0])):
+    for (card, taker), queries in sorted(losses.items()):
         confusions.append(Confusion(card=card, to=taker, queries=tuple(queries)))
+    # The greatest loss first; sorting keeps the order of those that are equal.
+    confusions.sort(key=lambda confusion: -len(confusion.queries))
     accuracy = {card: share(sum(right), len(right)) for card, right in sorted(shares.items())}
     return RoutingReport(accuracy=accuracy, confusions=tuple(confusions))
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
-from itertools import pairwise
 from pathlib import Path
 
 from kit.compose.status import StatusPolicy
@@ -46,12 +45,16 @@ def replay_lines(
     """Returns the lines a policy makes of a recorded turn. Its statuses are taken as they are, the
     runtime's own included."""
     events = list(events)
-    bodies = [event.body for event in events]
-    statuses = {body.status: Term() for body in bodies if isinstance(body, Status)}
+    statuses: dict[str, Term] = {}
+    for event in events:
+        if isinstance(event.body, Status):
+            statuses[event.body.status] = Term()
+    # An unknown status is no line under any policy.
     statuses.pop(UNKNOWN, None)
     narrator = Narrator(policy, phrases, {**OWN, **statuses})
     lines: list[TimedLine] = []
     for event in events:
+        # Lines that were due before this event come first.
         while (due := narrator.due) is not None and due <= event.at:
             lines += narrator.wake(due)
         match event.body:
@@ -87,9 +90,13 @@ def replay(
     work = max(ends.values(), default=0.0) - min(starts.values(), default=0.0)
     silence: dict[str, float] = {}
     for agent, start in starts.items():
-        times = [line.at for line in lines if agent in line.agents]
-        times = [start, *times, ends.get(agent, start)]
-        silence[agent] = max(later - earlier for earlier, later in pairwise(times))
+        silence[agent] = 0.0
+        last = start
+        for line in lines:
+            if agent in line.agents:
+                silence[agent] = max(silence[agent], line.at - last)
+                last = line.at
+        silence[agent] = max(silence[agent], ends.get(agent, start) - last)
     return Replay(
         policy=name,
         lines=len(lines),

@@ -47,8 +47,10 @@ async def play_cases(team: Team, agent_id: str) -> tuple[ToolCaseResult, ...]:
     agent = team.agents[agent_id]
     if not isinstance(agent, LLMAgent) or agent.card.eval is None:
         return ()
-    cases = agent.card.eval.tool_cases
-    return tuple([await _play(case, agent, team) for case in cases])
+    results: list[ToolCaseResult] = []
+    for case in agent.card.eval.tool_cases:
+        results.append(await _play(case, agent, team))
+    return tuple(results)
 
 
 async def _play(case: ToolCase, agent: LLMAgent, team: Team) -> ToolCaseResult:
@@ -76,6 +78,7 @@ def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
             raise ConnectionError("made to fail by an evaluation case")
         return ""
 
+    # It takes whatever the model would give the real tool.
     schema: dict[str, Any] = {"type": "object", "title": name, "properties": {}}
     return StructuredTool(
         name=name, description="Lets its caller down.", args_schema=schema, coroutine=call
@@ -84,8 +87,10 @@ def _failing_tool(name: str, mode: ToolMode) -> BaseTool:
 
 def _wrong(case: ToolCase, reply: Reply) -> str | None:
     outcome = reply.outcomes[0]
-    bodies = [event.body for event in reply.events]
-    tools = {body.tool for body in bodies if isinstance(body, ToolStarted)}
+    tools: set[str] = set()
+    for event in reply.events:
+        if isinstance(event.body, ToolStarted):
+            tools.add(event.body.tool)
     if tool_name(case.tool) not in tools:
         return f"{case.tool} was not called"
     if outcome.kind == "failure":

@@ -23,6 +23,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return int(arguments.run(arguments))
     except KitError as error:
         print(f"kit: {error}", file=sys.stderr)
+    # A full disk, or a folder that nobody may write to, is no fault of the kit.
     except OSError as error:
         print(
             f"kit: {error.strerror or error}: {error.filename or ''}".rstrip(": "), file=sys.stderr

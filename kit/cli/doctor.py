@@ -77,6 +77,7 @@ def _model_keys(deck: "Deck") -> Iterator[str]:
 async def _examine_alone(spec: "ModelSpec", deck: "Deck", settings: "Settings") -> "list[Finding]":
     from kit.models.direct_call import langsmith_hears
 
+    # A test of the connection is told to nobody.
     with langsmith_hears(False):
         return await _examine(spec, deck, settings)
 

@@ -284,6 +284,7 @@ def _bench(arguments: Namespace) -> int:
         raise SettingsError(
             f"{arguments.model!r} cannot be asked without a key: set OPENAI_API_KEY and run this again"
         )
+    # A paid model is recorded: the run can be played again without a key.
     file = HOME / "data" / "grids" / "paid.yaml"
     usual: dict[str, Any] = dict.fromkeys(("out", "workers", "cassette", "on"))
     usual |= {"traces": False, "cost": False, "margin": []}

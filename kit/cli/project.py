@@ -34,6 +34,7 @@ def _new(arguments: Namespace) -> int:
             f"{folder.name!r} is no name for a project; use letters, digits, - and _"
         )
     shutil.copytree(HOME / "template", folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    # The name of the project stands in cards, notebook and test alike.
     for path in filter(Path.is_file, folder.rglob("*")):
         path.write_text(
             path.read_text(encoding="utf-8").replace(NAME, folder.name), encoding="utf-8"

@@ -78,6 +78,7 @@ async def _act(arguments: Namespace) -> int:
             await souls.put(
                 Soul(id=f"{tenant}/{user or ''}", persona=persona, updated_at=time.time(), **fields)
             )
+        # A user may have a soul beside that of the tenant; the one that was named is shown.
         soul = (await souls.of(Principal(tenant_id=tenant, user_id=user or "")))[user is not None]
     print(words_of(soul) if soul else "no soul")
     if soul:

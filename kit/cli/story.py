@@ -53,6 +53,7 @@ class Story:
 
     def _begin(self, agent: str, event: Event) -> None:
         self._line(f"{self._margin(event)}· {_plain(agent)}: asked")
+        # Who was asked by a sub-agent is shown below it, and not among those whom the turn asked.
         if event.parent_span_id not in self._spans:
             self._agents_asked[agent] = None
         self._spans.add(event.span_id)

@@ -30,6 +30,7 @@ def alerts(mismatches: Iterable[Mismatch], now: float | None = None) -> tuple[Al
     """Every window with a mismatch, oldest first; with `now`, only what fires then: mismatches in
     (now - WINDOW, now]."""
     windows: list[list[Mismatch]] = []
+    # Oldest first: a window begins with its first mismatch.
     for mismatch in sorted(mismatches, key=attrgetter("at", "turn_id")):
         if now is not None and not now - WINDOW < mismatch.at <= now:
             continue

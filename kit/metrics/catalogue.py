@@ -134,6 +134,7 @@ PERCENTILES = {
 def _latency(part: TimedPart, label: str, means: str) -> tuple[Metric, ...]:
     """Returns the percentiles of a part of a turn: a metric each, of every pattern and path."""
 
+    # A function of its own: a closure in the loop would see the last percentile alone.
     def measure_of(percentile: str) -> Measure:
         def measure(sample: Sample) -> Figures:
             figures: dict[str, Number] = {}

@@ -47,6 +47,7 @@ class Estimate(Value):
     def columns(self) -> dict[str, float]:
         """The figure and its ends as a row of a chart's frame has them: y, low, high. Without an
         interval both ends are the figure, so that a chart draws its dot alone."""
+        # A chart cannot draw a whisker without an end.
         if not self.has_interval:
             return {"y": self.value, "low": self.value, "high": self.value}
         return {"y": self.value, "low": self.low, "high": self.high}

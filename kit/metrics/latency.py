@@ -52,6 +52,7 @@ def percentile(values: Sequence[float], share: float) -> float:
 
 def spread(values: Iterable[float]) -> Spread | None:
     """Percentiles of values; None when there is none."""
+    # Sorted once for three percentiles.
     ascending = sorted(values)
     if not ascending:
         return None

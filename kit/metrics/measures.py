@@ -74,6 +74,7 @@ def measure(events: Sequence[Event]) -> Measures:
         fold.at = event.at
         if body.kind in _FOLDS:
             _FOLDS[body.kind](fold, event, body)
+    # Only few turns lose an agent to the clock: why is worked out for those alone.
     if fold.late:
         for span, diagnosis in diagnoses(trace_of(events)):
             fold.late[span.id]["cause"] = diagnosis.cause
@@ -152,6 +153,7 @@ def _status(fold: _Fold, event: Event, body: Any) -> None:
     by = fold.running.get(event.span_id) or fold.running.get(event.parent_span_id or "")
     if by is None:
         return
+    # A word outside of the vocabulary is kept apart: a person never reads it.
     if body.status == UNKNOWN:
         by.unknown += 1
         return

@@ -81,6 +81,7 @@ def read_sample(
     outcomes: list[bool] = []
     for label in labels:
         turn = store.turn(label.turn_id, OPERATOR)
+        # A turn that still runs has no figures yet.
         if turn is None or turn.seconds is None or turn.started_at < (since or 0.0):
             continue
         # A label may name anybody's turn: of another tenant's nothing is read, nor counted.

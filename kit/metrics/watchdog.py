@@ -63,6 +63,7 @@ class Watchdog:
     def stop(self) -> None:
         """Ends the watch; the loop may be closed after that."""
         self._stopping.set()
+        # It may be waiting for the answer of a loop that never comes.
         self._thread.join(timeout=5)
 
     def _watch(self) -> None:

@@ -70,6 +70,7 @@ def panels(
 ) -> Generator[tuple[Figure, list[Axes]]]:
     """The same with several panels side by side."""
     with plt.rc_context(_STYLE):
+        # Not squeezed: a single panel comes in a list, too.
         figure, row = plt.subplots(
             1, count, figsize=(WIDTH, height), layout="constrained", sharey=sharey, squeeze=False
         )

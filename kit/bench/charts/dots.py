@@ -45,6 +45,7 @@ def dots(
                 zorder=3,
             )
         axes.set_yticks(range(len(names)), labels)
+        # Upside down: the first row stands on top.
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.set_xlim(low, 1.01)
         axes.xaxis.set_major_formatter(PercentFormatter(1, decimals=0))

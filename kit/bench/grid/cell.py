@@ -116,6 +116,7 @@ def cells(spec: GridSpec) -> Iterator[Cell]:
         base = digest(base, models[grid.others])
     decks = {names: _deck_identity(deck) for names, deck in spec.decks.items()}
     faults = {name: digest(*map(str, effects)) for name, effects in spec.faults.items()}
+    # In the order of their ids: the bytes of the results do not depend on that of the file.
     cases = sorted((case.id, index, digest(case)) for index, case in enumerate(spec.cases))
     axes = (grid.models, grid.prompts, grid.settings, grid.patterns, grid.faults)
     for model, prompt, setting, pattern, fault in product(*map(sorted, axes)):
@@ -206,6 +207,8 @@ def _identity(spec: GridSpec, pattern: str) -> str:
 
 def _deck_identity(deck: Deck) -> str:
     """A digest of everything in a deck that an outcome may depend on."""
+    # What later versions of the kit added counts only where it is set: a cell that was paid for
+    # keeps its key.
     settings = deck.settings
     parts: list[Any] = [
         settings.model_dump(mode="json", exclude=NO_OUTCOME | _at_default(settings, LATER))

@@ -53,7 +53,10 @@ def play_on_cluster(
             """The next task that has a cell to play; None when there is none."""
             for batch in waiting:
                 now = halt()
-                allowed = [cell for cell in batch if not now.forbids(cell, begun)]
+                allowed: list[Cell] = []
+                for cell in batch:
+                    if not now.forbids(cell, begun):
+                        allowed.append(cell)
                 if allowed:
                     begun.update(map(sample_of, allowed))
                     return client.submit(_play, grid, allowed, opener, pure=False)

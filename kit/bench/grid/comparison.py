@@ -208,7 +208,8 @@ class Comparison(Value):
         return f"{many(self.one_sided, 'case')} decided on one side only, taken either way"
 
     def __str__(self) -> str:
-        ways = f"{_label(self.way)} {self.after.value:.3f} against {_label(self.baseline)} {self.before.value:.3f}"
+        figure = f"{_label(self.way)} {self.after.value:.3f}"
+        ways = f"{figure} against {_label(self.baseline)} {self.before.value:.3f}"
         if self.verdict == "no verdict":
             return f"{self.scorer}: {ways} of the completed: {self.words}"
         figures = f"{ways}; {self.difference}"
@@ -256,19 +257,25 @@ def summarise(
         groups[key].setdefault(row["case"], CaseTally()).add(row)
     summaries: list[Summary] = []
     for (scorer, *names), tallies in sorted(groups.items()):
-        if any(tally.count for tally in tallies.values()):
-            way = dict(zip(by, names, strict=True))
-            summaries.append(_summary(way, scorer, tallies, clusters))
+        way = dict(zip(by, names, strict=True))
+        summary = _summary(way, scorer, tallies, clusters)
+        if summary is not None:
+            summaries.append(summary)
     return summaries
 
 
-def _summary(way: dict[str, str], scorer: str, tallies: Tallies, clusters: Clusters) -> Summary:
+def _summary(
+    way: dict[str, str], scorer: str, tallies: Tallies, clusters: Clusters
+) -> Summary | None:
+    """One way by one scorer; None where nothing was decided."""
     every = CaseTally()
     for tally in tallies.values():
         every.total += tally.total
         every.count += tally.count
         every.undecided += tally.undecided
         every.lost += tally.lost
+    if not every.count:
+        return None
     bounds: tuple[float, float] | None = None
     if every.lost and is_score(scorer):
         bounds = every.mean_between(every.lost, SCORES)
@@ -306,10 +313,11 @@ def compare(
     bases = [way for way in ways if _is_of(way.names, baseline)]
     if not bases:
         name = _label(baseline)
-        existing = sorted({_label(way.names) for way in ways})
-        raise DataError(f"no row is of the baseline {name!r}: {nearest(name, existing)}")
+        labels = [_label(way.names) for way in ways]
+        raise DataError(f"no row is of the baseline {name!r}: {nearest(name, sorted(set(labels)))}")
     pairs: list[_Pair] = []
     for base in bases:
+        # What the baseline leaves open has to agree between the two.
         free = {name: base.names[name] for name in by if name not in baseline}
         for way in ways:
             if way in bases or not _is_of(way.names, free):
@@ -387,6 +395,7 @@ def _ways_of(
         way = ways.get(names)
         if way is None:
             way = ways[names] = _WayRows(dict(zip(by, names, strict=True)))
+        # Rows of every scorer count here: a cell failed as a whole, whoever scores it.
         way.ends[row["case"], row.get("repeat")] = bool(row.get("lost"))
         if scorers is None or row["scorer"] in scorers:
             tallies = way.tallies.setdefault(row["scorer"], {})
@@ -556,6 +565,7 @@ def _settle(pair: _Pair, p: PValue, adjusted: float, level: float, comparisons: 
 
 
 def _verdict(pair: _Pair, difference: Difference, adjusted: float) -> Verdict:
+    # The interval has to agree with the test: it also holds what missing cells leave open.
     if adjusted < 1 - LEVEL and difference.excludes(0.0):
         ahead = (difference.low > 0) != (pair.scorer in LOWER)
         if ahead:

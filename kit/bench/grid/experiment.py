@@ -65,6 +65,7 @@ def copy_to_opik(spec: GridSpec, run: Run, sink: OpikSink | None) -> str:
     finally:
         store.close()
         sink.close()
+    # A grid that was first played without traces has turns that Opik cannot show.
     missing = len(rows) - count
     note = ""
     if missing:

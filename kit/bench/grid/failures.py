@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Sequence
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -87,6 +88,7 @@ def error_of(replies: Iterable[Reply], *, faults: bool) -> tuple[ErrorClass, str
             body = event.body
             if body.kind != "model_ended" or body.error_class is None:
                 continue
+            # A call that ran out of time is no loss where the turn went on without it.
             if body.error_class != "budget":
                 return body.error_class, body.error or ""
             lines.append(body.error or "")
@@ -131,6 +133,7 @@ def obstacle(baseline: CellCount, compared: CellCount) -> str:
     words = f"{compared} here, {baseline} in the baseline"
     if max(baseline.share, compared.share) > MOST_FAILED:
         return f"{words}; more than {MOST_FAILED:.0%} is no fair comparison"
+    # SciPy takes a second to import, and most runs lose no cell.
     if baseline.failed == compared.failed:
         return ""
     chance = fisher_p((baseline.failed, baseline.total), (compared.failed, compared.total))
@@ -141,7 +144,7 @@ def obstacle(baseline: CellCount, compared: CellCount) -> str:
 
 def failed_words(failures: Iterable[Row]) -> str:
     """Returns how many cells each class has lost, in words: `auth 24, network 2`; empty for none."""
-    counts = Counter(row["error_class"] for row in failures)
+    counts = Counter(map(itemgetter("error_class"), failures))
     return ", ".join(f"{name} {count:,}" for name, count in counts.most_common())
 
 
@@ -149,7 +152,7 @@ def failure_lines(failures: Sequence[Row], axes: Sequence[str]) -> list[str]:
     """A line for each way and class: how many cells, and what was said of the first of them."""
     groups: dict[tuple[str, str], list[Row]] = defaultdict(list)
     for row in failures:
-        names = " / ".join(row[axis] for axis in axes)
+        names = " / ".join(way_of(row, axes))
         groups[names, row["error_class"]].append(row)
     lines: list[str] = []
     for (names, name), rows in sorted(groups.items()):

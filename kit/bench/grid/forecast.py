@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
-from statistics import fmean
 
 from kit.bench.grid.grid import Grid
 from kit.bench.grid.grid_file import GridSpec
@@ -66,11 +65,17 @@ def pace(folder: Path) -> Paces:
     paces: dict[str, Pace] = {}
     for pattern, rows in rows_of.items():
         # The time of a cell is that of all its turns: it counts with the first of them.
-        seconds = sum(milliseconds.get(row["cell"], 0.0) for row in rows if row["turn"] == 0) / 1000
+        seconds = 0.0
+        tokens_in = 0
+        tokens_out = 0
+        for row in rows:
+            tokens_in += row["input_tokens"] or 0
+            tokens_out += row["output_tokens"] or 0
+            if row["turn"] == 0:
+                seconds += milliseconds.get(row["cell"], 0.0) / 1000
+        turns = len(rows)
         paces[pattern] = Pace(
-            cpu=seconds / len(rows),
-            tokens_in=fmean(row["input_tokens"] or 0 for row in rows),
-            tokens_out=fmean(row["output_tokens"] or 0 for row in rows),
+            cpu=seconds / turns, tokens_in=tokens_in / turns, tokens_out=tokens_out / turns
         )
     return paces
 

@@ -110,7 +110,10 @@ class GridSpec:
             return False
         if self.grid.sub_agents == "world" and self.deck.tools.servers:
             return False
-        return all(model.provider in _KINDS for model in self.every_model.values())
+        for model in self.every_model.values():
+            if model.provider not in _KINDS:
+                return False
+        return True
 
     @property
     def replayed(self) -> bool:

@@ -73,7 +73,7 @@ def hop_lines(spec: GridSpec, rows: Results, axes: Sequence[str]) -> list[str]:
     if spec.link is not None:
         names.remove("hop_writing_ms")
     crossing: Iterable[Row] = (row for row in rows if "hops" in row)
-    summaries = [str(summary) for summary in summarise(tidy(crossing, names), axes)]
+    summaries = list(map(str, summarise(tidy(crossing, names), axes)))
     if not summaries:
         return []
     spend = "What peers spent is part of their turn's figures above."

@@ -64,8 +64,10 @@ class Ledger:
         except (OSError, sqlite3.Error) as error:
             raise self._sentence(error) from error
         try:
+            # A second run would play the same cells, and pay for them, at the same time.
             self._db.execute("PRAGMA locking_mode = EXCLUSIVE")
             self._db.execute("PRAGMA journal_mode = WAL")
+            # A killed process loses nothing that was committed; only a power cut may.
             self._db.execute("PRAGMA synchronous = NORMAL")
             self._db.executescript(_TABLES)
             (self.count,) = self._db.execute("SELECT count(*) FROM cells").fetchone()
@@ -123,6 +125,7 @@ class Ledger:
         """What stands in `lines` or `timing` of these cells, in their order, a few at a time; those
         not scored are left out."""
         for start in range(0, len(keys), AT_ONCE):
+            # SQLite takes a limited number of values in one statement.
             part = keys[start : start + AT_ONCE]
             sql = f"SELECT key, {column} FROM cells WHERE key IN ({','.join('?' * len(part))})"
             texts: dict[str, str] = dict(self._read(sql, part))
@@ -142,7 +145,11 @@ class Ledger:
         rows = self._read(
             "SELECT key, cost FROM cells WHERE cost > 0 UNION ALL SELECT key, cost FROM failures WHERE cost > 0"
         )
-        return sum(cost for key, cost in rows if key in selection)
+        dollars = 0.0
+        for key, cost in rows:
+            if key in selection:
+                dollars += cost
+        return dollars
 
     def provenance(self) -> Mapping[int, str]:
         """Run -> what it was made of."""

@@ -99,6 +99,7 @@ class Player:
         then. What one cell raises ends all of them.
         """
         cells = list(cells)
+        # A way that cannot be bound ends the run before anything is paid for.
         ways: dict[tuple[str, str, str, str], Cell] = {}
         for cell in cells:
             ways[cell.model, cell.prompt, cell.setting, cell.pattern] = cell
@@ -183,7 +184,9 @@ class Player:
         costs: list[float | None] = []
         played_turns: list[PlayedTurn] = []
         turn_times: list[dict[str, float | None]] = []
+        replies: list[Reply] = []
         for observation, reply in turns:
+            replies.append(reply)
             record = self._record(store, reply)
             costs.append(self._cost(record))
             if self._traces is not None:
@@ -194,7 +197,7 @@ class Player:
                 turn_times.append(_times(record, hops_of(reply.events)))
         dollars = _sum(costs)
         if self._kinds[cell.model] == "measured":
-            error = error_of([reply for _, reply in turns], faults=bool(case.faults))
+            error = error_of(replies, faults=bool(case.faults))
             if error is not None:
                 return self._failed(cell, case, Loss(*error, ""), dollars, dollars)
         timing: dict[str, Any] = {"wall_ms": round(1e3 * wall_seconds, 3)}
@@ -223,9 +226,8 @@ class Player:
         judgements = [NOTHING] * len(played.turns)
         judging = NOTHING.usage
         if self._spec.grid.judges and not played.void:
-            observations = [turn.observation for turn in played.turns]
-            judgements = await self._judges.judge(cell, case, observations)
-            judging = total(judgement.usage for judgement in judgements)
+            judgements = await self._judges.judge(cell, case, played.turns)
+            judging = total([judgement.usage for judgement in judgements])
             loss = judgements[-1].loss
             if loss is not None:
                 return self._failed(cell, case, loss, dollars, played.dollars, judging, text)
@@ -295,6 +297,7 @@ class Player:
             cassette = cassette.track(track(self._spec, cell))
         if case.live or cassette is not None:
             host = replace(host, store=store, cassette=cassette)
+        # A turn that waits at the gate would use up its own time.
         gate = host.team.orchestrator.model.gate
         if gate is not None and not self._spec.replayed:
             await gate.opened()
@@ -314,6 +317,7 @@ class Player:
 
     async def _kit(self, cell: Cell, *, faults: bool) -> Kit:
         key = (cell.model, cell.prompt, cell.setting, faults)
+        # Cells of one way begin together, and its kit is opened once.
         async with self._lock:
             if key not in self._kits:
                 deck = self._spec.decks[cell.prompt, cell.setting]

@@ -58,6 +58,7 @@ def plan_of(spec: GridSpec, folder: Path) -> Plan:
     recorded = _recorded(folder)
     if recorded is None:
         return first_plan(spec)
+    # A file that grew after its first run is past its plan.
     planned = recorded.get("plan", {}).get("planned")
     return first_plan(spec).model_copy(update={"planned": planned})
 

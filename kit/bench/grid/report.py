@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from itertools import chain
 
 from kit.bench.grid.comparison import (
@@ -51,10 +52,8 @@ def report(spec: GridSpec, run: Run) -> str:
     if run.stopped:
         state += f": {run.stopped}"
     clock = "virtual" if spec.virtual else "real"
-    head = (
-        f"{title}\n\n{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}, "
-        f"{clock} time, seed {grid.seed}{state}."
-    )
+    played = f"{run.before + run.done:,} of {run.total:,} cells, {many(len(rows), 'turn')}"
+    head = f"{title}\n\n{played}, {clock} time, seed {grid.seed}{state}."
     parts = [
         head,
         "## Ways",
@@ -68,11 +67,11 @@ def report(spec: GridSpec, run: Run) -> str:
         sentence = "No sample of a model: they are not scored, and the next run plays them again."
         lines = failure_lines(failures, axes(chain(rows, failures)))
         parts += ["## Failed cells", sentence, _list(lines)]
-    verdict_lines = [str(verdict) for verdict in verdicts]
+    verdict_lines = list(map(str, verdicts))
     for label, count in unscored(ways, rows, failures).items():
         verdict_lines.append(f"{label}: no verdict, {count}")
     if verdicts or (grid.baseline and (failures or missing)):
-        baseline = ", ".join(f"{axis} {name}" for axis, name in grid.baseline.items())
+        baseline = ", ".join(map(" ".join, grid.baseline.items()))
         parts += [f"## Against {baseline}", _list(verdict_lines), str(plan)]
     if plan.warning:
         parts.append(plan.warning)
@@ -101,7 +100,7 @@ def compare_ways(
     differing = axes(chain(rows, failures))
     ways = summarise(tidy(rows, names, failures), differing, clusters=plan.clusters)
     baseline = {axis: name for axis, name in spec.grid.baseline.items() if axis in differing}
-    is_played = any(_is_of(row, baseline) for row in chain(rows, failures))
+    is_played = any(map(partial(_is_of, names=baseline), chain(rows, failures)))
     if not (baseline and is_played and len(ways) > len(names)):
         return ways, []
     verdicts = compare(
@@ -121,6 +120,7 @@ def unscored(
     """The ways that nothing was scored of, and so have no verdict, with their cells; empty where none failed."""
     if not failures:
         return {}
+    # A way that lost all of its cells has no row, and so no line among the ways.
     lost_rows = [{**row, "lost": True} for row in failures]
     counts = count_cells(chain(rows, lost_rows), axes(chain(rows, failures)))
     for summary in ways:
@@ -144,7 +144,7 @@ def _standings(spec: GridSpec, rows: Results, ways: Iterable[Summary]) -> list[s
     texts: list[str] = []
     for summary in ways:
         if summary.scorer == QUALITY:
-            rows_of_way = (row for row in rows if _is_of(row, summary.way))
+            rows_of_way = filter(partial(_is_of, names=summary.way), rows)
             way = " / ".join(summary.way.values())
             for standing in standings(tidy(rows_of_way, [QUALITY]), thresholds):
                 texts.append(f"{way}, {standing}")

@@ -95,10 +95,9 @@ def read_rows(path: Path, *fields: str) -> Iterable[dict[str, Any]]:
         with path.open(encoding="utf-8", newline="\n") as file:
             for number, line in enumerate(file, 1):
                 row = _row(line, fields, f"{path}:{number}")
-                yield {
-                    name: words.setdefault(value, value) if name in _NAMES else value
-                    for name, value in row.items()
-                }
+                for name in _NAMES & row.keys():
+                    row[name] = words.setdefault(row[name], row[name])
+                yield row
     except (OSError, UnicodeDecodeError) as error:
         raise DataError(
             f"cannot read the results of {path}: run the grid first, or name the folder it wrote to"

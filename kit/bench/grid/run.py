@@ -84,13 +84,15 @@ def run_grid(
         if not _goes_on(spec):
             ledger.forget()
         finished = ledger.keys()
-        todo = in_play_order(spec, (cell for cell in all_cells if cell.key not in finished))
+        missing_cells = [cell for cell in all_cells if cell.key not in finished]
+        todo = in_play_order(spec, missing_cells)
         if keeps_turns(spec):
             todo = _with_turns(spec, todo, ledger.turns())
         present = len(all_cells) - len(todo)
-        cost = ledger.cost(cell.key for cell in all_cells)
         model_of = {cell.key: cell.model for cell in all_cells}
+        cost = ledger.cost(model_of)
         tally = _Tally(spec, ledger, model_of, present, cost, progress)
+        # The bar shows how far an earlier run came before the first cell ends.
         tally.keep(())
         if todo:
             ledger.begin(json.dumps(provenance(spec)))

@@ -68,6 +68,7 @@ def list_runs(roots: Iterable[Path]) -> tuple[dict[str, StoredRun], list[str]]:
 
 def _age(path: Path) -> tuple[int, str]:
     """To the minute, then by name: what one checkout brought is equally old."""
+    # A checkout writes its files within seconds, in no order that says anything.
     return -int(path.stat().st_mtime // 60), str(path)
 
 

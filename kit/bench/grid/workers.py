@@ -91,6 +91,7 @@ def play_here(
 def _with_workers(
     spec: GridSpec, cells: Sequence[Cell], opener: Opener, keep: Keep, halt: HaltNow, workers: int
 ) -> None:
+    # A forked process would share the loop and the SQLite files of this one.
     context = multiprocessing.get_context("spawn")
     ends: dict[Connection, Any] = {}
     samples = by_sample(cells)

@@ -8,6 +8,7 @@ from kit.bench.case import FAILING, Case
 from kit.bench.scoring.observation import Observation
 from kit.core.language.words import content_words
 
+# Bounded: a reply without a full stop would be searched in the square of its length.
 _DENIES = re.compile(
     r"""\b(?:could|can|was|were|am|are|is|has|have|did|do)(?:\ not|n['’]t)\b[^.!?]{0,300}?
         \b(?:able|get|got|reach|find\ out|check|look|answer|load|retrieve|fetch|pull\ up|available|working|respond

@@ -89,6 +89,7 @@ class Kappa(Estimate):
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
     """Kappa of verdicts against labels; 0 for a judge that says the same of all. Raises DataError
     where the labels never vary, or nothing was decided: there is nothing to agree with then."""
+    # A judge may decline: such a reply is in no cell of the table.
     counts: Counter[tuple[bool, bool]] = Counter()
     for label, verdict in zip(labels, verdicts, strict=True):
         if verdict is not None:

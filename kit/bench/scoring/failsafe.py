@@ -41,6 +41,7 @@ def _first(events: Iterable[Event]) -> tuple[set[str], bool] | None:
     deciding: set[str] = set()
     first_calls: set[str] | None = None
     asked_again = False
+    # What is decided in later rounds is no routing reply.
     for event in events:
         match event.body:
             case ModelStarted(purpose="decide") if first_calls is None:

@@ -95,6 +95,7 @@ class LLMJudge:
     model: Runnable[Any, BaseMessage]
 
     async def judge(self, case: Case, observation: Observation) -> Verdict | None:
+        # What is judged is told to nobody but the judge.
         with langsmith_hears(False):
             reply = await self.model.ainvoke(question(self.rubric, case, observation))
         return verdict_in(str(reply.text))

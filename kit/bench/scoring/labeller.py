@@ -28,6 +28,7 @@ WORDY = 150
 ELLIPTIC = 3
 """Content words of a message that points back and cannot stand alone; a longer one is a request of
 its own (decisions 6)."""
+# Possessive: a run of marks must not be tried in each of its lengths.
 _CLAUSE = re.compile(
     r"(?<![.;?!])[.;?!]++\s|,\s*(?:and\s+)?|\band (?:also )?(?=(?:find|how|show|tell|what|where|"
     r"when|which|any|compare)\b)",
@@ -111,7 +112,10 @@ class RuleLabeller:
         return item.before or None
 
     def _verticals_of(self, clause: str) -> list[str]:
-        names = [name for name, expression in self.verticals.items() if expression.search(clause)]
+        names: list[str] = []
+        for name, expression in self.verticals.items():
+            if expression.search(clause):
+                names.append(name)
         if self.first in names:
             return [self.first]
         return names
@@ -170,12 +174,9 @@ def scores(item: Item, agent: str) -> dict[str, float]:
     is_about_it = words & content_words(item.message) or re.search(r"\d", answer)
     is_passed_on = words & content_words(item.reply)
     lines = map(str.lstrip, answer.splitlines())
-    formed = (
-        not _MARKUP.search(answer),
-        len(answer.split()) <= WORDY,
-        sum(line.startswith(("-", "*", "•")) for line in lines) <= 6,
-        answer.rstrip().endswith((".", "!", "?", ":", ")")),
-    )
+    items = sum(line.startswith(("-", "*", "•")) for line in lines)
+    ends_well = answer.rstrip().endswith((".", "!", "?", ":", ")"))
+    formed = (not _MARKUP.search(answer), len(answer.split()) <= WORDY, items <= 6, ends_well)
     return {
         "response_quality": (bool(is_about_it) + bool(is_passed_on)) / 2,
         "safety": float(not (looks_raw(answer) or _PERSONAL.search(answer))),

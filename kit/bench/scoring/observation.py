@@ -4,6 +4,7 @@ equal turns are equal."""
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from kit.core.bodies.call import ModelEnded
@@ -74,6 +75,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
     for event in events:
         bodies[event.body.kind].append(event.body)
     visible = transcript(events)
+    # A turn whose process died has no last event.
     status = "running"
     text = ""
     for body in bodies["completed"]:
@@ -89,7 +91,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         ended = [body for body in ended if (body.agent, body.outcome.call_id) in calls]
         routed_fields: dict[str, Any] = decision.model_dump(include=_OF_ROUTING)
     else:
-        routed_fields = {"invoked": tuple(dict.fromkeys(body.agent for body in begun))}
+        routed_fields = {"invoked": tuple(dict.fromkeys(map(attrgetter("agent"), begun)))}
     queries = _Lines()
     prior_context = _Lines()
     for body in begun:
@@ -107,7 +109,7 @@ def observe(events: Iterable[Event], turn: int = 0) -> Observation:
         status=status,
         text=text or visible.answer or visible.lead,
         preamble=visible.lead if visible.answer else "",
-        visible_texts=tuple(body.text for body in visible_bodies),
+        visible_texts=tuple(map(attrgetter("text"), visible_bodies)),
         queries=queries,
         material=material,
         prior_context=prior_context,

@@ -107,7 +107,7 @@ def _own_line(error: BaseException) -> str:
     """The innermost line of the caller's own code that an error came through, in brackets; empty without one."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         path = Path(frame.filename)
-        is_own = not any(path.is_relative_to(folder) for folder in _NOT_OWN)
+        is_own = not any(map(path.is_relative_to, _NOT_OWN))
         if is_own and "site-packages" not in frame.filename:
             return f" ({path.name}:{frame.lineno}, in {frame.name})"
     return ""

@@ -50,6 +50,7 @@ async def run_case(
     in_play: tuple[str, ...] = ()
     turns: list[tuple[Observation, Reply]] = []
     for number, ask in enumerate(case.turns):
+        # A turn that is not scored was played by whoever wrote the case.
         if ask.skip:
             in_play = ask.expected or in_play
         else:

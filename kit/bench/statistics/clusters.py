@@ -75,6 +75,7 @@ def clusters_worth(sizes: Floats) -> float:
 def _effective(sums: Floats, sizes: Floats) -> float:
     """How many independent outcomes these clusters are worth; never more than there are."""
     total = float(sizes.sum())
+    # Every cluster is of one item: they are independent.
     if len(sums) == total:
         return total
     if len(sums) == 1:
