@@ -43,8 +43,6 @@ FAILING: frozenset[FaultKind] = frozenset(
     )
 )
 """Faults that leave an agent without an answer: the reply owes words about it."""
-RESERVING: frozenset[FaultKind] = frozenset(("partial_envelope",))
-"""Faults after which an answer holds with a reservation."""
 
 
 def plain(text: str) -> str:

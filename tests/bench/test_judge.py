@@ -77,7 +77,8 @@ def test_a_judge_is_set_beside_the_best_constant_and_says_which_label_it_misses(
     labels = [True] * 40 + [False] * 20
     found = agreement(labels, [True] * 38 + [False] * 2 + [True] * 5 + [False] * 15)
     assert "53 of 60 verdicts as labelled, a constant has 40" in str(found)
-    assert found.detail.startswith("passes 0.950 [") and "fails 0.750 [" in found.detail
+    assert (found.sensitivity.value, found.specificity.value) == (0.95, 0.75)
+    assert not found.sensitivity.excludes(0.9) and not found.specificity.excludes(0.7)
 
 
 def test_sixty_of_sixty_is_no_certainty() -> None:

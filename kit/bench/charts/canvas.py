@@ -34,8 +34,6 @@ DASHES: tuple[Any, ...] = (
     "--",
 )
 """Beside a colour, each line of a figure has a marker and dashes by its place: they tell lines apart in grey."""
-HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++")
-"""The same for bars."""
 _STYLE: dict[RcKeyType, Any] = {
     "font.size": 9,
     "axes.titlesize": 10,

@@ -80,11 +80,6 @@ class Kappa(Estimate):
             return f"kappa 0: {verdicts}, as a constant{note}"
         return f"kappa {self:.3f}: {verdicts}, a constant has {self.best_constant}{note}"
 
-    @property
-    def detail(self) -> str:
-        """Which of the two labels the judge misses, in words."""
-        return f"passes {self.sensitivity:.3f} of the good, fails {self.specificity:.3f} of the bad"
-
 
 def agreement(labels: Sequence[bool], verdicts: Sequence[bool | None]) -> Kappa:
     """Kappa of verdicts against labels; 0 for a judge that says the same of all. Raises DataError

@@ -6,8 +6,11 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 
-from kit.bench.charts.canvas import HATCHES, INK, canvas
+from kit.bench.charts.canvas import INK, canvas
 from studies.charts.label import label
+
+HATCHES = ("", "////", "....", "\\\\\\\\", "xxxx", "++++")
+"""Beside its colour each part has a hatch by its place: they tell parts apart in grey."""
 
 
 def stack(
