@@ -353,6 +353,37 @@ async def test_a_plan_whose_process_died_is_free_once_its_lease_is_over_and_what
         await dead.move(lambda plan: plan)
 
 
+async def test_an_output_of_another_shape_does_not_end_the_step_of_a_plan_that_is_taken_up(
+    tmp_path: Path,
+) -> None:
+    doing, ran = once("", gives_rows)
+    kit = plan_kit(tmp_path, doing=doing)
+    plans, now = kit.services.documents.plans, kit.services.clock()
+    steps = Draft(steps=tuple(DraftStep.model_validate(step) for step in draft("one", "two")))
+    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", now - LEASE), steps, ROWS)
+    await create(plans, with_step(plan, 1, status="executing"), WHO, "dead")
+    task = Task(WHO, ALICE.id, plan.steps[0].task_id or "", "executor", plan.plan_id, 1)
+    await kit.services.memory.write(task, "rows", {"rows": [1]}, {"rows": "array<integer>"})
+    await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
+    assert ran == ["one", "two"]
+
+
+@pytest.mark.req("AS-31")
+@pytest.mark.parametrize(("tokens", "status"), [(10, "complete"), (100_000, "failed")])
+async def test_what_a_plan_took_before_it_was_taken_up_counts_against_its_budget(
+    tmp_path: Path, tokens: int, status: str
+) -> None:
+    kit = plan_kit(tmp_path, budget=Policy(tokens_in=50_000))
+    plans, now = kit.services.documents.plans, kit.services.clock()
+    steps = Draft(steps=(DraftStep.model_validate(draft("one")[0]),))
+    plan = with_draft(new_plan("plan_x", WHO, ALICE.id, "Do it.", now - LEASE), steps, ROWS)
+    await create(plans, plan.replace(usage={"tokens_in": tokens}), WHO, "dead")
+    await run_turn("Do it.", ALICE, kit, resumed("plan_x"))
+    plan = await read(kit, "plan_x")
+    assert plan.status == status
+    assert (plan.failure or {}).get("reason") == (None if status == "complete" else "budget")
+
+
 @pytest.mark.req("AS-31")
 async def test_a_plan_ends_with_its_budget_of_tokens_and_says_what_is_done(tmp_path: Path) -> None:
     """The planner reads about 200 tokens a run; the second run has too few left."""

@@ -318,6 +318,40 @@ def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown
     assert reply.status == "ok" and UNCERTAIN in reply.text and "4,975" in reply.text
 
 
+class SlowDesk(Desk):
+    """Opens two tickets, one after the other; the first takes longer than it may, and is opened all the same."""
+
+    def scripts(self) -> dict[str, Callable[[list[BaseMessage]], Line]]:
+        return {**super().scripts(), "desk": self.opens_two}
+
+    @staticmethod
+    def opens_two(messages: list[BaseMessage]) -> Line:
+        results = [str(each.content) for each in messages if isinstance(each, ToolMessage)]
+        if len(results) == 2:
+            return Line(" ".join(results))
+        return Line(calls=[("open_ticket", {"words": ("ink", "paper")[len(results)]})])
+
+    async def open_ticket(self, words: str) -> str:
+        """Open a ticket."""
+        answer = await super().open_ticket(words)
+        if words == "ink":
+            await asyncio.sleep(60)
+        return answer
+
+
+@pytest.mark.req("SO-12")
+async def test_an_act_that_ran_out_of_time_is_not_done_again_and_is_said_to_be_unknown(
+    tmp_path: Path,
+) -> None:
+    world = SlowDesk(tmp_path, ToolLimits(confirm="Open a ticket for {words}?", timeout_ms=100))
+    async with world.opened() as kit:
+        first = await paused(kit)
+        assert "paper" in (await kit.resume(first.turn_id, True)).text
+        ended = await kit.resume(first.turn_id, True)
+    assert world.effects.read_text().split() == ["ink", "paper"]
+    assert ended.status == "ok" and UNCERTAIN in ended.text
+
+
 @pytest.mark.req("SO-12")
 def test_an_act_that_may_be_done_twice_is_done_again(tmp_path: Path) -> None:
     world = dead(tmp_path, ToolLimits(once=True, idempotent=True))

@@ -200,6 +200,24 @@ async def test_scripts_run_at_the_same_time_and_each_has_its_own_input() -> None
     assert "0,1,2,3,4,5" in (await ask(deck_of([TOOLS]), Line(calls=calls), all_of_them)).text
 
 
+TIMES = "import time\nbegan = time.monotonic()\ntime.sleep(1)\nprint(began, time.monotonic())"
+
+
+@pytest.mark.realtime
+async def test_at_most_four_scripts_of_a_kit_run_at_the_same_time() -> None:
+    calls = [(EXEC_PYTHON, {"script": TIMES, "data": str(number)}) for number in range(8)]
+    printed: list[str] = []
+
+    def reads(messages: Sequence[Any]) -> Line:
+        printed.extend(str(message.content) for message in messages[-8:])
+        return Line("Done.")
+
+    await ask(deck_of([TOOLS]), Line(calls=calls), reads)
+    spans = [tuple(map(float, text.split())) for text in printed]
+    for began, _ in spans:
+        assert sum(start <= began < end for start, end in spans) <= 4
+
+
 # Results that are too long to read
 
 MENU = json.dumps(
