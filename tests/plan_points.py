@@ -99,7 +99,7 @@ def open_plan(folder: Path, points: Points, honours_keys: bool) -> tuple[PlanKit
     service = Service(folder / "calls.log", points, honours_keys=honours_keys)
     kit = plan_kit(folder, draft(*TASKS), doing=None, skills=service, lease=LEASE)
     with kit.store.commit() as db:
-        db.set_trace_callback(points.reach)
+        db.driver.set_trace_callback(points.reach)
     return kit, service
 
 

@@ -4,8 +4,10 @@ import os
 import sqlite3
 from pathlib import Path
 
+from sqlalchemy.exc import ResourceClosedError
 
-def advice(store: str, error: sqlite3.Error) -> str:
+
+def advice(store: str, error: Exception) -> str:
     """Returns a sentence on why the file of a store cannot be opened, read or written, and what helps."""
     folder = Path(store).absolute().parent
     problem = f"the store {store} cannot be used ({error}): "
@@ -13,7 +15,7 @@ def advice(store: str, error: sqlite3.Error) -> str:
         return (
             problem + f"create the folder {folder}, let this user enter it, or choose another file."
         )
-    if isinstance(error, sqlite3.ProgrammingError):
+    if isinstance(error, (sqlite3.ProgrammingError, ResourceClosedError)):
         return problem + "open it again."
     match getattr(error, "sqlite_errorcode", 0) & 0xFF:
         case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:

@@ -3,27 +3,24 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+
+from sqlalchemy import Executable, insert
 
 from kit.core.errors import StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import UNANSWERED
 from kit.stores.advice import advice
+from kit.stores.connection import PATIENCE, StorageError, StoreConnection, is_busy, open_engine
 from kit.stores.live_logs import LiveLogs, Rows
-from kit.stores.migration import lay_out
 from kit.stores.owner import Owner
-from kit.stores.rollup import READY, sum_up
-from kit.stores.statements import (
-    INTERRUPT_TURNS,
-    KEEP_RUNNING_LOG,
-    LEAVE_QUESTIONS,
-    OWNERS_OF_RUNNING,
-)
-from kit.stores.tables import APPLICATION, SCHEMA
-from kit.stores.transaction import is_busy, wait_for
+from kit.stores.rollup import ROLLUP_IS_DUE, sum_up
+from kit.stores.sqlite_queries import LEAVE_QUESTIONS, SWEEP_EVENTS
+from kit.stores.statements import INTERRUPT_TURNS, KEEP_RUNNING_LOG, OWNERS_OF_RUNNING
+from kit.stores.tables import ALEMBIC_VERSION, APPLICATION, METADATA, SCHEMA
 
 T = TypeVar("T")
 OLDEST = (3, 38, 0)
@@ -36,8 +33,6 @@ TURNS = 100
 pages each, 20 ms in all."""
 MANY = 300
 """Turns after which it does so at once."""
-PATIENCE = 5.0
-"""Seconds to wait for another process that writes."""
 SWEEP_EVERY = 3600.0
 """Seconds between two looks for events past their retention."""
 SWEEP = 1000
@@ -58,68 +53,62 @@ class Database:
             raise StoreError(
                 f"SQLite {sqlite3.sqlite_version} is too old for the store: use a Python built with 3.38 or newer"
             )
-        self._lock = threading.RLock()
-        self._side_lock = threading.RLock()
         self._home = threading.get_ident()
-        self._side: sqlite3.Connection | None = None
+        self._side_lock = threading.Lock()
+        self._side: StoreConnection | None = None
         self._owner = Owner(self.path)
         self._running: dict[str, Sequence[Event]] = {}
         self._ended = 0
         self._live_logs: LiveLogs | None = None
+        self._engine = open_engine(self.path)
+        self._reading_engine = open_engine(self.path, read_only=True)
         try:
-            self._db = sqlite3.connect(
-                self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-            )
+            self._db = StoreConnection(self._engine)
             try:
                 self._prepare()
                 self.mark_interrupted()
                 self._tend_documents()
-                self._db.execute(
-                    "PRAGMA busy_timeout = 0"
-                )  # from here on `_wait_for` waits, for those who will
+                # From here on `wait_for` waits, for those who will.
+                self._db.driver.execute("PRAGMA busy_timeout = 0")
             except BaseException:
                 self.close()
                 raise
-        except sqlite3.Error as error:
-            raise StoreError(advice(self.path, error)) from error
+        except StorageError as error:
+            raise self._refusal(error) from error
 
     def _prepare(self) -> None:
-        self._db.execute("PRAGMA synchronous = NORMAL")
+        self._db.driver.execute("PRAGMA synchronous = NORMAL")
         _bound_log(self._db)
         with self.commit() as db:
-            if (
-                not self._is_current()
-            ):  # raises before anything is written: another program's file stays as it is
-                lay_out(db)
+            # It raises before anything is written: another program's file stays as it is.
+            if not self._is_current():
+                _bring_up_to_date(db)
             self._owner.live()
-        wait_for(self._db, "PRAGMA journal_mode = WAL", PATIENCE)
+        self._db.wait_for("PRAGMA journal_mode = WAL", PATIENCE)
         if self.path != ":memory:":
             self._live_logs = LiveLogs(self._running, self._keep_logs, self._tend)
 
     @property
-    def _connection(self) -> tuple[threading.RLock, sqlite3.Connection]:
+    def _connection(self) -> StoreConnection:
         """The thread that opened the store, a loop's, has one for itself: it never waits until a
         page has read its list."""
         if threading.get_ident() == self._home or self.path == ":memory:":
-            return self._lock, self._db
+            return self._db
         with self._side_lock:
             if self._side is None:
-                self._side = sqlite3.connect(
-                    self.path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
-                )
+                self._side = StoreConnection(self._engine)
                 _bound_log(self._side)
-            return self._side_lock, self._side
+            return self._side
 
     def _is_current(self) -> bool:
-        (version,) = self._db.execute("PRAGMA user_version").fetchone()
-        (application,) = self._db.execute("PRAGMA application_id").fetchone()
+        version, application = _marks(self._db)
         if application == APPLICATION and version > SCHEMA:
             raise StoreError(
                 f"{self.path} was written by a newer version of the kit (schema {version}, this one knows {SCHEMA}): "
                 "update the kit, or choose another file."
             )
         if application != APPLICATION and (
-            application or self._db.execute("SELECT 1 FROM sqlite_master").fetchone()
+            application or self._db.driver.execute("SELECT 1 FROM sqlite_master").fetchone()
         ):
             raise StoreError(
                 f"{self.path} is a database of another program: choose another file for the store."
@@ -143,53 +132,58 @@ class Database:
             for owner in owners:
                 if self._owner.dead(owner):
                     db.execute(LEAVE_QUESTIONS, {"owner": owner, "unanswered": UNANSWERED})
-                    interrupted += db.execute(INTERRUPT_TURNS, {"owner": owner}).rowcount
+                    interrupted += db.execute(INTERRUPT_TURNS, {"by": owner}).rowcount
             return interrupted
 
     @contextmanager
-    def commit(self, wait: bool = True) -> Generator[sqlite3.Connection]:
+    def commit(self, wait: bool = True) -> Generator[StoreConnection]:
         """One transaction: all that is written in it, or, when it raises, nothing. Raises StoreError, or StoreBusy."""
         try:
-            lock, db = self._connection
-            with lock:
-                wait_for(db, "BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
+            connection = self._connection
+            driver = connection.driver
+            with connection.lock:
+                connection.wait_for("BEGIN IMMEDIATE", PATIENCE if wait else 0.0)
                 try:
-                    yield db
-                    db.execute("COMMIT")
+                    yield connection
+                    driver.execute("COMMIT")
                 finally:
-                    if db.in_transaction:
-                        db.execute("ROLLBACK")
-        except sqlite3.Error as error:
-            raise (StoreBusy if is_busy(error) else StoreError)(advice(self.path, error)) from error
+                    if driver.in_transaction:
+                        driver.execute("ROLLBACK")
+        except StorageError as error:
+            raise self._refusal(error) from error
 
-    def read(self, sql: str, *values: Any, **names: Any) -> list[Any]:
+    def read(
+        self, statement: Executable | str, values: Mapping[str, Any] | None = None
+    ) -> Sequence[Any]:
         """Every row of a query; within `commit` as they are by then. Raises StoreError."""
         try:
-            lock, db = self._connection
-            with lock:
-                return db.execute(sql, names or values).fetchall()
-        except sqlite3.Error as error:
-            raise StoreError(advice(self.path, error)) from error
+            connection = self._connection
+            with connection.lock:
+                return connection.execute(statement, values).fetchall()
+        except StorageError as error:
+            raise self._refusal(error) from error
 
-    def _read_apart(self, read: Callable[[sqlite3.Connection], T]) -> T:
+    def _refusal(self, error: Exception) -> StoreError:
+        cause = getattr(error, "orig", error)
+        kind = StoreBusy if is_busy(cause) else StoreError
+        return kind(advice(self.path, cause))
+
+    def _read_apart(self, read: Callable[[StoreConnection], T]) -> T:
         """Reads much from one state of the file, on a connection of its own: nobody waits for it,
         and it cannot write."""
         if self.path == ":memory:":
-            with self._lock:
+            with self._db.lock:
                 return read(self._db)
-        uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
         try:
-            with closing(
-                sqlite3.connect(uri, uri=True, timeout=PATIENCE, isolation_level=None)
-            ) as db:
-                db.execute("BEGIN")
+            with closing(StoreConnection(self._reading_engine)) as db:
+                db.driver.execute("BEGIN")
                 return read(db)
-        except sqlite3.Error as error:
-            raise StoreError(advice(self.path, error)) from error
+        except StorageError as error:
+            raise self._refusal(error) from error
 
     def sum_up(self) -> None:
         """Adds up the turns that have ended, a thousand at a time, for metrics of all time."""
-        while self.read(READY)[0][0]:
+        while self.read(ROLLUP_IS_DUE)[0][0]:
             with self.commit() as db:
                 if not sum_up(db):
                     return
@@ -204,37 +198,58 @@ class Database:
         self._tend_documents()
 
     def _tend_documents(self) -> None:
-        has_documents = bool(self.read("SELECT 1 FROM sqlite_master WHERE name = 'agent_souls'"))
-        self.has_souls = self.has_souls or (
-            has_documents and bool(self.read("SELECT 1 FROM agent_souls LIMIT 1"))
-        )
-        if has_documents and self._retention is not None and time.monotonic() >= self._sweep_at:
+        if not self.read("SELECT 1 FROM sqlite_master WHERE name = 'agent_souls'"):
+            return
+        self.has_souls = self.has_souls or bool(self.read("SELECT 1 FROM agent_souls LIMIT 1"))
+        if self._retention is not None and time.monotonic() >= self._sweep_at:
             self._sweep_events(time.time() - self._retention * 86_400)
             self._sweep_at = time.monotonic() + SWEEP_EVERY
 
     def _sweep_events(self, before: float) -> None:
-        while rows := self.read(
-            "SELECT seq FROM agent_events WHERE ts < ? ORDER BY seq LIMIT ?", before, SWEEP
-        ):
+        deleted = SWEEP
+        while deleted == SWEEP:
             with self.commit() as db:
-                db.executemany("DELETE FROM agent_events WHERE seq = ?", rows)
+                deleted = db.execute(SWEEP_EVENTS, {"before": before, "limit": SWEEP}).rowcount
 
     def _keep_logs(self, rows: Rows) -> None:
         with self.commit() as db:
-            db.executemany(KEEP_RUNNING_LOG, rows)
+            for log, turn_id in rows:
+                db.execute(KEEP_RUNNING_LOG, {"log": log, "turn_id": turn_id})
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""
         if self._live_logs:
             self._live_logs.close()
-        with self._lock, self._side_lock:
+        with self._side_lock:
             self._side = self._side or self._db  # no thread opens the file again
-            for connection in (self._side, self._db):
+        for connection in (self._side, self._db):
+            with connection.lock:
                 connection.close()
-            self._owner.end()
+        self._owner.end()
 
 
-def _bound_log(db: sqlite3.Connection) -> None:
+def _bound_log(db: StoreConnection) -> None:
     """A reader that stays open makes the write-ahead log grow; once it is gone, the log shrinks to its bound again."""
-    db.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
-    db.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")
+    db.driver.execute(f"PRAGMA wal_autocheckpoint = {AHEAD}")
+    db.driver.execute(f"PRAGMA journal_size_limit = {AHEAD * 4096}")
+
+
+def _marks(db: StoreConnection) -> tuple[int, int]:
+    """Returns the schema that a file says it has, and the program that it says it is of."""
+    (version,) = db.driver.execute("PRAGMA user_version").fetchone()
+    (application,) = db.driver.execute("PRAGMA application_id").fetchone()
+    return version, application
+
+
+def _bring_up_to_date(db: StoreConnection) -> None:
+    """Gives a new file its tables; brings one of an earlier schema to that of today, with every row."""
+    version, application = _marks(db)
+    if application:
+        from kit.stores.migrations import migrate  # loads Alembic, which few openings need
+
+        migrate(db.core, version)
+    db.lay_out(METADATA)
+    if not application:
+        db.execute(insert(ALEMBIC_VERSION), {"version_num": f"{SCHEMA:04d}"})
+    db.driver.execute(f"PRAGMA application_id = {APPLICATION}")
+    db.driver.execute(f"PRAGMA user_version = {SCHEMA}")

@@ -1,85 +1,94 @@
 """Sums of stored turns, so that metrics of all time do not read every turn: one row of `rollups`
 for a thousand of them."""
 
-import sqlite3
 from collections import defaultdict
+from collections.abc import Iterable
 from functools import partial
 from typing import Any
 
 import orjson
+from sqlalchemy import Row, Table, func, insert, select
 
+from kit.stores.connection import StoreConnection
 from kit.stores.rows import readable
+from kit.stores.statements import LAST_SUM, SUMMED_UP, Query
+from kit.stores.tables import ROLLUPS, TURNS
 from kit.stores.tally import Tally, TurnRow
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""
-_SELECT = f"SELECT number, {', '.join(TurnRow._fields)} FROM turns"
-# A turn that runs, and what came after it, is added up once it has ended.
-_NEXT = f"""
-{_SELECT}
-WHERE number > (SELECT coalesce(max(through), 0) FROM rollups)
-  AND number < (
-    SELECT coalesce(min(number), 1 << 60) FROM turns
-    WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups))
-ORDER BY number LIMIT {CHUNK}
-"""
-# A sum whose first turn began before the window lies over its edge, or outside: it is not used, and
-# neither are those before it.
-_LAST_CUT = "SELECT coalesce(max(through), 0) FROM rollups WHERE first < ?"
-_SUMS = """
-SELECT tally FROM rollups
-WHERE through > :cut AND (:tenant IS NULL OR tenant_id = :tenant)
-"""
-_AFTER_SUMS = f"""
-{_SELECT}
-WHERE number > :mark
-  AND (:tenant IS NULL OR tenant_id = :tenant)
-  AND (:since IS NULL OR started_at >= :since)
-"""
-# The turns of the window that are part of such sums, by the index of times.
-_IN_CUT_SUMS = f"""
-{_SELECT}
-WHERE +number <= :cut AND (:tenant IS NULL OR tenant_id = :tenant) AND started_at >= :since
-"""
-READY = f"""
-SELECT (SELECT max(number) FROM turns) - (SELECT coalesce(max(through), 0) FROM rollups) >= {CHUNK}
-"""
+_SELECT = select(*(TURNS.c[name] for name in TurnRow._fields))
+
+ROLLUP_IS_DUE = select(select(func.max(TURNS.c.number)).scalar_subquery() - SUMMED_UP >= CHUNK)
 """Whether there may be turns for another row."""
 
+# A turn that runs, and what came after it, is added up once it has ended.
+_FIRST_RUNNING = (
+    select(func.coalesce(func.min(TURNS.c.number), 1 << 60))
+    .where(TURNS.c.status == "running", TURNS.c.number > SUMMED_UP)
+    .correlate(None)
+    .scalar_subquery()
+)
+_NEXT = (
+    _SELECT.add_columns(TURNS.c.number)
+    .where(TURNS.c.number > SUMMED_UP, TURNS.c.number < _FIRST_RUNNING)
+    .order_by(TURNS.c.number)
+    .limit(CHUNK)
+)
 
-def sum_up(db: sqlite3.Connection) -> bool:
+
+def sum_up(db: StoreConnection) -> bool:
     """Writes the next row of `rollups`; returns False while fewer turns than that have ended since the last."""
-    rows = db.execute(_NEXT).fetchall()
+    rows: list[Row[Any]] = db.execute(_NEXT).all()
     if len(rows) < CHUNK:
         return False
-    tallies: defaultdict[str, Tally] = defaultdict(Tally)
+    tenants: defaultdict[str, list[Row[Any]]] = defaultdict(list)
     for row in rows:
-        readable(partial(_add, tallies[row[2]]), row, row[1])
-    first = min(row[5] for row in rows)
-    values: list[tuple[Any, str, Any, str]] = []
-    for tenant, tally in tallies.items():
-        values.append((rows[-1][0], tenant, first, tally.dump()))
-    db.executemany("INSERT OR IGNORE INTO rollups VALUES (?, ?, ?, ?)", values)
+        tenants[row.tenant_id].append(row)
+    through = rows[-1].number
+    first = min(row.started_at for row in rows)
+    values: list[dict[str, Any]] = []
+    for tenant, turns in tenants.items():
+        tally = Tally()
+        _add_all(tally, turns)
+        values.append(
+            {"through": through, "tenant_id": tenant, "first": first, "tally": tally.dump()}
+        )
+    db.execute(insert(ROLLUPS).prefix_with("OR IGNORE"), values)
     return True
 
 
-def tally(db: sqlite3.Connection, tenant_id: str | None, since: float | None) -> Tally:
+def tally(db: StoreConnection, tenant_id: str | None, since: float | None) -> Tally:
     """Adds up the turns of one tenant or all, begun at `since` or later, from the sums there are
     and the turns beside them."""
-    (mark,) = db.execute("SELECT coalesce(max(through), 0) FROM rollups").fetchone()
-    (cut,) = db.execute(_LAST_CUT, (since,)).fetchone()
-    values = {"tenant": tenant_id, "since": since, "mark": mark, "cut": cut}
+
+    def of_tenant(query: Query, table: Table) -> Query:
+        return query if tenant_id is None else query.where(table.c.tenant_id == tenant_id)
+
+    mark = db.execute(LAST_SUM).scalar_one()
+    cut = 0
+    sums = of_tenant(select(ROLLUPS.c.tally), ROLLUPS)
+    turns = of_tenant(_SELECT, TURNS)
+    if since is not None:
+        # A sum whose first turn began before the window lies over its edge, or outside: it is not
+        # used, and neither are those before it.
+        cut = db.execute(LAST_SUM.where(ROLLUPS.c.first < since)).scalar_one()
+        turns = turns.where(TURNS.c.started_at >= since)
     tally = Tally()
-    for (text,) in db.execute(_SUMS, values):
+    for (text,) in db.execute(sums.where(ROLLUPS.c.through > cut)):
         tally.merge(Tally.load(text))
-    for row in db.execute(_AFTER_SUMS, values):
-        readable(partial(_add, tally), row, row[1])
+    _add_all(tally, db.execute(turns.where(TURNS.c.number > mark)))
     if cut:
-        for row in db.execute(_IN_CUT_SUMS, values):
-            readable(partial(_add, tally), row, row[1])
+        # `+ 0` has SQLite find these turns by their time, as there may be many before the window.
+        _add_all(tally, db.execute(turns.where(TURNS.c.number + 0 <= cut)))
     return tally
 
 
-def _add(tally: Tally, row: tuple[Any, ...]) -> None:
-    _, *fields, measures = row
+def _add_all(tally: Tally, rows: Iterable[Row[Any]]) -> None:
+    for row in rows:
+        readable(partial(_add, tally), row, row.id)
+
+
+def _add(tally: Tally, row: Row[Any]) -> None:
+    *fields, measures = row[: len(TurnRow._fields)]
     tally.add(TurnRow._make((*fields, orjson.loads(measures))))

@@ -5,9 +5,10 @@ What SQL or JSON cannot hold is worded, so that nothing odd costs a turn its tra
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Sequence
-from operator import attrgetter, itemgetter
-from typing import Any, TypeVar, cast
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from operator import attrgetter
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import TypeAdapter
@@ -17,12 +18,12 @@ from kit.core.context import Operator, Principal, Reader, Session
 from kit.core.errors import describe_error
 from kit.core.event import Event
 from kit.core.record import Measures, Note, TurnRecord
-from kit.stores.statements import COLUMNS, JSON_COLUMNS, PLAIN_COLUMNS
+from kit.core.value import Value
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
-Row = Sequence[Any]
-_plain_values = cast("Callable[[Any], tuple[Any, ...]]", itemgetter(*PLAIN_COLUMNS))
+V = TypeVar("V", bound=Value)
+_JSON_COLUMNS = frozenset({"invoked", "failed", "measures", "tools"})
 _UNMEASURED: Measures = TurnRecord.model_fields["measures"].default
 _UNMEASURED_JSON = _UNMEASURED.model_dump_json()
 _log = TypeAdapter(list[Event])
@@ -32,48 +33,49 @@ _fields = attrgetter("values_by_field")
 _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLASS
 
 
-def row_of(turn: TurnRecord) -> list[Any]:
-    """Returns the values of a turn in the order of COLUMNS."""
+def row_of(turn: TurnRecord, owner: str) -> dict[str, Any]:
+    """Returns the row of a turn, by the names of its columns."""
+    row = {**vars(turn), "owner": owner}
     # A turn that begins has called nobody and measured nothing: that needs no encoder.
-    invoked = _json_of(turn.invoked) if turn.invoked else "[]"
-    failed = _json_of(turn.failed) if turn.failed else "[]"
-    measures = _UNMEASURED_JSON if turn.measures is _UNMEASURED else _json_of(turn.measures)
-    return [*_plain_values(vars(turn)), invoked, failed, measures]
+    row["invoked"] = _json_of(turn.invoked) if turn.invoked else "[]"
+    row["failed"] = _json_of(turn.failed) if turn.failed else "[]"
+    row["measures"] = _UNMEASURED_JSON if turn.measures is _UNMEASURED else _json_of(turn.measures)
+    return row
 
 
-def record_of(row: Row) -> TurnRecord:
-    """Returns the turn of a row of COLUMNS."""
-    fields = dict(zip(COLUMNS, row, strict=True))
-    for name in JSON_COLUMNS:
-        fields[name] = json.loads(fields[name])
-    return TurnRecord(**fields)
+def value_of(kind: type[V], row: Sequence[Any]) -> V:
+    """Returns the value whose fields a row has, in their order. Raises ValueError or TypeError for another row."""
+    fields: dict[str, Any] = {}
+    for name, value in zip(kind.model_fields, row, strict=True):
+        fields[name] = json.loads(value) if name in _JSON_COLUMNS else value
+    return kind(**fields)
 
 
-def records_of(rows: Iterable[Row]) -> list[TurnRecord]:
-    """Returns the turns of rows of COLUMNS; a row that cannot be read is left out."""
+def records_of(rows: Iterable[Sequence[Any]]) -> list[TurnRecord]:
+    """Returns the turns of their rows; a row that cannot be read is left out."""
     records: list[TurnRecord] = []
     for row in rows:
-        record = readable(record_of, row, row[0])
+        record = readable(partial(value_of, TurnRecord), row, row[0])
         if record is not None:
             records.append(record)
     return records
 
 
-def session_of(row: Row) -> Session:
+def session_of(row: Sequence[Any]) -> Session:
     """Returns the session of a row of `sessions`."""
     session_id, tenant_id, user_id, locale, location = row
     principal = Principal(tenant_id=tenant_id, user_id=user_id)
     return Session(id=session_id, principal=principal, locale=locale, location=location)
 
 
-def without_surrogates(row: Row) -> list[Any]:
+def without_surrogates(row: Mapping[str, Any]) -> dict[str, Any]:
     """Returns a row without the halves of surrogate pairs, which SQLite refuses."""
-    values: list[Any] = []
-    for value in row:
+    values: dict[str, Any] = {}
+    for name, value in row.items():
         if isinstance(value, str):
-            values.append(value.encode("utf-8", "replace").decode())
+            values[name] = value.encode("utf-8", "replace").decode()
         else:
-            values.append(value)
+            values[name] = value
     return values
 
 
@@ -115,13 +117,10 @@ def names_of(text: str) -> tuple[str, ...]:
 
 def notes_of(text: str) -> dict[str, Note]:
     """Returns the notes of a session by their names. Raises ValueError or TypeError for another text."""
-    return {name: note_of(row) for name, row in json.loads(text).items()}
-
-
-def note_of(row: Row) -> Note:
-    """Returns the note of a value and a time. Raises ValueError or TypeError for another row."""
-    value, at = row
-    return Note(value=value, at=at)
+    notes: dict[str, Note] = {}
+    for name, (value, at) in json.loads(text).items():
+        notes[name] = Note(value=value, at=at)
+    return notes
 
 
 def reader_values(reader: Reader) -> dict[str, str | None]:

@@ -1,16 +1,18 @@
 """Lists of one principal's turns and conversations, as SQL over all of them, however many there are."""
 
-import json
 import math
-import sqlite3
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
+
+from sqlalchemy import ColumnElement, Integer, exists, func, not_, or_, select
 
 from kit.core.context import Principal
 from kit.core.display.turn_parts import Ending
+from kit.stores.connection import StoreConnection
 from kit.stores.recall import AGAIN
-from kit.stores.rows import reader_values, records_of
-from kit.stores.statements import SELECT_TURNS
+from kit.stores.rows import records_of
+from kit.stores.statements import RECORDS, of_reader
+from kit.stores.tables import TURNS
 from kit.stores.turn_filter import (
     Conversation,
     FailureAxis,
@@ -19,117 +21,93 @@ from kit.stores.turn_filter import (
     TurnPage,
 )
 
-# What `ending_of` (kit/core/display/turn_parts.py) says of a row. A row that was begun and not ended
-# has no parts.
-_HAS_ANSWER = """
-(coalesce(measures ->> '$.parts.whole', 0) + coalesce(measures ->> '$.parts.partly', 0) > 0)
-"""
-_IS_ANSWERED = """
-(
-  status = 'ok'
-  AND coalesce(measures ->> '$.parts.partly', 0) = 0
-  AND coalesce(measures ->> '$.parts.failed', 0) = 0
-  AND coalesce(measures ->> '$.parts.stopped', 0) = 0
-  AND coalesce(measures ->> '$.parts.left_out.count', 0) = 0
-  AND coalesce(json_array_length(measures, '$.parts.over_cap'), 0) = 0
+Condition = ColumnElement[bool]
+
+
+def _json(column: ColumnElement[Any], path: str) -> ColumnElement[Any]:
+    return column.op("->>", return_type=Integer())(path)
+
+
+def _count_of(path: str) -> ColumnElement[int]:
+    """Returns the number that a turn's measures have at a path, else 0."""
+    # A row that was begun and not ended has no parts.
+    return func.coalesce(_json(TURNS.c.measures, f"$.parts.{path}"), 0)
+
+
+# What `ending_of` (kit/core/display/turn_parts.py) says of a row.
+_HAS_ANSWER = _count_of("whole") + _count_of("partly") > 0
+_OVER_CAP = func.coalesce(func.json_array_length(TURNS.c.measures, "$.parts.over_cap"), 0)
+_IS_ANSWERED = (
+    (TURNS.c.status == "ok")
+    & (_count_of("partly") == 0)
+    & (_count_of("failed") == 0)
+    & (_count_of("stopped") == 0)
+    & (_count_of("left_out.count") == 0)
+    & (_OVER_CAP == 0)
 )
-"""
-_ENDINGS: Mapping[Ending, str] = {
+_IS_UNFINISHED = TURNS.c.status.in_(["ok", "failed"]) & not_(_IS_ANSWERED)
+_ENDINGS: Mapping[Ending, Condition] = {
     "answered": _IS_ANSWERED,
-    "partly": f"status IN ('ok', 'failed') AND NOT {_IS_ANSWERED} AND {_HAS_ANSWER}",
-    "nothing": f"status IN ('ok', 'failed') AND NOT {_IS_ANSWERED} AND NOT {_HAS_ANSWER}",
+    "partly": _IS_UNFINISHED & _HAS_ANSWER,
+    "nothing": _IS_UNFINISHED & not_(_HAS_ANSWER),
 }
 """Every other ending is a status by itself."""
 
-_AXES: Mapping[FailureAxis, str] = {
-    "invocation": """
-        EXISTS (
-          SELECT 1 FROM json_each(measures, '$.agents') WHERE value ->> 'axis' = 'invocation')""",
-    "data": """
-        EXISTS (
-          SELECT 1 FROM json_each(measures, '$.agents')
-          WHERE value ->> 'axis' = 'data' OR value ->> 'data_faults' > 0)""",
-    "partial": """
-        EXISTS (
-          SELECT 1 FROM json_each(measures, '$.agents')
-          WHERE value ->> 'partial' OR NOT value ->> 'ok')
-        AND EXISTS (
-          SELECT 1 FROM json_each(measures, '$.agents')
-          WHERE NOT (value ->> 'partial' OR NOT value ->> 'ok'))""",
-    "cap": "cap_behavior = 'over'",
+_AGENT = func.json_each(TURNS.c.measures, "$.agents").table_valued("value", name="agent")
+
+
+def _measure(name: str) -> ColumnElement[Any]:
+    """Returns what the measures of a sub-agent say under a name."""
+    return _json(_AGENT.c.value, name)
+
+
+def _any_agent(condition: Condition) -> Condition:
+    return exists(select(_AGENT.c.value).where(condition))
+
+
+_FELL_SHORT = or_(_measure("partial"), not_(_measure("ok")))
+_AXES: Mapping[FailureAxis, Condition] = {
+    "invocation": _any_agent(_measure("axis") == "invocation"),
+    "data": _any_agent(or_(_measure("axis") == "data", _measure("data_faults") > 0)),
+    "partial": _any_agent(_FELL_SHORT) & _any_agent(not_(_FELL_SHORT)),
+    "cap": TURNS.c.cap_behavior == "over",
 }
-
-_ASKED_ANY = """
-EXISTS (
-  SELECT 1 FROM json_each(invoked) WHERE value IN (SELECT value FROM json_each(:agents)))
-"""
-
-_PATTERNS_AND_MODELS = """
-SELECT pattern, model, count(*) FROM turns
-WHERE tenant_id = :tenant AND user_id = :user
-GROUP BY pattern, model
-"""
-
-_SECONDS = """
-SELECT seconds FROM turns
-WHERE tenant_id = :tenant AND user_id = :user AND seconds IS NOT NULL
-ORDER BY seconds
-"""
-
-# A turn that was asked again, or by a job, is no conversation.
-_COUNT_CONVERSATIONS = """
-SELECT count(DISTINCT session_id) FROM turns
-WHERE tenant_id = :tenant AND user_id = :user
-  AND session_id NOT LIKE :again AND session_id NOT LIKE 'job:%'
-"""
-
-_CONVERSATIONS = """
-WITH conversation AS (
-  SELECT session_id, count(*) AS turns, max(started_at) AS newest FROM turns
-  WHERE tenant_id = :tenant AND user_id = :user
-    AND session_id NOT LIKE :again AND session_id NOT LIKE 'job:%'
-  GROUP BY session_id ORDER BY newest DESC LIMIT :limit OFFSET :offset
-)
-SELECT
-  session_id,
-  (
-    SELECT message FROM turns
-    WHERE turns.session_id = conversation.session_id
-      AND +tenant_id = :tenant AND +user_id = :user
-    ORDER BY started_at LIMIT 1
-  ),
-  turns, newest
-FROM conversation ORDER BY newest DESC
-"""
 
 
 def search(
-    db: sqlite3.Connection, principal: Principal, by: TurnFilter, limit: int, offset: int
+    db: StoreConnection, principal: Principal, by: TurnFilter, limit: int, offset: int
 ) -> TurnPage:
     """Returns `limit` of a principal's turns that pass a filter, past the first `offset`, newest first."""
-    db.create_function("casefold", 1, str.casefold, deterministic=True)
-    where, values = _where(principal, by)
-    counting = f"SELECT count(*), max(seconds) FROM turns WHERE {where}"
-    count, longest = db.execute(counting, values).fetchone()
-    page = f"""
-        {SELECT_TURNS}
-        WHERE {where}
-        ORDER BY started_at DESC, number DESC LIMIT :limit OFFSET :offset"""
-    turns = records_of(db.execute(page, {**values, "limit": limit, "offset": offset}))
-    return TurnPage(tuple(turns), count, longest or 0.0)
+    db.driver.create_function("casefold", 1, str.casefold, deterministic=True)
+    conditions = _conditions(principal, by)
+    counting = select(func.count(), func.max(TURNS.c.seconds)).where(*conditions)
+    count, longest = db.execute(counting).one()
+    page = (
+        RECORDS.where(*conditions)
+        .order_by(TURNS.c.started_at.desc(), TURNS.c.number.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    return TurnPage(tuple(records_of(db.execute(page))), count, longest or 0.0)
 
 
-def choices(db: sqlite3.Connection, principal: Principal) -> TurnChoices:
+def choices(db: StoreConnection, principal: Principal) -> TurnChoices:
     """Returns what a principal's turns can be chosen by."""
-    values = reader_values(principal)
+    is_theirs = of_reader(principal)
+    groups = (
+        select(TURNS.c.pattern, TURNS.c.model, func.count())
+        .where(is_theirs)
+        .group_by(TURNS.c.pattern, TURNS.c.model)
+    )
     total = 0
     patterns: set[str] = set()
     models: set[str] = set()
-    for pattern, model, count in db.execute(_PATTERNS_AND_MODELS, values):
+    for pattern, model, count in db.execute(groups):
         total += count
         patterns.add(pattern)
         models.add(model)
-    seconds = [row[0] for row in db.execute(_SECONDS, values)]
+    query = select(TURNS.c.seconds).where(is_theirs, TURNS.c.seconds.is_not(None))
+    seconds = db.execute(query.order_by(TURNS.c.seconds)).scalars().all()
     slow = 0.0
     if seconds:
         rank = math.ceil(len(seconds) * 95 / 100)
@@ -138,50 +116,59 @@ def choices(db: sqlite3.Connection, principal: Principal) -> TurnChoices:
 
 
 def conversations(
-    db: sqlite3.Connection, principal: Principal, limit: int, offset: int
+    db: StoreConnection, principal: Principal, limit: int, offset: int
 ) -> tuple[list[Conversation], int]:
     """Returns `limit` of a principal's conversations, past the first `offset`, the one with the
     newest turn first; and how many there are."""
-    values = {**reader_values(principal), "again": f"{AGAIN}%"}
-    (count,) = db.execute(_COUNT_CONVERSATIONS, values).fetchone()
-    rows = db.execute(_CONVERSATIONS, {**values, "limit": limit, "offset": offset})
-    return [Conversation(*row) for row in rows], count
-
-
-def _where(principal: Principal, by: TurnFilter) -> tuple[str, dict[str, Any]]:
-    """Returns the condition of a filter, and its values."""
-    values: dict[str, Any] = {
-        **reader_values(principal),
-        "session": by.session,
-        "seconds": by.at_least,
-    }
-    if by.session:
-        # A session has few turns: the `+` keeps SQLite from walking the user's index instead.
-        conditions = ["session_id = :session", "+tenant_id = :tenant", "+user_id = :user"]
-    else:
-        conditions = ["tenant_id = :tenant", "user_id = :user"]
-    for number, word in enumerate(by.text.split()):
-        conditions.append(f"instr(casefold(message), :word{number})")
-        values[f"word{number}"] = word.casefold()
-    if by.patterns:
-        conditions.append("pattern IN (SELECT value FROM json_each(:patterns))")
-        values["patterns"] = json.dumps(by.patterns)
-    if by.models:
-        conditions.append("model IN (SELECT value FROM json_each(:models))")
-        values["models"] = json.dumps(by.models)
-    if by.agents:
-        conditions.append(_ASKED_ANY)
-        values["agents"] = json.dumps(by.agents)
-    if by.at_least:
-        conditions.append("seconds >= :seconds")
-    if by.endings:
-        conditions.append(
-            _any_of(_ENDINGS.get(ending, f"status = '{ending}'") for ending in by.endings)
+    session_id = TURNS.c.session_id
+    # A turn that was asked again, or by a job, is no conversation.
+    conditions = (
+        of_reader(principal),
+        not_(session_id.startswith(AGAIN)),
+        not_(session_id.startswith("job:")),
+    )
+    counting = select(func.count(session_id.distinct())).where(*conditions)
+    count = db.execute(counting).scalar_one()
+    newest = func.max(TURNS.c.started_at)
+    page = (
+        select(session_id, func.count(), newest)
+        .where(*conditions)
+        .group_by(session_id)
+        .order_by(newest.desc())
+        .limit(limit)
+        .offset(offset)
+    )
+    found: list[Conversation] = []
+    for name, turns, at in db.execute(page).all():
+        first = (
+            select(TURNS.c.message)
+            .where(session_id == name, of_reader(principal, in_session=True))
+            .order_by(TURNS.c.started_at)
+            .limit(1)
         )
+        found.append(Conversation(name, db.execute(first).scalar_one(), turns, at))
+    return found, count
+
+
+def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
+    """Returns the conditions of a filter."""
+    conditions: list[Condition] = [of_reader(principal, in_session=bool(by.session))]
+    if by.session:
+        conditions.append(TURNS.c.session_id == by.session)
+    for word in by.text.split():
+        conditions.append(func.instr(func.casefold(TURNS.c.message), word.casefold()) > 0)
+    if by.patterns:
+        conditions.append(TURNS.c.pattern.in_(by.patterns))
+    if by.models:
+        conditions.append(TURNS.c.model.in_(by.models))
+    if by.agents:
+        invoked = func.json_each(TURNS.c.invoked).table_valued("value", name="asked")
+        conditions.append(exists(select(invoked.c.value).where(invoked.c.value.in_(by.agents))))
+    if by.at_least:
+        conditions.append(TURNS.c.seconds >= by.at_least)
+    if by.endings:
+        endings = [_ENDINGS.get(name, TURNS.c.status == name) for name in by.endings]
+        conditions.append(or_(*endings))
     if by.axes:
-        conditions.append(_any_of(_AXES[axis] for axis in by.axes))
-    return " AND ".join(conditions), values
-
-
-def _any_of(conditions: Iterable[str]) -> str:
-    return "(" + " OR ".join(f"({condition})" for condition in conditions) + ")"
+        conditions.append(or_(*(_AXES[axis] for axis in by.axes)))
+    return conditions

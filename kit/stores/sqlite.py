@@ -1,14 +1,18 @@
 """The embedded store: one SQLite file that survives kill -9 and answers plain SQL (tables in docs/traces.md)."""
 
 import json
+import math
+import sqlite3
 import time
 from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import insert
 
 from kit.core.context import OPERATOR, Principal, Reader, Session
-from kit.core.errors import StoreBusy, StoreError
+from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import (
     UNANSWERED,
@@ -21,48 +25,49 @@ from kit.core.record import (
     TurnRecord,
 )
 from kit.core.value import builder
+from kit.stores.connection import StoreConnection
 from kit.stores.database import MANY, Database
 from kit.stores.forget import forget
 from kit.stores.rollup import tally
 from kit.stores.rows import (
-    Row,
     events_of,
     log_of,
     names_of,
-    note_of,
     notes_of,
     readable,
     reader_values,
-    record_of,
     records_of,
     row_of,
     session_of,
+    value_of,
     without_surrogates,
 )
 from kit.stores.search import choices, conversations, search
 from kit.stores.shown import shown_in
+from kit.stores.sqlite_queries import NEWEST_MESSAGES, OLDEST_MESSAGES, RECALL_SESSION, SHOWN
 from kit.stores.statements import (
+    BEGIN_TURN,
+    BEGIN_TURN_AGAIN,
     CLAIM_TURN,
-    FEEDBACK,
+    DROP_LOG,
+    END_TURN,
+    FEEDBACK_OF_TURN,
     FEEDBACKS,
-    INSERT_FEEDBACK,
     INSERT_MESSAGE,
     INSERT_NOTE,
-    KEEP_PROMPT,
+    INSERT_SESSION,
+    KEEP_FEEDBACK,
+    KEEP_LOG,
     KEEP_RESUMED,
-    NEWEST_MESSAGES,
     NOTE,
-    OLDEST_MESSAGES,
     PROMPT,
-    RECALL_SESSION,
-    SELECT_TURNS,
     SESSION,
-    SHOWN,
     TURN,
     TURN_LOG,
+    newest_turns,
 )
+from kit.stores.tables import PROMPTS
 from kit.stores.tally import Tally
-from kit.stores.transaction import begin_turn, end_turn, open_session
 from kit.stores.turn_filter import Conversation, TurnChoices, TurnFilter, TurnPage
 
 if TYPE_CHECKING:
@@ -104,17 +109,17 @@ class SqliteStore(Database):
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
         it is another principal's."""
         with self.commit() as db:
-            open_session(db, session)
+            _open_session(db, session)
 
     def session(self, session_id: str) -> Session | None:
         """The session, or None when it was never opened."""
-        for row in self.read(SESSION, session_id):
+        for row in self.read(SESSION, {"session": session_id}):
             return session_of(row)
         return None
 
     def recall(self, session_id: str) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        rows = self.read(RECALL_SESSION, session=session_id, unanswered=UNANSWERED)
+        rows = self.read(RECALL_SESSION, {"session": session_id, "unanswered": UNANSWERED})
         if not rows:
             return None
         *session, in_play, routed, unanswered, notes = rows[0]
@@ -140,7 +145,15 @@ class SqliteStore(Database):
         `events` is the turn's log, which grows: until the turn ends it is kept once a second.
         """
         with self.commit(wait) as db:
-            begin_turn(db, (*row_of(turn), self._owner.id), session)
+            if session is not None:
+                _open_session(db, session)
+            row = row_of(turn, self._owner.id)
+            try:
+                db.driver.execute(BEGIN_TURN, row)
+            except sqlite3.IntegrityError:
+                # The turn begins again, and then has no log.
+                db.execute(DROP_LOG, {"turn": turn.id, "by": self._owner.id})
+                _replace_turn(db, BEGIN_TURN_AGAIN, row)
         if events:
             self._running[turn.id] = events
 
@@ -164,23 +177,23 @@ class SqliteStore(Database):
         self._ended += 1
         if self._ended == MANY and self._live_logs:
             self._live_logs.hurry()
-        row: Row = (*row_of(turn), self._owner.id)
+        row = row_of(turn, self._owner.id)
         log = log_of(events)
-        lines: list[Row] = []
+        lines: list[dict[str, Any]] = []
         for position, message in enumerate(messages):
-            agent = message.agent
-            lines.append((turn.id, position, turn.session_id, agent, message.role, message.text))
-        note_rows: list[Row] = []
+            line = {"turn_id": turn.id, "session_id": turn.session_id, "position": position}
+            line |= {"agent": message.agent, "role": message.role, "text": message.text}
+            lines.append(line)
+        note_rows: list[dict[str, Any]] = []
         for name, note in (notes or {}).items():
-            note_rows.append((turn.session_id, name, note.value, note.at))
+            note_rows.append({"session_id": turn.session_id, "name": name, **vars(note)})
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            row = without_surrogates(row)
-            (log,) = without_surrogates([log])
+            row = without_surrogates({**row, "log": log})
             lines = list(map(without_surrogates, lines))
             note_rows = list(map(without_surrogates, note_rows))
-            self._end(row, log, lines, note_rows, session, wait)
+            self._end(row, row["log"], lines, note_rows, session, wait)
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
         """Writes the log of a running turn as it stands."""
@@ -190,25 +203,28 @@ class SqliteStore(Database):
         """Makes a turn that is paused or interrupted run again; False where it is neither, or
         somebody else was quicker."""
         with self.commit() as db:
-            is_ours = db.execute(CLAIM_TURN, (self._owner.id, turn_id)).rowcount > 0
+            is_ours = db.execute(CLAIM_TURN, {"turn": turn_id, "by": self._owner.id}).rowcount > 0
             if is_ours:
-                db.execute(KEEP_RESUMED, (time.time(), turn_id))
+                db.execute(KEEP_RESUMED, {"turn": turn_id, "at": time.time()})
         return is_ours
 
     def _end(
         self,
-        row: Row,
+        row: Mapping[str, Any],
         log: str,
-        lines: Sequence[Row],
-        notes: Sequence[Row],
+        lines: Sequence[Mapping[str, Any]],
+        notes: Sequence[Mapping[str, Any]],
         session: Session | None,
         wait: bool,
     ) -> None:
         with self.commit(wait) as db:
-            end_turn(db, row, log, session)
-            db.executemany(INSERT_MESSAGE, lines)
+            if session is not None:
+                _open_session(db, session)
+            number = _replace_turn(db, END_TURN, row)
+            db.driver.execute(KEEP_LOG, {"number": number, "log": log})
+            db.driver.executemany(INSERT_MESSAGE, lines)
             if notes:
-                db.executemany(INSERT_NOTE, notes)
+                db.driver.executemany(INSERT_NOTE, notes)
 
     def history(
         self,
@@ -223,12 +239,16 @@ class SqliteStore(Database):
 
         Of the turns of the `reader`.
         """
-        values = {"session": session_id, "agent": agent, "since": since, "limit": abs(limit)}
+        values = {
+            **reader_values(reader),
+            "session": session_id,
+            "agent": agent,
+            "since": since,
+            "limit": abs(limit),
+        }
+        rows = self.read(NEWEST_MESSAGES if limit > 0 else OLDEST_MESSAGES, values)
         if limit > 0:
-            rows = self.read(NEWEST_MESSAGES, **values, **reader_values(reader))
-            rows.reverse()
-        else:
-            rows = self.read(OLDEST_MESSAGES, **values, **reader_values(reader))
+            rows = reversed(rows)
         messages: list[Message] = []
         for turn_id, role, text, agent in rows:
             messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=agent))
@@ -236,14 +256,14 @@ class SqliteStore(Database):
 
     def note(self, session_id: str, name: str) -> Note | None:
         """One note of an episode, or None."""
-        for row in self.read(NOTE, session_id, name):
-            return readable(note_of, row, session_id, "session")
+        for row in self.read(NOTE, {"session": session_id, "name": name}):
+            return readable(partial(value_of, Note), row, session_id, "session")
         return None
 
     def keep_note(self, session_id: str, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
         with self.commit() as db:
-            db.execute(INSERT_NOTE, (session_id, name, note.value, note.at))
+            db.execute(INSERT_NOTE, {"session_id": session_id, "name": name, **vars(note)})
 
     def shown_components(
         self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
@@ -253,9 +273,10 @@ class SqliteStore(Database):
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        values = {"session": session_id, "turns": turns, "most": SHOWN_BYTES}
+        values = {**reader_values(reader), "session": session_id}
+        values |= {"turns": turns, "most": SHOWN_BYTES}
         shown: list[ShownComponent] = []
-        for turn_id, log in self.read(SHOWN, **values, **reader_values(reader)):
+        for turn_id, log in self.read(SHOWN, values):
             shown += readable(partial(shown_in, turn_id), log, turn_id) or ()
         return shown
 
@@ -263,19 +284,21 @@ class SqliteStore(Database):
         """Writes the prompts that are new, or whose tools are: what a cohort was shown before stays."""
         with self.commit() as db:
             for prompt in prompts:
-                tools = json.dumps(prompt.tools)
-                db.execute(KEEP_PROMPT, {**vars(prompt), "tools": tools, "since": time.time()})
+                row = {**vars(prompt), "tools": json.dumps(prompt.tools), "since": time.time()}
+                newest = db.execute(PROMPT, {"cohort": prompt.cohort, "at": math.inf}).first()
+                if newest is None or newest.tools != row["tools"]:
+                    db.execute(insert(PROMPTS), row)
 
     def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
         """A cohort's prompt as it was at a moment, in seconds since the epoch; None where none was kept by then."""
-        for name, agent, text, tools in self.read(PROMPT, cohort, at):
-            return CohortPrompt(cohort=name, agent=agent, text=text, tools=json.loads(tools))
+        for row in self.read(PROMPT, {"cohort": cohort, "at": at}):
+            return value_of(CohortPrompt, row)
         return None
 
     def turn(self, turn_id: str, reader: Reader) -> TurnRecord | None:
         """The rollup of one turn; None when it was never accepted, or is not the reader's."""
-        for row in self.read(TURN, turn=turn_id, **reader_values(reader)):
-            return readable(record_of, row, turn_id)
+        for row in self.read(TURN, {"turn": turn_id, **reader_values(reader)}):
+            return readable(partial(value_of, TurnRecord), row, turn_id)
         return None
 
     def turns(
@@ -287,21 +310,12 @@ class SqliteStore(Database):
     ) -> list[TurnRecord]:
         """The newest turns that match, newest first."""
         wanted = {"session_id": session_id, "tenant_id": tenant_id, "user_id": user_id}
-        conditions = ["true"]
-        values: list[str | int] = []
-        for column, value in wanted.items():
-            if value is None:
-                continue
-            # A session has few turns and its user may have all of them: the `+` keeps SQLite from
-            # walking the user's index instead of the session's.
-            plus = "+" if session_id is not None and column != "session_id" else ""
-            conditions.append(f"{plus}{column} = ?")
-            values.append(value)
-        sql = f"""
-            {SELECT_TURNS}
-            WHERE {" AND ".join(conditions)}
-            ORDER BY started_at DESC, number DESC LIMIT ?"""
-        return records_of(self.read(sql, *values, limit))
+        values: dict[str, Any] = {}
+        for name, value in wanted.items():
+            if value is not None:
+                values[name] = value
+        query = newest_turns(*values)
+        return records_of(self.read(query, {**values, "limit": limit}))
 
     def search(
         self, principal: Principal, by: TurnFilter, limit: int = 50, offset: int = 0
@@ -331,14 +345,14 @@ class SqliteStore(Database):
     def events(self, turn_id: str, reader: Reader) -> list[Event]:
         """Every event of a turn in order; of one that runs, those kept so far; none of a turn that
         is not the reader's."""
-        for (log,) in self.read(TURN_LOG, turn=turn_id, **reader_values(reader)):
+        for (log,) in self.read(TURN_LOG, {"turn": turn_id, **reader_values(reader)}):
             return readable(events_of, log, turn_id) or []
         return []
 
     def give_feedback(self, feedback: Feedback) -> None:
         """One thumb a turn; a later one replaces it. Raises StoreError when the turn is not stored."""
         with self.commit() as db:
-            count = db.execute(INSERT_FEEDBACK, vars(feedback)).rowcount
+            count = db.execute(KEEP_FEEDBACK, vars(feedback)).rowcount
         if not count:
             raise StoreError(
                 f"no feedback was kept: the store holds no turn {feedback.turn_id!r}; give it for a stored turn."
@@ -346,8 +360,8 @@ class SqliteStore(Database):
 
     def feedback(self, turn_id: str) -> Feedback | None:
         """The thumb given on a turn, or None."""
-        for row in self.read(FEEDBACK, turn_id):
-            return _feedback_of(row)
+        for row in self.read(FEEDBACK_OF_TURN, {"turn": turn_id}):
+            return value_of(Feedback, row)
         return None
 
     def forget(self, principal: Principal) -> dict[str, int]:
@@ -367,12 +381,30 @@ class SqliteStore(Database):
 
     def feedbacks(self, score: int) -> list[Feedback]:
         """Every thumb of that score, in the order of their turns."""
-        return [_feedback_of(row) for row in self.read(FEEDBACKS, score)]
+        rows = self.read(FEEDBACKS, {"score": score})
+        return [value_of(Feedback, row) for row in rows]
 
 
-def _feedback_of(row: Row) -> Feedback:
-    turn_id, score, note = row
-    return Feedback(turn_id=turn_id, score=score, note=note)
+def _open_session(db: StoreConnection, session: Session) -> None:
+    """Writes the session if it is new. Raises SessionError when it is another principal's."""
+    row = {**vars(session), **vars(session.principal)}
+    if db.driver.execute(INSERT_SESSION, row).rowcount:
+        return
+    stored = session_of(db.execute(SESSION, {"session": session.id}).one())
+    if stored.principal != session.principal:
+        raise SessionError(
+            f"session {session.id!r} belongs to someone else; start a new one under another id"
+        )
+
+
+def _replace_turn(db: StoreConnection, sql: str, row: Mapping[str, Any]) -> int:
+    """Writes the row of a turn, new or not, and returns its number. Raises SessionError for a turn
+    of another conversation."""
+    for (number,) in db.driver.execute(sql, row).fetchall():
+        return number
+    raise SessionError(
+        f"turn {row['id']!r} belongs to another conversation; leave the id out, or take another one"
+    )
 
 
 def open_store(path: str, retention_days: float | None = None) -> SqliteStore:

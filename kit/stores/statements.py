@@ -1,234 +1,232 @@
-"""The statements that write and read turns, sessions, narration and notes: plain SQL, each with a name.
+"""The statements that write and read turns, sessions, narration and notes (kit/stores/tables.py).
 
-A query that takes `:tenant` and `:user` holds itself to the turns of one principal; for an operator
-both are NULL, and it reads everybody's.
+Those that a turn executes are compiled once, to text: it runs on the driver, as StoreConnection says.
 """
 
 from collections.abc import Iterable
+from functools import cache
+from typing import Any
 
-from kit.core.record import TurnRecord
+from sqlalchemy import (
+    REAL,
+    BindParameter,
+    ColumnElement,
+    Integer,
+    Select,
+    Text,
+    bindparam,
+    delete,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    true,
+    update,
+)
+from sqlalchemy.dialects import sqlite
+from sqlalchemy.dialects.sqlite import insert as upsert
+from sqlalchemy.sql import ClauseElement
+from sqlalchemy.types import TypeEngine
 
-JSON_COLUMNS = ("invoked", "failed", "measures")
-PLAIN_COLUMNS = tuple(name for name in TurnRecord.model_fields if name not in JSON_COLUMNS)
-COLUMNS = (*PLAIN_COLUMNS, *JSON_COLUMNS)
-"""The columns of `turns` that a TurnRecord is read from, in this order; `owner` is for the store alone."""
-_WRITTEN = (*COLUMNS, "owner")
+from kit.core.context import Operator, Reader
+from kit.core.record import CohortPrompt, TurnRecord
+from kit.stores.tables import (
+    FEEDBACK,
+    LOGS,
+    MESSAGES,
+    NOTES,
+    PROMPTS,
+    ROLLUPS,
+    SESSIONS,
+    TURNS,
+)
+
 _KNOWN_AT_BEGIN = frozenset(
     {"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"}
 )
 """These never change, so the end of a turn does not write them again."""
+Query = Select[*tuple[Any, ...]]
+_DIALECT = sqlite.dialect(paramstyle="named")
+
+
+def _compiled(statement: ClauseElement, names: Iterable[str] | None = None) -> str:
+    """Returns a statement as text whose values are named; an INSERT is of the columns `names`."""
+    return str(statement.compile(dialect=_DIALECT, column_keys=names))
+
+
+def _value(name: str, kind: type[TypeEngine[Any]] = Text) -> BindParameter[Any]:
+    """Returns a value that a statement is executed with."""
+    return bindparam(name, type_=kind())
+
+
+def of_reader(reader: Reader, in_session: bool = False) -> ColumnElement[bool]:
+    """Returns the condition that holds a query of turns to what its reader may see.
+
+    `in_session` is for a query of one session: it has few turns, and its user may have all of them,
+    so that no index of users shall be walked.
+    """
+    if isinstance(reader, Operator):
+        return true()
+    tenant = TURNS.c.tenant_id
+    user = TURNS.c.user_id
+    if in_session:
+        tenant = _past_index(tenant)
+        user = _past_index(user)
+    return (tenant == reader.tenant_id) & (user == reader.user_id)
+
+
+def _past_index(column: ColumnElement[str]) -> ColumnElement[str]:
+    return column.concat("")
+
 
 # Sessions
 
-INSERT_SESSION = """
-INSERT OR IGNORE INTO sessions (id, tenant_id, user_id, locale, location)
-VALUES (?, ?, ?, ?, ?)
-"""
+INSERT_SESSION = _compiled(upsert(SESSIONS).on_conflict_do_nothing(), SESSIONS.c.keys())
 
-SESSION = "SELECT id, tenant_id, user_id, locale, location FROM sessions WHERE id = ?"
 
-# The newest turn is found by the order in which turns ended, as a clock may be set back. The CTEs
-# are not materialized: each of them is walked from its newest line on, and left after the first.
-RECALL_SESSION = """
-WITH ended AS NOT MATERIALIZED (
-  SELECT turns.id, turns.invoked, turns.status, messages.rowid AS place
-  FROM sessions
-  JOIN messages ON messages.session_id = sessions.id AND messages.agent = ''
-  JOIN turns ON turns.id = messages.turn_id
-    AND turns.tenant_id = sessions.tenant_id AND turns.user_id = sessions.user_id
-  WHERE sessions.id = :session
-), routed AS NOT MATERIALIZED (
-  SELECT id, invoked FROM ended
-  WHERE invoked <> '[]' OR status IN ('failed', 'deadline', 'cancelled')
-  ORDER BY place DESC LIMIT 1
-)
-SELECT
-  id, tenant_id, user_id, locale, location,
-  (SELECT invoked FROM ended WHERE status <> 'interrupted' ORDER BY place DESC LIMIT 1),
-  (SELECT invoked FROM routed),
-  (
-    SELECT json_group_array(DISTINCT agent) FROM messages
-    WHERE turn_id = (SELECT id FROM routed) AND agent <> '' AND text = :unanswered
-  ),
-  (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = sessions.id)
-FROM sessions WHERE id = :session
-"""
+SESSION = select(SESSIONS).where(SESSIONS.c.id == _value("session"))
 
 # Turns and their logs
 
-_NAMES = ", ".join(_WRITTEN)
-_MARKS = ", ".join("?" * len(_WRITTEN))
-BEGIN_TURN = f"INSERT INTO turns ({_NAMES}) VALUES ({_MARKS})"
+RECORDS = select(*(TURNS.c[name] for name in TurnRecord.model_fields))
+"""The query of rows that TurnRecords are read from; `owner` is for the store alone."""
+_WRITTEN = (*TurnRecord.model_fields, "owner")
+BEGIN_TURN = _compiled(insert(TURNS), _WRITTEN)
 
 
 def _replace_turn(columns: Iterable[str]) -> str:
     """Returns the statement that writes a turn's row, new or not; it returns no number for the row
     of another conversation, which stays as it is."""
-    values = ", ".join(f"{name} = excluded.{name}" for name in columns)
-    return f"""
-        {BEGIN_TURN}
-        ON CONFLICT (id) DO UPDATE SET {values}
-        WHERE tenant_id = excluded.tenant_id
-          AND user_id = excluded.user_id
-          AND session_id = excluded.session_id
-        RETURNING number"""
+    statement = upsert(TURNS)
+    excluded = statement.excluded
+    is_same_conversation = (
+        (TURNS.c.tenant_id == excluded.tenant_id)
+        & (TURNS.c.user_id == excluded.user_id)
+        & (TURNS.c.session_id == excluded.session_id)
+    )
+    replacing = statement.on_conflict_do_update(
+        index_elements=["id"],
+        set_={name: excluded[name] for name in columns},
+        where=is_same_conversation,
+    )
+    return _compiled(replacing.returning(TURNS.c.number), _WRITTEN)
 
 
 BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN)
-END_TURN = _replace_turn(name for name in COLUMNS if name not in _KNOWN_AT_BEGIN)
+END_TURN = _replace_turn(name for name in TurnRecord.model_fields if name not in _KNOWN_AT_BEGIN)
 
-KEEP_LOG = "INSERT OR REPLACE INTO logs (number, log) VALUES (?, ?)"
+KEEP_LOG = _compiled(insert(LOGS).prefix_with("OR REPLACE"), LOGS.c.keys())
 
-KEEP_RUNNING_LOG = """
-INSERT OR REPLACE INTO logs (number, log)
-SELECT number, ? FROM turns WHERE id = ? AND status = 'running'
-"""
+KEEP_RUNNING_LOG = (
+    insert(LOGS)
+    .prefix_with("OR REPLACE")
+    .from_select(
+        ["number", "log"],
+        select(TURNS.c.number, _value("log")).where(
+            TURNS.c.id == _value("turn_id"), TURNS.c.status == "running"
+        ),
+    )
+)
+
 
 # What was kept of a turn goes when it begins again. It stays when its own process writes the row of
 # the running turn a second time.
-DROP_LOG = """
-DELETE FROM logs WHERE number = (
-  SELECT number FROM turns WHERE id = ? AND NOT (status = 'running' AND owner = ?)
+_IS_OWN = (TURNS.c.status == "running") & (TURNS.c.owner == _value("by"))
+DROP_LOG = delete(LOGS).where(
+    LOGS.c.number.in_(select(TURNS.c.number).where(TURNS.c.id == _value("turn"), ~_IS_OWN))
 )
-"""
 
-SELECT_TURNS = f"SELECT {', '.join(COLUMNS)} FROM turns"
+_READERS = or_(
+    _value("tenant").is_(None),
+    (TURNS.c.tenant_id == _value("tenant")) & (TURNS.c.user_id == _value("user")),
+)
+"""The same as `of_reader`, for a statement that is made once; for an operator both values are None."""
 
-TURN = f"""
-{SELECT_TURNS}
-WHERE id = :turn AND (:tenant IS NULL OR tenant_id = :tenant AND user_id = :user)
-"""
+TURN = RECORDS.where(TURNS.c.id == _value("turn"), _READERS)
 
-TURN_LOG = """
-SELECT log FROM turns JOIN logs USING (number)
-WHERE id = :turn AND (:tenant IS NULL OR tenant_id = :tenant AND user_id = :user)
-"""
+TURN_LOG = (
+    select(LOGS.c.log)
+    .join(TURNS, TURNS.c.number == LOGS.c.number)
+    .where(TURNS.c.id == _value("turn"), _READERS)
+)
 
-CLAIM_TURN = """
-UPDATE turns SET status = 'running', owner = ?
-WHERE id = ? AND status IN ('paused', 'interrupted')
-"""
+
+@cache
+def newest_turns(*names: str) -> Query:
+    """Returns the query of the newest turns, newest first, whose columns of these names have the
+    values that it is executed with."""
+    # A statement that is made anew for each call costs 0.3 ms, and a tab asks every few seconds.
+    query = RECORDS.order_by(TURNS.c.started_at.desc(), TURNS.c.number.desc())
+    for name in names:
+        column = TURNS.c[name]
+        if "session_id" in names and name != "session_id":
+            column = _past_index(column)
+        query = query.where(column == _value(name))
+    return query.limit(_value("limit", Integer))
+
+
+CLAIM_TURN = (
+    update(TURNS)
+    .where(TURNS.c.id == _value("turn"), TURNS.c.status.in_(["paused", "interrupted"]))
+    .values(status="running", owner=_value("by"))
+)
 
 # Turns that were running when their process died. Turns that are summed up have ended, so only
 # those after the last sum are looked at.
 
-OWNERS_OF_RUNNING = """
-SELECT DISTINCT owner FROM turns
-WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)
-"""
+LAST_SUM = select(func.coalesce(func.max(ROLLUPS.c.through), 0))
+SUMMED_UP = LAST_SUM.scalar_subquery()
+_MAY_RUN = (TURNS.c.status == "running") & (TURNS.c.number > SUMMED_UP)
 
-INTERRUPT_TURNS = """
-UPDATE turns SET status = 'interrupted'
-WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)
-  AND owner = :owner
-"""
+OWNERS_OF_RUNNING = select(TURNS.c.owner).distinct().where(_MAY_RUN)
 
-# Their questions join the narration as open ones. A turn that had paused has its lines already.
-LEAVE_QUESTIONS = """
-WITH abandoned AS (
-  SELECT number, id, session_id, message FROM turns
-  WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)
-    AND owner = :owner
-    AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = turns.id)
-), lines AS (
-  SELECT number, id, 0 AS position, session_id, 'user' AS role, message AS text FROM abandoned
-  UNION ALL
-  SELECT number, id, 1, session_id, 'assistant', :unanswered FROM abandoned
+
+INTERRUPT_TURNS = (
+    update(TURNS).where(_MAY_RUN, TURNS.c.owner == _value("by")).values(status="interrupted")
 )
-INSERT INTO messages (turn_id, position, session_id, agent, role, text)
-SELECT id, position, session_id, '', role, text FROM lines ORDER BY number, position
-"""
 
-# Narration and what was shown
+# Narration, notes, prompts and feedback
 
-INSERT_MESSAGE = """
-INSERT OR REPLACE INTO messages (turn_id, position, session_id, agent, role, text)
-VALUES (?, ?, ?, ?, ?, ?)
-"""
+# A message that is written again takes a new row number: by it narration is in order.
+INSERT_MESSAGE = _compiled(insert(MESSAGES).prefix_with("OR REPLACE"), MESSAGES.c.keys())
 
-NEWEST_MESSAGES = """
-SELECT turn_id, role, text, agent FROM messages
-WHERE session_id = :session AND agent = :agent
-  AND (:since IS NULL
-    OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
-  AND (:tenant IS NULL OR EXISTS (
-    SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
-ORDER BY rowid DESC LIMIT :limit
-"""
-OLDEST_MESSAGES = NEWEST_MESSAGES.replace("DESC", "ASC")
+INSERT_NOTE = _compiled(insert(NOTES).prefix_with("OR REPLACE"), NOTES.c.keys())
 
-# The same lines with their times, and with the log of a turn that showed something.
-WINDOW = """
-WITH line AS (
-  SELECT rowid AS place, turn_id, position, role, text FROM messages
-  WHERE session_id = :session AND agent = :agent
-    AND (:since IS NULL
-      OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
-    AND EXISTS (
-      SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user)
-  ORDER BY rowid DESC LIMIT :limit
+
+NOTE = select(NOTES.c.value, NOTES.c.at).where(
+    NOTES.c.session_id == _value("session"), NOTES.c.name == _value("name")
 )
-SELECT
-  turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
-  iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
-FROM line JOIN turns ON id = turn_id LEFT JOIN logs USING (number)
-ORDER BY place
-"""
-
-# The newest logs, as far as all of them together have no more than `:most` bytes.
-SHOWN = """
-WITH asked AS (
-  SELECT turns.number, messages.rowid AS place, length(CAST(log AS BLOB)) AS size
-  FROM messages JOIN turns ON turns.id = messages.turn_id JOIN logs USING (number)
-  WHERE messages.session_id = :session AND messages.agent = '' AND messages.role = 'user'
-    AND (:tenant IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
-  ORDER BY messages.rowid DESC LIMIT :turns
-), summed AS (
-  SELECT number, place, sum(size) OVER (ORDER BY place DESC) AS size FROM asked
-)
-SELECT turns.id, log FROM summed JOIN turns USING (number) JOIN logs USING (number)
-WHERE size <= :most AND instr(log, '"kind":"component"')
-ORDER BY place
-"""
-
-# Notes, prompts and feedback
-
-INSERT_NOTE = "INSERT OR REPLACE INTO notes (session_id, name, value, at) VALUES (?, ?, ?, ?)"
-
-NOTE = "SELECT value, at FROM notes WHERE session_id = ? AND name = ?"
 
 # The row of a turn says when it began and how long it took without its pause; this note says when
 # its user came back.
-KEEP_RESUMED = """
-INSERT OR REPLACE INTO notes (session_id, name, value, at)
-SELECT session_id, 'resumed', id, ? FROM turns WHERE id = ?
-"""
-
-KEEP_PROMPT = """
-INSERT INTO prompts (cohort, agent, text, tools, since)
-SELECT :cohort, :agent, :text, :tools, :since
-WHERE NOT EXISTS (
-  SELECT 1 FROM prompts
-  WHERE cohort = :cohort AND tools = :tools
-    AND since = (SELECT max(since) FROM prompts WHERE cohort = :cohort)
+_RESUMED = select(TURNS.c.session_id, literal("resumed"), TURNS.c.id, _value("at", REAL))
+KEEP_RESUMED = (
+    insert(NOTES)
+    .prefix_with("OR REPLACE")
+    .from_select(NOTES.c.keys(), _RESUMED.where(TURNS.c.id == _value("turn")))
 )
-"""
 
-PROMPT = """
-SELECT cohort, agent, text, tools FROM prompts
-WHERE cohort = ? AND since <= ?
-ORDER BY since DESC LIMIT 1
-"""
+PROMPT = (
+    select(*(PROMPTS.c[name] for name in CohortPrompt.model_fields))
+    .where(PROMPTS.c.cohort == _value("cohort"), PROMPTS.c.since <= _value("at", REAL))
+    .order_by(PROMPTS.c.since.desc())
+    .limit(1)
+)
 
-INSERT_FEEDBACK = """
-INSERT OR REPLACE INTO feedback (turn_id, score, note)
-SELECT id, :score, :note FROM turns WHERE id = :turn_id
-"""
+# It writes no row for a turn that is not stored.
+_THUMB = select(TURNS.c.id, _value("score", Integer), _value("note"))
+KEEP_FEEDBACK = (
+    insert(FEEDBACK)
+    .prefix_with("OR REPLACE")
+    .from_select(FEEDBACK.c.keys(), _THUMB.where(TURNS.c.id == _value("turn_id")))
+)
 
-FEEDBACK = "SELECT turn_id, score, note FROM feedback WHERE turn_id = ?"
+FEEDBACK_OF_TURN = select(FEEDBACK).where(FEEDBACK.c.turn_id == _value("turn"))
 
-FEEDBACKS = """
-SELECT turn_id, score, note FROM feedback JOIN turns ON id = turn_id
-WHERE score = ?
-ORDER BY started_at, turn_id
-"""
+FEEDBACKS = (
+    select(FEEDBACK)
+    .join(TURNS, TURNS.c.id == FEEDBACK.c.turn_id)
+    .where(FEEDBACK.c.score == _value("score", Integer))
+    .order_by(TURNS.c.started_at, FEEDBACK.c.turn_id)
+)

@@ -385,7 +385,7 @@ async def test_a_reader_costs_one_query_a_turn() -> None:
     kit = remembering("ann", "bob")
     await run_turn("@ann", ALICE, kit)
     asked: list[str] = []
-    kit.store._db.set_trace_callback(
+    kit.store._db.driver.set_trace_callback(
         lambda sql: asked.append(sql) if "FROM messages" in sql or "FROM sessions" in sql else None
     )
     await run_turn("@ann @bob", ALICE, kit)

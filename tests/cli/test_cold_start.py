@@ -11,6 +11,7 @@ import pytest
 SHOWN = {"altair", "matplotlib", "pandas", "scipy", "statsmodels", "streamlit"}
 CONFIGURED = {
     "a2a",
+    "alembic",
     "fastapi",
     "jsonschema",
     "langchain_openai",
@@ -19,7 +20,7 @@ CONFIGURED = {
     "opik",
     "uvicorn",
 }
-MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "tokenizers"}
+MODELS = {"httpx", "langchain_core", "langsmith", "numpy", "requests", "sqlalchemy", "tokenizers"}
 
 
 @pytest.mark.parametrize(

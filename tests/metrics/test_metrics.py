@@ -33,14 +33,13 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.stores.rows import row_of
 from kit.stores.sqlite import SqliteStore
-from kit.stores.statements import COLUMNS
 from kit.stores.tables import APPLICATION
 from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import run
 from tests.kits import SmallKit, asks, small_kit, stitched
-from tests.stores.test_store import OLD
+from tests.stores.test_migrations import SCHEMA_2
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -129,7 +128,7 @@ async def some_turns(count: int, seed: int) -> tuple[SmallKit, list[Reply]]:
 
 
 def sql(store: SqliteStore, query: str) -> list[Any]:
-    return store._db.execute(query).fetchall()
+    return store._db.driver.execute(query).fetchall()
 
 
 @pytest.mark.req("PC2-R-5", "PC1-S10.2", "PC2-S10.2")
@@ -543,14 +542,13 @@ def test_a_broken_label_names_file_and_line(tmp_path: Path) -> None:
 def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Path) -> None:
     path = tmp_path / "old.db"
     with sqlite3.connect(path) as old:
-        old.executescript(f"{OLD} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;")
-        kept = {
-            name: value
-            for name, value in zip(COLUMNS, row_of(row("old")), strict=True)
-            if name != "measures"
-        }
-        names, marks = ", ".join([*kept, "owner"]), ", ".join("?" * (len(kept) + 1))
-        old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", (*kept.values(), "nobody"))
+        old.executescript(
+            f"{SCHEMA_2} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;"
+        )
+        kept = row_of(row("old"), "nobody")
+        del kept["measures"]
+        names, marks = ", ".join(kept), ", ".join(f":{name}" for name in kept)
+        old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", kept)
     old.close()
     store = SqliteStore(path)
     found: Metrics = metrics(store)

@@ -117,5 +117,5 @@ def test_a_tally_is_read_back_as_it_was_written() -> None:
 async def test_a_turn_that_somebody_else_wrote_breaks_no_sum(odd: str) -> None:
     store = SqliteStore(":memory:")
     turns = await many(store, CHUNK + 5)
-    store._db.execute("UPDATE turns SET measures = ? WHERE id IN ('t3', 't1003')", (odd,))
+    store._db.execute("UPDATE turns SET measures = :odd WHERE id IN ('t3', 't1003')", {"odd": odd})
     assert CHUNK + 3 <= metrics(store).number("turns") <= len(turns) and sums(store) == 1

@@ -156,7 +156,7 @@ async def test_while_nobody_has_a_soul_no_turn_reads_one() -> None:
     ) as kit:
         assert isinstance(kit.store, SqliteStore)
         souls = kit.store.open_documents().souls
-        kit.store._db.set_trace_callback(statements.append)
+        kit.store._db.driver.set_trace_callback(statements.append)
         await kit.ask("hello", kit.session("s1"))
         assert statements and not any("agent_souls" in sql for sql in statements)
         await souls.put(a_soul("local", policies=POLICIES))

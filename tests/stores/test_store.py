@@ -29,11 +29,10 @@ from kit.core.trace import trace_of
 from kit.stores.database import MANY
 from kit.stores.live_logs import EVERY, LiveLogs
 from kit.stores.protocol import Store
-from kit.stores.rows import log_of, row_of
+from kit.stores.rows import row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
-from kit.stores.turn_filter import TurnFilter
 from tests.effort import effort
 from tests.sample_turn import ANN, a_turn, finish, some_events
 
@@ -197,120 +196,6 @@ def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStor
     assert [line.text for line in store.history("s1")] == ["so ?"] and len(
         store.events("t1", OPERATOR)
     ) == len(some_events())
-
-
-OLD = """
-CREATE TABLE turns (
-  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, message TEXT NOT NULL,
-  pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL, seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL,
-  invoked TEXT NOT NULL, failed TEXT NOT NULL, intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL,
-  ttft REAL, input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
-  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
-CREATE TABLE events (
-  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL, span_id TEXT NOT NULL, parent_span_id TEXT,
-  event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
-CREATE VIEW spans AS SELECT turn_id FROM events;
-"""
-"""What a file of schema 2 held, as far as this is another one."""
-
-
-def test_a_file_with_a_table_of_events_keeps_every_one_of_them(path: Path) -> None:
-    with sqlite3.connect(path) as old:
-        old.executescript(OLD)
-        turn = (
-            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
-            "'[]', '[]', 1, 4, 'within', 0.1,"
-            " 1, 1, 1, 0, 0, 'x')"
-        )
-        old.executemany(turn, [("t1", 1.0, "ok"), ("t2", 2.0, "running"), ("t3", 3.0, "failed")])
-        rows = [
-            (e.turn_id, e.seq, e.at, e.kind, e.span_id, e.parent_span_id, e.model_dump_json())
-            for e in some_events()
-        ]
-        old.executemany("INSERT INTO events VALUES (?, ?, ?, ?, ?, ?, ?)", reversed(rows))
-        old.execute("PRAGMA application_id = 0x6B697431")
-        old.execute("PRAGMA user_version = 2")
-    old.close()
-    store = SqliteStore(path)
-    assert (
-        store.events("t1", OPERATOR) == some_events()
-        and store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
-    )
-    assert {turn.id: turn.status for turn in store.turns()} == {
-        "t1": "ok",
-        "t2": "interrupted",
-        "t3": "failed",
-    }
-    finish(store, a_turn("t4"))
-    assert store.events("t4", OPERATOR) == some_events("t4")
-    found = store.read("SELECT turn_id, count(*) FROM events GROUP BY turn_id")
-    assert found == [("t1", len(some_events())), ("t4", len(some_events()))]
-    store.close()
-    assert SqliteStore(path).events("t1", OPERATOR) == some_events()
-
-
-LOG_IN_ROW = """
-CREATE TABLE sessions (id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
-INSERT INTO sessions VALUES ('s1', 'acme', 'ann', 'en', NULL);
-ALTER TABLE turns ADD COLUMN measures TEXT NOT NULL DEFAULT '{}';
-ALTER TABLE turns ADD COLUMN log TEXT;
-DROP VIEW spans;
-DROP TABLE events;
-CREATE INDEX turns_by_visitor ON turns (tenant_id, user_id, started_at, session_id, seconds, pattern, model);
-CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
-CREATE TRIGGER turn_deleted AFTER DELETE ON turns BEGIN SELECT 1; END;
-CREATE VIEW events AS SELECT t.id AS turn_id, e.value AS event FROM turns t, json_each(t.log) e;
-"""
-"""What a file of schema 8 held, over what it had of schema 2."""
-
-
-def test_a_file_whose_turns_hold_their_logs_keeps_every_one_of_them(path: Path) -> None:
-    with sqlite3.connect(path) as old:
-        old.executescript(OLD + LOG_IN_ROW)
-        turn = (
-            "INSERT INTO turns VALUES (?, 's1', 'acme', 'ann', 'hi', 'p', 'm', ?, 1.0, ?, 'yo', "
-            "'[]', '[]', 1, 4, 'within', 0.1,"
-            " 1, 1, 1, 0, 0, 'x', '{}', ?)"
-        )
-        log = log_of(some_events())
-        old.executemany(
-            turn, [("t1", 1.0, "ok", log), ("t2", 2.0, "running", log), ("t3", 3.0, "failed", None)]
-        )
-        old.execute("PRAGMA application_id = 0x6B697431")
-        old.execute("PRAGMA user_version = 8")
-    old.close()
-    for _ in range(2):
-        store = SqliteStore(path)
-        assert (
-            store.events("t1", OPERATOR) == store.events("t2", OPERATOR) == some_events()
-            and store.events("t3", OPERATOR) == []
-        )
-        assert {turn.id: turn.status for turn in store.turns()} == {
-            "t1": "ok",
-            "t2": "interrupted",
-            "t3": "failed",
-        }
-        assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
-        store.close()
-    names = {name for (name,) in SqliteStore(path).read("SELECT name FROM sqlite_master")}
-    assert not names & {"turns_running", "earlier_turns", "earlier_sessions", "earlier_events"}
-
-
-def test_a_file_of_schema_10_keeps_its_turns_and_loses_its_views(path: Path) -> None:
-    """Spans and tool messages were views: now they are folds over the same events."""
-    old = SqliteStore(path)
-    ended = finish(old, a_turn())
-    with old.commit() as db:
-        db.execute("CREATE VIEW spans AS SELECT turn_id FROM events")
-        db.execute("CREATE VIEW tool_messages AS SELECT turn_id FROM events")
-        db.execute("PRAGMA user_version = 10")
-    old.close()
-    store = SqliteStore(path)
-    assert store.turn("t1", ANN) == ended
-    assert store.events("t1", ANN) == some_events()
-    views = store.read("SELECT name FROM sqlite_master WHERE type = 'view' ORDER BY name")
-    assert views == [("components",), ("events",)]
-    store.close()
 
 
 def test_a_turn_that_begins_again_is_a_new_one(store: SqliteStore) -> None:
@@ -602,9 +487,9 @@ def test_only_turns_that_are_met_twice_are_written_all_of_them_at_once(
 @pytest.mark.req("K-24")
 def test_a_session_is_read_as_quickly_whatever_else_its_user_has(store: SqliteStore) -> None:
     """An idle tab asks for the newest turn of its session every few seconds."""
-    rows = [a_turn(f"old{n}", f"s{n // 40}", at=float(n)) for n in range(20_000)]
+    rows = [row_of(a_turn(f"old{n}", f"s{n // 40}", at=float(n)), "") for n in range(20_000)]
     with store.commit() as db:
-        db.executemany(BEGIN_TURN, [(*row_of(turn), "nobody") for turn in rows])
+        db.driver.executemany(BEGIN_TURN, rows)
     newest = store.turns("s7", "acme", "ann", limit=1)
     assert [turn.id for turn in newest] == ["old319"]
     assert effort(lambda: store.turns("s7", "acme", "ann", limit=1)) < 0.001
@@ -671,9 +556,9 @@ def steps(store: SqliteStore, sql: str) -> int:
         count += 1
         return 0
 
-    store._db.set_progress_handler(tick, 100)
+    store._db.driver.set_progress_handler(tick, 100)
     store._db.execute(sql).fetchall()
-    store._db.set_progress_handler(None, 0)
+    store._db.driver.set_progress_handler(None, 0)
     return count
 
 
@@ -725,31 +610,4 @@ def test_the_log_beside_the_file_shrinks_again_once_a_long_reader_is_gone(
     for n in range(3):
         finish(store, a_turn(f"after{n}"))
     assert grown > 2 * 50 * 4096 and log.stat().st_size <= 50 * 4096
-    store.close()
-
-
-def test_a_file_of_before_lists_and_sums_is_given_both_when_it_is_opened(path: Path) -> None:
-    store = SqliteStore(path)
-    for n in range(1_050):
-        store.end_turn(
-            a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], []
-        )
-    before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
-    with store.commit() as db:  # it waits for the thread that adds up turns
-        db.execute("DROP TRIGGER turn_changed")
-        db.execute("DROP TRIGGER turn_deleted")
-        db.execute("DROP INDEX turns_by_tenant")
-        db.execute("DROP INDEX turns_by_visitor")
-        db.execute("UPDATE rollups SET tally = 'of another version'")
-        db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
-        db.execute("PRAGMA user_version = 3")
-    store.close()
-    store = SqliteStore(path)
-    assert (
-        store.tally().counts,
-        store.search(ANN, TurnFilter(), 5),
-        store.conversations(ANN),
-    ) == before
-    assert store.read("SELECT through FROM rollups") == [(1_000,)]
-    assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
     store.close()

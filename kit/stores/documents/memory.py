@@ -1,21 +1,20 @@
 """Memories in SQLite: by key, by vector, by words; locks; expiry."""
 
-import json
-import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from sqlalchemy import ColumnElement, delete, insert, or_, select, update
+
 from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError
+from kit.stores.connection import StoreConnection
 from kit.stores.documents.document import Memory, Scope, check, document_of
-from kit.stores.documents.tables import Tables
-from kit.stores.documents.vectors import OWN, Owner, VectorSearch, as_blob, of_blob
+from kit.stores.documents.tables import MEMORY, Tables
+from kit.stores.documents.vectors import Owner, VectorSearch, as_blob, of_blob
+from kit.stores.sqlite_queries import BEST_WORDS, INSERT_WORDS
 
-_VISIBLE = "tenant_id = ? AND user_id IN ('', ?) AND (ttl_at IS NULL OR ttl_at > ?)"
-_INSERT = """INSERT INTO agent_memory
-  (tenant_id, scope, user_id, session_id, key, ttl_at, locked_by, lock_expires, embedding, document)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+_MEMORIES = select(MEMORY.c.document, MEMORY.c.embedding, MEMORY.c.locked_by, MEMORY.c.lock_expires)
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,61 +29,66 @@ class SqliteMemory:
         """Writes or replaces, lock included. Raises StorageSchemaError, and MemoryLockError where
         another task holds the key."""
         text = check(memory, self.dimension)
-        row = (
-            *_owner(memory),
-            memory.key,
-            memory.ttl_at,
-            memory.locked_by,
-            memory.lock_expires,
-            as_blob(memory.embedding),
-            text,
-        )
+        principal = Principal(tenant_id=memory.tenant_id, user_id=memory.user_id or "")
+        owner = _owner(principal, memory.scope, memory.session_id or "")
+        row = {
+            **owner._asdict(),
+            "key": memory.key,
+            "ttl_at": memory.ttl_at,
+            "locked_by": memory.locked_by,
+            "lock_expires": memory.lock_expires,
+            "embedding": as_blob(memory.embedding),
+            "document": text,
+        }
         await self.tables.write(lambda db: self._replace(db, memory, row))
 
-    def _replace(self, db: sqlite3.Connection, memory: Memory, row: Sequence[Any]) -> None:
-        identity = (memory.tenant_id, memory.key)
-        sql = "SELECT scope, user_id, locked_by, lock_expires FROM agent_memory WHERE tenant_id = ? AND key = ?"
-        for scope, user_id, holder, expires in db.execute(sql, identity):
-            if (scope, user_id) != (row[1], row[2]):
+    def _replace(self, db: StoreConnection, memory: Memory, row: dict[str, Any]) -> None:
+        is_it = (MEMORY.c.tenant_id == memory.tenant_id) & (MEMORY.c.key == memory.key)
+        for kept in db.execute(select(MEMORY).where(is_it)):
+            if (kept.scope, kept.user_id) != (row["scope"], row["user_id"]):
                 raise StorageSchemaError(
                     f"memory {memory.key!r} belongs to another scope or user; write it under another key"
                 )
-            if (
-                holder
-                and holder != memory.locked_by
-                and (expires is None or expires > self.tables.clock())
-            ):
+            expires = kept.lock_expires
+            is_locked = expires is None or expires > self.tables.clock()
+            if kept.locked_by and kept.locked_by != memory.locked_by and is_locked:
                 raise MemoryLockError(
-                    f"memory {memory.key!r} is held by task {holder!r}; try again when it was read"
+                    f"memory {memory.key!r} is held by task {kept.locked_by!r}; try again when it was read"
                 )
-        db.execute(
-            "DELETE FROM agent_memory WHERE tenant_id = ? AND key = ?", identity
-        )  # a replaced row gets a new number
-        seq = db.execute(_INSERT, row).lastrowid
+        # A replaced row gets a new number.
+        db.execute(delete(MEMORY).where(is_it))
+        (seq,) = db.execute(insert(MEMORY), row).inserted_primary_key
         if memory.text:
-            db.execute(
-                "INSERT INTO agent_memory_words (rowid, text) VALUES (?, ?)", (seq, memory.text)
-            )
+            db.execute(INSERT_WORDS, {"seq": seq, "text": memory.text})
 
     async def read(self, principal: Principal, key: str) -> Memory | None:
         """The memory under a key, or None where there is none for this principal or it has expired."""
-        sql = f"SELECT {_COLUMNS} FROM agent_memory WHERE key = ? AND {_VISIBLE}"
-        rows = self.tables.database.read(
-            sql, key, principal.tenant_id, principal.user_id, self.tables.clock()
+        query = _MEMORIES.where(
+            MEMORY.c.tenant_id == principal.tenant_id,
+            MEMORY.c.key == key,
+            MEMORY.c.user_id.in_(["", principal.user_id]),
+            self._is_fresh(),
         )
-        if rows:
-            return _memory(rows[0])
+        for row in self.tables.database.read(query):
+            return _memory(row)
         return None
+
+    def _is_fresh(self) -> ColumnElement[bool]:
+        return or_(MEMORY.c.ttl_at.is_(None), MEMORY.c.ttl_at > self.tables.clock())
 
     async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
-        sql = (
-            "UPDATE agent_memory SET locked_by = NULL, lock_expires = NULL WHERE key = ? AND "
-            "locked_by = ? AND tenant_id = ?"
+        statement = (
+            update(MEMORY)
+            .where(
+                MEMORY.c.tenant_id == principal.tenant_id,
+                MEMORY.c.key == key,
+                MEMORY.c.user_id.in_(["", principal.user_id]),
+                MEMORY.c.locked_by == task_id,
+            )
+            .values(locked_by=None, lock_expires=None)
         )
-        sql += " AND user_id IN ('', ?)"
-        values = (key, task_id, principal.tenant_id, principal.user_id)
-        return await self.tables.write(lambda db: db.execute(sql, values).rowcount > 0)
+        return await self.tables.write(lambda db: db.execute(statement).rowcount > 0)
 
     async def nearest(
         self,
@@ -99,11 +103,13 @@ class SqliteMemory:
             raise StorageSchemaError(
                 f"the vector has {len(vector)} numbers, the embedder gives {self.dimension}"
             )
-        owner = _owned(principal, scope, session_id)
+        owner = _owner(principal, scope, session_id)
         now = self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
-        sql = f"SELECT seq, {_COLUMNS} FROM agent_memory WHERE seq IN (SELECT value FROM json_each(?))"
-        rows = {seq: row for seq, *row in self.tables.database.read(sql, json.dumps(seqs))}
+        query = _MEMORIES.add_columns(MEMORY.c.seq).where(MEMORY.c.seq.in_(seqs))
+        rows: dict[int, Sequence[Any]] = {}
+        for *row, seq in self.tables.database.read(query):
+            rows[seq] = row
         results: list[Memory] = []
         for seq in seqs:
             if seq in rows:
@@ -118,26 +124,17 @@ class SqliteMemory:
         words = " OR ".join(f'"{word}"' for word in plain.split())
         if not words:
             return []
-        sql = f"""SELECT {_COLUMNS} FROM agent_memory_words JOIN agent_memory ON seq = agent_memory_words.rowid
-            WHERE agent_memory_words MATCH ? AND {OWN} AND (ttl_at IS NULL OR ttl_at > ?)
-            ORDER BY bm25(agent_memory_words), seq LIMIT ?"""
-        rows = self.tables.database.read(
-            sql, words, *_owned(principal, scope, session_id), self.tables.clock(), top_k
-        )
-        return [_memory(row) for row in rows]
+        values = _owner(principal, scope, session_id)._asdict()
+        values |= {"words": words, "now": self.tables.clock(), "limit": top_k}
+        return [_memory(row) for row in self.tables.database.read(BEST_WORDS, values)]
 
     async def sweep(self) -> int:
         """Deletes what has expired; returns how many."""
         return await self.tables.write(self.drop_expired)
 
-    def drop_expired(self, db: sqlite3.Connection) -> int:
+    def drop_expired(self, db: StoreConnection) -> int:
         """Does the same within a transaction."""
-        return db.execute(
-            "DELETE FROM agent_memory WHERE ttl_at <= ?", (self.tables.clock(),)
-        ).rowcount
-
-
-_COLUMNS = "document, embedding, locked_by, lock_expires"
+        return db.execute(delete(MEMORY).where(MEMORY.c.ttl_at <= self.tables.clock())).rowcount
 
 
 def _memory(row: Sequence[Any]) -> Memory:
@@ -147,14 +144,10 @@ def _memory(row: Sequence[Any]) -> Memory:
     return memory.replace(locked_by=holder, lock_expires=expires, embedding=of_blob(embedding))
 
 
-def _owner(memory: Memory) -> Owner:
-    principal = Principal(tenant_id=memory.tenant_id, user_id=memory.user_id or "")
-    return _owned(principal, memory.scope, memory.session_id or "")
-
-
-def _owned(principal: Principal, scope: Scope, session_id: str) -> Owner:
-    if scope == "tenant":
-        user_id = ""
-    else:
-        user_id = principal.user_id
-    return (principal.tenant_id, scope, user_id, session_id if scope == "session" else "")
+def _owner(principal: Principal, scope: Scope, session_id: str) -> Owner:
+    return Owner(
+        tenant_id=principal.tenant_id,
+        scope=scope,
+        user_id="" if scope == "tenant" else principal.user_id,
+        session_id=session_id if scope == "session" else "",
+    )

@@ -2,21 +2,24 @@
 
 from collections.abc import Iterator
 
+from sqlalchemy import select
+
 from kit.core.context import Principal, Session
 from kit.stores.database import Database
 from kit.stores.documents.document import Soul, document_of
+from kit.stores.documents.tables import SOULS
 
 
 def read_souls(database: Database, principal: Principal) -> tuple[Soul | None, Soul | None]:
     """Returns the soul of a principal's tenant, and that of the user."""
-    sql = "SELECT document FROM agent_souls WHERE tenant_id = ? AND user_id IN ('', ?)"
-    souls = [
-        document_of(Soul, text)
-        for (text,) in database.read(sql, principal.tenant_id, principal.user_id)
-    ]
-    tenant, user = (
-        next((one for one in souls if bool(one.user_id) is own), None) for own in (False, True)
+    query = select(SOULS.c.user_id, SOULS.c.document).where(
+        SOULS.c.tenant_id == principal.tenant_id, SOULS.c.user_id.in_(["", principal.user_id])
     )
+    souls: dict[str, Soul] = {}
+    for user_id, text in database.read(query):
+        souls[user_id] = document_of(Soul, text)
+    tenant = souls.get("")
+    user = souls.get(principal.user_id) if principal.user_id else None
     return tenant, user
 
 

@@ -1,20 +1,24 @@
 """Souls, plans and events in SQLite, and all five stores over one file."""
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Integer, Select, delete, literal_column, or_, select, update
+from sqlalchemy.dialects.sqlite import insert
 
 from kit.core.context import Principal
 from kit.core.errors import StoreError, VersionConflict
+from kit.stores.connection import StoreConnection
 from kit.stores.database import Database
 from kit.stores.documents.document import AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sessions import SqliteSessions
 from kit.stores.documents.souls import read_souls
-from kit.stores.documents.tables import Tables, lay_out_documents
+from kit.stores.documents.tables import EVENTS, IS_OPEN, PLANS, SOULS, Tables, lay_out_documents
 
 log = logging.getLogger("kit.store")
 DIMENSION = 256
@@ -49,16 +53,20 @@ class SqliteSouls:
     tables: Tables
 
     async def put(self, soul: Soul) -> None:
-        row = (soul.tenant_id, soul.user_id or "", check(soul))
-        await self.tables.write(
-            lambda db: db.execute("INSERT OR REPLACE INTO agent_souls VALUES (?, ?, ?)", row)
-        )
+        statement = insert(SOULS).prefix_with("OR REPLACE")
+        row = {
+            "tenant_id": soul.tenant_id,
+            "user_id": soul.user_id or "",
+            "document": check(soul),
+        }
+        await self.tables.write(lambda db: db.execute(statement, row))
         self.tables.database.has_souls = True
 
     async def remove(self, tenant_id: str, user_id: str | None = None) -> bool:
-        sql = "DELETE FROM agent_souls WHERE tenant_id = ? AND user_id = ?"
-        row = (tenant_id, user_id or "")
-        return await self.tables.write(lambda db: bool(db.execute(sql, row).rowcount))
+        statement = delete(SOULS).where(
+            SOULS.c.tenant_id == tenant_id, SOULS.c.user_id == (user_id or "")
+        )
+        return await self.tables.write(lambda db: bool(db.execute(statement).rowcount))
 
     async def of(self, principal: Principal) -> tuple[Soul | None, Soul | None]:
         return read_souls(self.tables.database, principal)
@@ -71,21 +79,16 @@ class SqlitePlans:
     tables: Tables
 
     async def create(self, plan: Plan) -> None:
-        text = check(plan)
+        row = {
+            "tenant_id": plan.tenant_id,
+            "plan_id": plan.plan_id,
+            "user_id": plan.user_id,
+            **_plan_columns(plan),
+        }
+        statement = insert(PLANS).on_conflict_do_nothing()
 
-        def work(db: sqlite3.Connection) -> None:
-            row = (
-                plan.tenant_id,
-                plan.plan_id,
-                plan.user_id,
-                plan.status,
-                plan.version,
-                plan.lease_expires,
-                text,
-            )
-            if not db.execute(
-                "INSERT OR IGNORE INTO agent_plans VALUES (?, ?, ?, ?, ?, ?, ?)", row
-            ).rowcount:
+        def work(db: StoreConnection) -> None:
+            if not db.execute(statement, row).rowcount:
                 raise VersionConflict(f"plan {plan.plan_id!r} is there already; read it")
 
         await self.tables.write(work)
@@ -94,33 +97,34 @@ class SqlitePlans:
         return self._read(principal, plan_id)
 
     def _read(self, principal: Principal, plan_id: str) -> Plan | None:
-        sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND plan_id = ? AND user_id = ?"
-        rows = self.tables.database.read(sql, principal.tenant_id, plan_id, principal.user_id)
-        if rows:
-            return document_of(Plan, rows[0][0])
+        query = _plans_of(principal).where(PLANS.c.plan_id == plan_id)
+        for (text,) in self.tables.database.read(query):
+            return document_of(Plan, text)
         return None
 
     async def of(self, principal: Principal, limit: int = 50) -> list[Plan]:
-        sql = "SELECT document FROM agent_plans WHERE tenant_id = ? AND user_id = ? ORDER BY rowid DESC LIMIT ?"
-        plans: list[Plan] = []
-        for (text,) in self.tables.database.read(
-            sql, principal.tenant_id, principal.user_id, limit
-        ):
-            plans.append(document_of(Plan, text))
-        return plans
+        newest = (
+            _plans_of(principal).order_by(literal_column("rowid", Integer()).desc()).limit(limit)
+        )
+        return [document_of(Plan, text) for (text,) in self.tables.database.read(newest)]
 
     async def replace(self, plan: Plan) -> Plan:
         return await self.tables.write(lambda db: self._replace(db, plan))
 
-    def _replace(self, db: sqlite3.Connection, plan: Plan) -> Plan:
+    def _replace(self, db: StoreConnection, plan: Plan) -> Plan:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
-        sql = """UPDATE agent_plans SET status = ?, version = ?, lease_expires = ?, document = ?
-            WHERE tenant_id = ? AND plan_id = ? AND user_id = ? AND version = ?"""
-        where = (plan.tenant_id, plan.plan_id, plan.user_id, plan.version)
-        if not db.execute(
-            sql, (newer.status, newer.version, newer.lease_expires, check(newer), *where)
-        ).rowcount:
+        statement = (
+            update(PLANS)
+            .where(
+                PLANS.c.tenant_id == plan.tenant_id,
+                PLANS.c.plan_id == plan.plan_id,
+                PLANS.c.user_id == plan.user_id,
+                PLANS.c.version == plan.version,
+            )
+            .values(_plan_columns(newer))
+        )
+        if not db.execute(statement).rowcount:
             raise VersionConflict(
                 f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
             )
@@ -129,7 +133,7 @@ class SqlitePlans:
     async def lease(
         self, principal: Principal, plan_id: str, owner: str, seconds: float
     ) -> Plan | None:
-        def work(db: sqlite3.Connection) -> Plan | None:
+        def work(db: StoreConnection) -> Plan | None:
             plan = self._read(principal, plan_id)
             now = self.tables.clock()
             if plan is None or (
@@ -141,17 +145,37 @@ class SqlitePlans:
         return await self.tables.write(work)
 
     async def unfinished(self, limit: int = 50) -> list[Plan]:
-        sql = """SELECT plan_id, document FROM agent_plans WHERE status NOT IN ('complete', 'failed')
-            AND (lease_expires IS NULL OR lease_expires <= ?) ORDER BY lease_expires LIMIT ?"""
+        is_free = or_(PLANS.c.lease_expires.is_(None), PLANS.c.lease_expires <= self.tables.clock())
+        query = (
+            select(PLANS.c.plan_id, PLANS.c.document)
+            .where(IS_OPEN, is_free)
+            .order_by(PLANS.c.lease_expires)
+            .limit(limit)
+        )
         plans: list[Plan] = []
-        for plan_id, text in self.tables.database.read(sql, self.tables.clock(), limit):
+        for plan_id, text in self.tables.database.read(query):
             try:
                 plans.append(document_of(Plan, text))
-            except (
-                StoreError
-            ) as error:  # one tenant's damage keeps no other tenant's plan from going on
+            except StoreError as error:
+                # One tenant's damage keeps no other tenant's plan from going on.
                 log.error("plan %s is left alone: %s", plan_id, error)
         return plans
+
+
+def _plans_of(principal: Principal) -> Select[*tuple[Any, ...]]:
+    return select(PLANS.c.document).where(
+        PLANS.c.tenant_id == principal.tenant_id, PLANS.c.user_id == principal.user_id
+    )
+
+
+def _plan_columns(plan: Plan) -> dict[str, Any]:
+    """Returns what a plan's row says beside whose it is."""
+    return {
+        "status": plan.status,
+        "version": plan.version,
+        "lease_expires": plan.lease_expires,
+        "document": check(plan),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,46 +185,31 @@ class SqliteEvents:
     tables: Tables
 
     async def append(self, event: AgentEvent) -> AgentEvent:
-        columns = (
-            "tenant_id",
-            "event_id",
-            "session_id",
-            "plan_id",
-            "task_id",
-            "event_type",
-            "skill_id",
+        row: dict[str, Any] = {"document": check(event)}
+        for column in EVENTS.c:
+            if column.name not in ("seq", "document"):
+                row[column.name] = getattr(event, column.name)
+        query = select(EVENTS.c.seq, EVENTS.c.document).where(
+            EVENTS.c.tenant_id == event.tenant_id, EVENTS.c.event_id == event.event_id
         )
-        columns += ("large_response_triggered", "ts")
-        row = [*(getattr(event, name) for name in columns), check(event)]
-        sql = f"""INSERT INTO agent_events ({", ".join(columns)}, document) VALUES ({", ".join("?" * len(row))})
-            ON CONFLICT (tenant_id, event_id) DO NOTHING"""
 
-        def work(db: sqlite3.Connection) -> AgentEvent:
-            db.execute(sql, row)
-            query = "SELECT seq, document FROM agent_events WHERE tenant_id = ? AND event_id = ?"
-            return _event(*db.execute(query, row[:2]).fetchone())
+        def work(db: StoreConnection) -> AgentEvent:
+            db.execute(insert(EVENTS).on_conflict_do_nothing(), row)
+            return _event(*db.execute(query).one())
 
         return await self.tables.write(work)
 
     async def query(self, by: EventFilter, limit: int = 1000) -> list[AgentEvent]:
-        values = {
-            name: value
-            for name, value in by.model_dump(exclude={"since"}).items()
-            if value is not None
-        }
-        where = " AND ".join(f"{name} = ?" for name in values)
-        sql = (
-            f"SELECT seq, document FROM agent_events WHERE {where} AND ts >= ? ORDER BY seq LIMIT ?"
-        )
-        events: list[AgentEvent] = []
-        for row in self.tables.database.read(sql, *values.values(), by.since, limit):
-            events.append(_event(*row))
-        return events
+        conditions = [EVENTS.c.ts >= by.since]
+        for name, value in by.model_dump(exclude={"since"}, exclude_none=True).items():
+            conditions.append(EVENTS.c[name] == value)
+        query = select(EVENTS.c.seq, EVENTS.c.document).where(*conditions)
+        rows = self.tables.database.read(query.order_by(EVENTS.c.seq).limit(limit))
+        return [_event(seq, text) for seq, text in rows]
 
     async def sweep(self, before: float) -> int:
-        return await self.tables.write(
-            lambda db: db.execute("DELETE FROM agent_events WHERE ts < ?", (before,)).rowcount
-        )
+        statement = delete(EVENTS).where(EVENTS.c.ts < before)
+        return await self.tables.write(lambda db: db.execute(statement).rowcount)
 
 
 def _event(seq: int, text: str) -> AgentEvent:

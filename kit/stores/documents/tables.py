@@ -2,57 +2,151 @@
 turns needs no change."""
 
 import asyncio
-import sqlite3
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
+from sqlalchemy import (
+    DDL,
+    REAL,
+    Column,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    event,
+)
+
 from kit.core.errors import StoreBusy
-from kit.stores.database import PATIENCE, Database
+from kit.stores.connection import PATIENCE, StoreConnection
+from kit.stores.database import Database
+from kit.stores.tables import required
 
 T = TypeVar("T")
 PAUSE = 0.01
 """Seconds between two tries of a write that another process is in the way of."""
-TABLES = """
-CREATE TABLE IF NOT EXISTS agent_memory (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, tenant_id TEXT NOT NULL, scope TEXT NOT NULL, user_id TEXT NOT NULL,
-  session_id TEXT NOT NULL, key TEXT NOT NULL, ttl_at REAL, locked_by TEXT, lock_expires REAL, embedding BLOB,
-  document TEXT NOT NULL, UNIQUE (tenant_id, key));
-CREATE INDEX IF NOT EXISTS agent_memory_by_scope ON agent_memory (tenant_id, scope, user_id, session_id)
-  WHERE embedding IS NOT NULL;
-CREATE INDEX IF NOT EXISTS agent_memory_by_end ON agent_memory (ttl_at) WHERE ttl_at IS NOT NULL;
-CREATE VIRTUAL TABLE IF NOT EXISTS agent_memory_words USING fts5 (text);
+METADATA = MetaData()
+
+# A number is never given twice (AUTOINCREMENT): by it a matrix of vectors knows that it is of today.
+MEMORY = Table(
+    "agent_memory",
+    METADATA,
+    Column("seq", Integer, primary_key=True),
+    required("tenant_id"),
+    required("scope"),
+    required("user_id"),
+    required("session_id"),
+    required("key"),
+    Column("ttl_at", REAL),
+    Column("locked_by", Text),
+    Column("lock_expires", REAL),
+    Column("embedding", LargeBinary),
+    required("document"),
+    UniqueConstraint("tenant_id", "key"),
+    sqlite_autoincrement=True,
+)
+Index(
+    "agent_memory_by_scope",
+    MEMORY.c.tenant_id,
+    MEMORY.c.scope,
+    MEMORY.c.user_id,
+    MEMORY.c.session_id,
+    sqlite_where=MEMORY.c.embedding.is_not(None),
+)
+Index("agent_memory_by_end", MEMORY.c.ttl_at, sqlite_where=MEMORY.c.ttl_at.is_not(None))
+
+SOULS = Table(
+    "agent_souls",
+    METADATA,
+    Column("tenant_id", Text, primary_key=True),
+    Column("user_id", Text, primary_key=True),
+    required("document"),
+)
+
+PLANS = Table(
+    "agent_plans",
+    METADATA,
+    Column("tenant_id", Text, primary_key=True),
+    Column("plan_id", Text, primary_key=True),
+    required("user_id"),
+    required("status"),
+    required("version", Integer),
+    Column("lease_expires", REAL),
+    required("document"),
+    Index("agent_plans_by_user", "tenant_id", "user_id"),
+)
+IS_OPEN = PLANS.c.status.not_in(["complete", "failed"])
+Index("agent_plans_open", PLANS.c.lease_expires, sqlite_where=IS_OPEN)
+
+EVENTS = Table(
+    "agent_events",
+    METADATA,
+    Column("seq", Integer, primary_key=True),
+    required("tenant_id"),
+    required("event_id"),
+    Column("session_id", Text),
+    Column("plan_id", Text),
+    Column("task_id", Text),
+    required("event_type"),
+    Column("skill_id", Text),
+    required("large_response_triggered", Integer),
+    required("ts", REAL),
+    required("document"),
+    UniqueConstraint("tenant_id", "event_id"),
+    Index("agent_events_by_time", "tenant_id", "ts"),
+    Index("agent_events_by_session", "tenant_id", "session_id"),
+    Index("agent_events_by_plan", "tenant_id", "plan_id"),
+    sqlite_autoincrement=True,
+)
+
+_WORDS = "CREATE VIRTUAL TABLE IF NOT EXISTS agent_memory_words USING fts5 (text)"
+
+_MEMORY_DELETED = """
 CREATE TRIGGER IF NOT EXISTS agent_memory_deleted AFTER DELETE ON agent_memory
-  BEGIN DELETE FROM agent_memory_words WHERE rowid = OLD.seq; END;
-CREATE TABLE IF NOT EXISTS agent_souls (
-  tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, user_id));
-CREATE VIEW IF NOT EXISTS agent_sessions AS
-  SELECT s.id AS session_id, s.tenant_id, s.user_id,
-    CASE WHEN sum(t.status = 'running') THEN 'running' WHEN (SELECT status FROM turns n WHERE n.session_id = s.id
-      AND +n.tenant_id = s.tenant_id AND +n.user_id = s.user_id ORDER BY n.number DESC LIMIT 1) = 'paused' THEN 'paused'
-      ELSE 'idle' END AS state,
-    min(t.started_at) AS started_at,
-    max(max(t.started_at + coalesce(t.seconds, 0)),
-      coalesce((SELECT max(at) FROM notes n WHERE n.session_id = s.id), 0)) AS last_active
-  FROM sessions s JOIN turns t ON t.session_id = s.id AND +t.tenant_id = s.tenant_id AND +t.user_id
-  = s.user_id GROUP BY s.id;
-CREATE TABLE IF NOT EXISTS agent_plans (
-  tenant_id TEXT NOT NULL, plan_id TEXT NOT NULL, user_id TEXT NOT NULL, status TEXT NOT NULL, version INTEGER NOT NULL,
-  lease_expires REAL, document TEXT NOT NULL, PRIMARY KEY (tenant_id, plan_id));
-CREATE INDEX IF NOT EXISTS agent_plans_open ON agent_plans (lease_expires) WHERE status NOT IN ('complete', 'failed');
-CREATE INDEX IF NOT EXISTS agent_plans_by_user ON agent_plans (tenant_id, user_id);
-CREATE TABLE IF NOT EXISTS agent_events (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT, tenant_id TEXT NOT NULL, event_id TEXT NOT NULL, session_id TEXT, plan_id TEXT,
-  task_id TEXT, event_type TEXT NOT NULL, skill_id TEXT, large_response_triggered INTEGER NOT NULL, ts REAL NOT NULL,
-  document TEXT NOT NULL, UNIQUE (tenant_id, event_id));
-CREATE INDEX IF NOT EXISTS agent_events_by_time ON agent_events (tenant_id, ts);
-CREATE INDEX IF NOT EXISTS agent_events_by_session ON agent_events (tenant_id, session_id);
-CREATE INDEX IF NOT EXISTS agent_events_by_plan ON agent_events (tenant_id, plan_id);
-CREATE TRIGGER IF NOT EXISTS agent_events_changed BEFORE UPDATE ON agent_events
-  BEGIN SELECT RAISE(ABORT, 'events are added, never changed'); END;
+BEGIN
+  DELETE FROM agent_memory_words WHERE rowid = OLD.seq;
+END
 """
-"""One statement each, ending in `;` and a line break, as in kit.stores.tables."""
+
+_EVENTS_CHANGED = """
+CREATE TRIGGER IF NOT EXISTS agent_events_changed BEFORE UPDATE ON agent_events
+BEGIN
+  SELECT RAISE(ABORT, 'events are added, never changed');
+END
+"""
+
+_SESSIONS = """
+CREATE VIEW IF NOT EXISTS agent_sessions AS
+SELECT
+  sessions.id AS session_id,
+  sessions.tenant_id,
+  sessions.user_id,
+  CASE
+    WHEN sum(turns.status = 'running') THEN 'running'
+    WHEN (
+      SELECT status FROM turns newest
+      WHERE newest.session_id = sessions.id
+        AND +newest.tenant_id = sessions.tenant_id AND +newest.user_id = sessions.user_id
+      ORDER BY newest.number DESC LIMIT 1
+    ) = 'paused' THEN 'paused'
+    ELSE 'idle'
+  END AS state,
+  min(turns.started_at) AS started_at,
+  max(
+    max(turns.started_at + coalesce(turns.seconds, 0)),
+    coalesce((SELECT max(at) FROM notes WHERE notes.session_id = sessions.id), 0)
+  ) AS last_active
+FROM sessions JOIN turns ON turns.session_id = sessions.id
+  AND +turns.tenant_id = sessions.tenant_id AND +turns.user_id = sessions.user_id
+GROUP BY sessions.id
+"""
+
+for statement in (_WORDS, _MEMORY_DELETED, _EVENTS_CHANGED, _SESSIONS):
+    event.listen(METADATA, "after_create", DDL(statement).execute_if(dialect="sqlite"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +156,7 @@ class Tables:
     database: Database
     clock: Callable[[], float]
 
-    async def write(self, work: Callable[[sqlite3.Connection], T]) -> T:
+    async def write(self, work: Callable[[StoreConnection], T]) -> T:
         """Does work in one transaction. While another process writes, the loop goes on; after a
         while StoreBusy is raised."""
         until = time.monotonic() + PATIENCE
@@ -79,9 +173,4 @@ class Tables:
 def lay_out_documents(database: Database) -> None:
     """Gives a file the tables of documents where it lacks them. Raises StoreError."""
     with database.commit() as db:
-        if db.execute(
-            "SELECT 1 FROM sqlite_master WHERE name = 'agent_sessions' AND type = 'table'"
-        ).fetchone():
-            db.execute("DROP TABLE agent_sessions")  # no turn wrote there
-        for statement in TABLES.strip().split(";\n"):
-            db.execute(statement)
+        db.lay_out(METADATA)

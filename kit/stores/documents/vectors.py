@@ -4,16 +4,31 @@ in it is written."""
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import ColumnElement, Select, func, select
 
-Read = Callable[..., list[Any]]
+from kit.stores.documents.tables import MEMORY
+
+Read = Callable[[Select[*tuple[Any, ...]]], Sequence[Any]]
 """Gives the rows of a query, as `Database.read` does."""
-Owner = tuple[str, str, str, str]
-"""Tenant, scope, user and session: what a search never leaves. The last two are empty where the scope is wider."""
-OWN = "tenant_id = ? AND scope = ? AND user_id = ? AND session_id = ?"
+
+
+class Owner(NamedTuple):
+    """What a search never leaves. User and session are empty where the scope is wider."""
+
+    tenant_id: str
+    scope: str
+    user_id: str
+    session_id: str
+
+    def conditions(self) -> list[ColumnElement[bool]]:
+        """Returns the conditions of the owner's memories."""
+        return [MEMORY.c[name] == value for name, value in self._asdict().items()]
+
+
 MATRICES = 64
 """Scopes whose matrices are kept; the one that was longest not asked for goes."""
 
@@ -51,19 +66,24 @@ class VectorSearch:
 
     def _matrix(self, read: Read, owner: Owner, dimension: int) -> _Matrix:
         """Returns the matrix of an owner, read again where something was written since, by whatever process."""
-        where = f"FROM agent_memory WHERE {OWN} AND embedding IS NOT NULL"
-        (state,) = read(f"SELECT max(seq), count(*) {where}", *owner)
+        conditions = (*owner.conditions(), MEMORY.c.embedding.is_not(None))
+        (state,) = read(select(func.max(MEMORY.c.seq), func.count()).where(*conditions))
         matrix = self.matrices.get(owner)
         if matrix is None or matrix.state != state:
-            # not those of another embedder
-            sql = f"SELECT seq, ttl_at, embedding {where} AND length(embedding) = ? ORDER BY seq"
-            rows = read(sql, *owner, 4 * dimension)
-            vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32).reshape(
-                len(rows), dimension
+            never = func.coalesce(MEMORY.c.ttl_at, np.inf)
+            # Vectors of another embedder have another length.
+            is_of_embedder = func.length(MEMORY.c.embedding) == 4 * dimension
+            rows = read(
+                select(MEMORY.c.seq, never, MEMORY.c.embedding)
+                .where(*conditions, is_of_embedder)
+                .order_by(MEMORY.c.seq)
             )
-            ends = np.array([np.inf if row[1] is None else row[1] for row in rows], np.float64)
+            vectors = np.frombuffer(b"".join(row[2] for row in rows), np.float32)
             matrix = _Matrix(
-                state, np.array([row[0] for row in rows], np.int64), ends, _unit(vectors)
+                state=state,
+                seqs=np.array([row[0] for row in rows], np.int64),
+                ends=np.array([row[1] for row in rows], np.float64),
+                rows=_unit(vectors.reshape(len(rows), dimension)),
             )
         self.matrices[owner] = matrix
         self.matrices.move_to_end(owner)

@@ -1,0 +1,44 @@
+"""Brings a file of an earlier schema to that of today, with every row, by Alembic.
+
+`versions` has a script for each change that moves rows. What is derived from tables (views, indexes,
+triggers, sums) is dropped, and made anew by whoever calls this, as kit/stores/tables.py has it.
+"""
+
+import threading
+from pathlib import Path
+
+from alembic import command
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, text
+
+_FOLDER = Path(__file__).parent
+_DERIVED = text("""
+SELECT type, name FROM sqlite_master
+WHERE type = 'view'
+  OR type IN ('index', 'trigger') AND sql IS NOT NULL AND tbl_name IN ('turns', 'messages')
+""")
+# What Alembic's scripts write to is a global of the process.
+_one_at_a_time = threading.Lock()
+
+
+def migrate(connection: Connection, schema: int) -> None:
+    """Migrates a file that says it has a schema, within the caller's transaction."""
+    config = Config()
+    config.set_main_option("script_location", str(_FOLDER).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    with _one_at_a_time:
+        for kind, name in connection.execute(_DERIVED).all():
+            connection.exec_driver_sql(f"DROP {kind} {name}")
+        connection.exec_driver_sql("DROP TABLE IF EXISTS rollups")
+        # The file's own mark counts: one from before there was Alembic has no other.
+        command.stamp(config, _revision_of(config, schema), purge=True)
+        command.upgrade(config, "head")
+
+
+def _revision_of(config: Config, schema: int) -> str:
+    """Returns the newest revision that a file of a schema has already."""
+    for script in ScriptDirectory.from_config(config).walk_revisions():
+        if int(script.revision) <= schema:
+            return script.revision
+    return "base"

@@ -1,0 +1,115 @@
+"""Queries that only SQLite is asked in these words: JSON, row numbers, and what a planner has to be told.
+
+Each is plain SQL with a name. A query that takes `:tenant` and `:user` holds itself to the turns of one
+principal; for an operator both are NULL, and it reads everybody's. Another dialect needs its own words for
+these, and for the triggers and views of kit/stores/tables.py; kit/stores/statements.py is for all.
+"""
+
+# The newest turn is found by the order in which turns ended, as a clock may be set back. The CTEs
+# are not materialized: each of them is walked from its newest line on, and left after the first.
+RECALL_SESSION = """
+WITH ended AS NOT MATERIALIZED (
+  SELECT turns.id, turns.invoked, turns.status, messages.rowid AS place
+  FROM sessions
+  JOIN messages ON messages.session_id = sessions.id AND messages.agent = ''
+  JOIN turns ON turns.id = messages.turn_id
+    AND turns.tenant_id = sessions.tenant_id AND turns.user_id = sessions.user_id
+  WHERE sessions.id = :session
+), routed AS NOT MATERIALIZED (
+  SELECT id, invoked FROM ended
+  WHERE invoked <> '[]' OR status IN ('failed', 'deadline', 'cancelled')
+  ORDER BY place DESC LIMIT 1
+)
+SELECT
+  id, tenant_id, user_id, locale, location,
+  (SELECT invoked FROM ended WHERE status <> 'interrupted' ORDER BY place DESC LIMIT 1),
+  (SELECT invoked FROM routed),
+  (
+    SELECT json_group_array(DISTINCT agent) FROM messages
+    WHERE turn_id = (SELECT id FROM routed) AND agent <> '' AND text = :unanswered
+  ),
+  (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = sessions.id)
+FROM sessions WHERE id = :session
+"""
+
+# Their questions join the narration as open ones. A turn that had paused has its lines already.
+LEAVE_QUESTIONS = """
+WITH abandoned AS (
+  SELECT number, id, session_id, message FROM turns
+  WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)
+    AND owner = :owner
+    AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = turns.id)
+), lines AS (
+  SELECT number, id, 0 AS position, session_id, 'user' AS role, message AS text FROM abandoned
+  UNION ALL
+  SELECT number, id, 1, session_id, 'assistant', :unanswered FROM abandoned
+)
+INSERT INTO messages (turn_id, position, session_id, agent, role, text)
+SELECT id, position, session_id, '', role, text FROM lines ORDER BY number, position
+"""
+
+NEWEST_MESSAGES = """
+SELECT turn_id, role, text, agent FROM messages
+WHERE session_id = :session AND agent = :agent
+  AND (:since IS NULL
+    OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
+  AND (:tenant IS NULL OR EXISTS (
+    SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user))
+ORDER BY rowid DESC LIMIT :limit
+"""
+
+OLDEST_MESSAGES = NEWEST_MESSAGES.replace("DESC", "ASC")
+
+# The same lines with their times, and with the log of a turn that showed something.
+WINDOW = """
+WITH line AS (
+  SELECT rowid AS place, turn_id, position, role, text FROM messages
+  WHERE session_id = :session AND agent = :agent
+    AND (:since IS NULL
+      OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
+    AND EXISTS (
+      SELECT 1 FROM turns WHERE id = turn_id AND tenant_id = :tenant AND user_id = :user)
+  ORDER BY rowid DESC LIMIT :limit
+)
+SELECT
+  turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
+  iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
+FROM line JOIN turns ON id = turn_id LEFT JOIN logs USING (number)
+ORDER BY place
+"""
+
+# The newest logs, as far as all of them together have no more than `:most` bytes.
+SHOWN = """
+WITH asked AS (
+  SELECT turns.number, messages.rowid AS place, length(CAST(log AS BLOB)) AS size
+  FROM messages JOIN turns ON turns.id = messages.turn_id JOIN logs USING (number)
+  WHERE messages.session_id = :session AND messages.agent = '' AND messages.role = 'user'
+    AND (:tenant IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
+  ORDER BY messages.rowid DESC LIMIT :turns
+), summed AS (
+  SELECT number, place, sum(size) OVER (ORDER BY place DESC) AS size FROM asked
+)
+SELECT turns.id, log FROM summed JOIN turns USING (number) JOIN logs USING (number)
+WHERE size <= :most AND instr(log, '"kind":"component"')
+ORDER BY place
+"""
+
+# A few at a time: a turn that writes waits no longer than for these.
+SWEEP_EVENTS = """
+DELETE FROM agent_events
+WHERE seq IN (SELECT seq FROM agent_events WHERE ts < :before ORDER BY seq LIMIT :limit)
+"""
+
+# Words of memories, by SQLite's own search of texts
+
+INSERT_WORDS = "INSERT INTO agent_memory_words (rowid, text) VALUES (:seq, :text)"
+
+BEST_WORDS = """
+SELECT document, embedding, locked_by, lock_expires
+FROM agent_memory_words JOIN agent_memory ON seq = agent_memory_words.rowid
+WHERE agent_memory_words MATCH :words
+  AND tenant_id = :tenant_id AND scope = :scope
+  AND user_id = :user_id AND session_id = :session_id
+  AND (ttl_at IS NULL OR ttl_at > :now)
+ORDER BY bm25(agent_memory_words), seq LIMIT :limit
+"""

@@ -1,0 +1,228 @@
+"""Files of earlier schemas: what they hold is there in the tables of today."""
+
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from kit.core.context import OPERATOR, Session
+from kit.stores.rows import log_of, row_of
+from kit.stores.sqlite import SqliteStore
+from kit.stores.tables import APPLICATION, SCHEMA
+from kit.stores.turn_filter import TurnFilter
+from tests.sample_turn import ANN, a_turn, finish, some_events
+
+SCHEMA_2 = """
+CREATE TABLE turns (
+  id TEXT PRIMARY KEY, session_id TEXT NOT NULL, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL,
+  message TEXT NOT NULL, pattern TEXT NOT NULL, model TEXT NOT NULL, started_at REAL NOT NULL,
+  seconds REAL, status TEXT NOT NULL, text TEXT NOT NULL, invoked TEXT NOT NULL, failed TEXT NOT NULL,
+  intent_count INTEGER NOT NULL, cap INTEGER NOT NULL, cap_behavior TEXT NOT NULL, ttft REAL,
+  input_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL, model_calls INTEGER NOT NULL,
+  tool_calls INTEGER NOT NULL, cost REAL, owner TEXT NOT NULL);
+CREATE TABLE events (
+  turn_id TEXT NOT NULL, seq INTEGER NOT NULL, at REAL NOT NULL, kind TEXT NOT NULL,
+  span_id TEXT NOT NULL, parent_span_id TEXT, event TEXT NOT NULL, PRIMARY KEY (turn_id, seq));
+CREATE VIEW spans AS SELECT turn_id FROM events;
+"""
+
+SCHEMA_8 = (
+    SCHEMA_2
+    + """
+CREATE TABLE sessions (
+  id TEXT PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL, location TEXT);
+INSERT INTO sessions VALUES ('s1', 'acme', 'ann', 'en', NULL);
+ALTER TABLE turns ADD COLUMN measures TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE turns ADD COLUMN log TEXT;
+DROP VIEW spans;
+DROP TABLE events;
+CREATE INDEX turns_by_visitor ON turns (tenant_id, user_id, started_at, session_id, seconds, pattern, model);
+CREATE INDEX turns_running ON turns (owner) WHERE status = 'running';
+CREATE TRIGGER turn_deleted AFTER DELETE ON turns BEGIN SELECT 1; END;
+CREATE VIEW events AS SELECT t.id AS turn_id, e.value AS event FROM turns t, json_each(t.log) e;
+"""
+)
+STATUSES = {"t1": "ok", "t2": "running", "t3": "failed"}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "kit.sqlite"
+
+
+def old_file(
+    path: Path, script: str, schema: int, rows: dict[str, Sequence[dict[str, Any]]]
+) -> None:
+    """Makes a file of an earlier schema."""
+    with closing(sqlite3.connect(path)) as old, old:
+        old.executescript(script)
+        for table, table_rows in rows.items():
+            for row in table_rows:
+                marks = ", ".join(f":{name}" for name in row)
+                old.execute(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks})", row)
+        old.execute(f"PRAGMA application_id = {APPLICATION}")
+        old.execute(f"PRAGMA user_version = {schema}")
+
+
+def old_turn(turn_id: str, **columns: Any) -> dict[str, Any]:
+    turn = a_turn(turn_id).replace(status=STATUSES[turn_id], text="yo", seconds=1.0)
+    row = row_of(turn, "x")
+    del row["measures"]
+    return {**row, **columns}
+
+
+def of_schema_2(path: Path) -> None:
+    """Its events stand in a table of their own, in any order."""
+    rows: list[dict[str, Any]] = []
+    for event in reversed(some_events()):
+        row = {"turn_id": "t1", "seq": event.seq, "at": event.at, "kind": event.kind}
+        row |= {"span_id": event.span_id, "parent_span_id": event.parent_span_id}
+        rows.append({**row, "event": event.model_dump_json()})
+    turns = [old_turn(turn_id) for turn_id in STATUSES]
+    old_file(path, SCHEMA_2, 2, {"turns": turns, "events": rows})
+
+
+def of_schema_8(path: Path) -> None:
+    """Its turns hold their own logs."""
+    log = log_of(some_events())
+    turns = [old_turn("t1", log=log), old_turn("t2", log=None), old_turn("t3", log=None)]
+    old_file(path, SCHEMA_8, 8, {"turns": turns})
+
+
+def of_later_schema(path: Path, schema: int) -> None:
+    """It has tables of today's shape, views that are folds today, and nothing of Alembic."""
+    with closing(SqliteStore(path)) as store:
+        finish(store, a_turn())
+        store.begin_turn(a_turn("t2"))
+        store.end_turn(a_turn("t3").replace(status="failed"), [], [])
+        with store.commit() as db:
+            db.execute("DROP TABLE alembic_version")
+            db.execute("CREATE VIEW spans AS SELECT turn_id FROM events")
+            db.execute("CREATE VIEW tool_messages AS SELECT turn_id FROM events")
+            db.execute(f"PRAGMA user_version = {schema}")
+
+
+EARLIER = [
+    pytest.param(of_schema_2, id="schema 2"),
+    pytest.param(of_schema_8, id="schema 8"),
+    *(
+        pytest.param(
+            lambda path, schema=schema: of_later_schema(path, schema), id=f"schema {schema}"
+        )
+        for schema in (9, 10, 11)
+    ),
+]
+
+
+@pytest.mark.parametrize("make", EARLIER)
+def test_an_earlier_file_keeps_every_turn_and_has_the_tables_of_a_new_one(
+    path: Path, make: Any
+) -> None:
+    make(path)
+    for _ in range(2):
+        with closing(SqliteStore(path)) as store:
+            statuses = {turn.id: turn.status for turn in store.turns()}
+            assert statuses == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
+            assert store.events("t1", OPERATOR) == some_events()
+            assert store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
+            if make is of_schema_8:
+                assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
+    with closing(SqliteStore(path)) as store, closing(SqliteStore(":memory:")) as new:
+        assert shape(store) == shape(new)
+        finish(store, a_turn("t4"))
+        found = store.read("SELECT turn_id, count(*) FROM events GROUP BY turn_id")
+        assert found == [("t1", len(some_events())), ("t4", len(some_events()))]
+
+
+def shape(store: SqliteStore) -> dict[str, Any]:
+    """What stands in a file beside rows: its tables by their columns, indexes, triggers and views; its marks."""
+    parts: dict[str, Any] = {}
+    for kind, name in store.read("SELECT type, name FROM sqlite_master WHERE sql IS NOT NULL"):
+        parts[name] = kind
+        if kind == "table":
+            parts[name] = store.read(f"SELECT name, type FROM pragma_table_info('{name}')")
+    parts["revision"] = store.read("SELECT version_num FROM alembic_version")
+    parts["schema"] = store.read("PRAGMA user_version")
+    return parts
+
+
+KILLED = """
+import os, signal, sys
+from sqlalchemy import Engine, event
+from kit.stores.sqlite import SqliteStore
+
+@event.listens_for(Engine, "before_cursor_execute")
+def kill(connection, cursor, statement, *rest):
+    if statement.strip().startswith(sys.argv[2]):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+SqliteStore(sys.argv[1])
+"""
+
+
+@pytest.mark.parametrize(
+    "point", ["INSERT INTO turns", "DROP TABLE earlier_turns", "CREATE VIEW components"]
+)
+def test_a_process_that_is_killed_while_it_migrates_leaves_a_file_that_opens(
+    path: Path, point: str
+) -> None:
+    of_schema_2(path)
+    child = subprocess.run(
+        [sys.executable, "-c", KILLED, str(path), point], cwd=Path(__file__).parents[2], timeout=60
+    )
+    assert child.returncode == -signal.SIGKILL
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (2,)
+    with closing(SqliteStore(path)) as store:
+        assert store.events("t1", OPERATOR) == some_events() and len(store.turns()) == 3
+
+
+def test_many_may_open_an_earlier_file_at_the_same_moment(path: Path) -> None:
+    of_schema_8(path)
+    together = Barrier(4)
+
+    def open_and_count() -> int:
+        together.wait()
+        with closing(SqliteStore(path)) as store:
+            return len(store.turns())
+
+    with ThreadPoolExecutor(4) as pool:
+        opened = [pool.submit(open_and_count) for _ in range(4)]
+        assert [waiting.result() for waiting in opened] == [3] * 4
+    with closing(SqliteStore(path)) as store:
+        assert store.read("PRAGMA user_version") == [(SCHEMA,)]
+
+
+def test_indexes_triggers_and_sums_are_made_anew(path: Path) -> None:
+    store = SqliteStore(path)
+    for n in range(1_050):
+        store.end_turn(
+            a_turn(f"t{n}", at=float(n)).model_copy(update={"seconds": 1.0, "status": "ok"}), [], []
+        )
+    before = store.tally().counts, store.search(ANN, TurnFilter(), 5), store.conversations(ANN)
+    with store.commit() as db:  # it waits for the thread that adds up turns
+        db.execute("DROP TRIGGER turn_changed")
+        db.execute("DROP TRIGGER turn_deleted")
+        db.execute("DROP INDEX turns_by_tenant")
+        db.execute("DROP INDEX turns_by_visitor")
+        db.execute("UPDATE rollups SET tally = 'of another version'")
+        db.execute("CREATE INDEX turns_by_user ON turns (tenant_id, user_id, started_at)")
+        db.execute("PRAGMA user_version = 9")
+    store.close()
+    store = SqliteStore(path)
+    assert (
+        store.tally().counts,
+        store.search(ANN, TurnFilter(), 5),
+        store.conversations(ANN),
+    ) == before
+    assert store.read("SELECT through FROM rollups") == [(1_000,)]
+    assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
+    store.close()
