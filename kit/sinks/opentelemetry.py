@@ -64,11 +64,11 @@ class OtelSink:
             max_queue_size=limit,
             max_export_batch_size=min(512, limit),
         )
+        self._alerts: AlertCounter | None = None
         if endpoint:
             self._alerts = AlertCounter(_collector(endpoint), service)
-        else:
-            self._alerts = None
-        atexit.register(self._batch.shutdown)  # for a process that ends without closing
+        # For a process that ends without closing.
+        atexit.register(self._batch.shutdown)
 
     @property
     def spans_missing(self) -> int:
@@ -97,6 +97,8 @@ class OtelSink:
     def close(self) -> None:
         """Sends what waits, 2 s at most, and says once how many spans did not arrive."""
         self._exporter.until = time.monotonic() + 2.0
+        # The exporter's own retries can take 10 s, and `shutdown` waits for them: a thread that ends
+        # with the process is left behind instead.
         ending = threading.Thread(target=self._batch.shutdown, name="kit-otel-close", daemon=True)
         ending.start()
         ending.join(2.5)
@@ -113,7 +115,8 @@ class _CountingExporter:
 
     def __init__(self, exporter: "SpanExporter"):
         self._exporter = exporter
-        self.delivered = self.failed = 0
+        self.delivered = 0
+        self.failed = 0
         self.until: float | None = None
 
     def export(self, spans: "Sequence[ReadableSpan]") -> "SpanExportResult":
@@ -167,8 +170,12 @@ def _spans(
     scope = InstrumentationScope("kit")
     for span in trace.spans:
         name, attributes = _described(span, turn)
+        status = Status()
         if content:
             attributes |= {"kit.input": span.input, "kit.output": span.output}
+        if span.status == "error":
+            # The words of an error may be those of a user: they are content too.
+            status = Status(StatusCode.ERROR, span.error if content else None)
         yield ReadableSpan(
             name,
             contexts[span.id],
@@ -177,9 +184,7 @@ def _spans(
             attributes,
             _decision(trace, events) if span.kind == "turn" else (),
             kind=SpanKind.CLIENT if span.kind == "model" else SpanKind.INTERNAL,
-            status=Status(StatusCode.ERROR, span.error if content else None)
-            if span.status == "error"
-            else Status(),
+            status=status,
             start_time=_nanoseconds(trace.started_at + span.started),
             end_time=_nanoseconds(trace.started_at + span.ended),
             instrumentation_scope=scope,
@@ -238,8 +243,9 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
                 "gen_ai.usage.output_tokens": span.usage.output_tokens,
                 "gen_ai.usage.cache_read.input_tokens": span.usage.cached_tokens,
                 "kit.purpose": str(span.attributes.get("purpose", "")),
-                **({} if span.usage.cost is None else {"kit.cost_usd": span.usage.cost}),
             }
+            if span.usage.cost is not None:
+                attributes["kit.cost_usd"] = span.usage.cost
     if span.status == "error":
         attributes["error.type"] = _error_type(span)
     elif span.status == "running":
@@ -262,13 +268,19 @@ def _decision(trace: Trace, events: Sequence[Event]) -> "Sequence[SpanEvent]":
     decision = trace.routing
     if decision is None:
         return ()
-    at = next((event.at for event in events if isinstance(event.body, Routing)), 0.0)
+    seconds = 0.0
+    for event in events:
+        if isinstance(event.body, Routing):
+            seconds = event.at
+            break
+    attributes: Attributes = {}
     fields = decision.model_dump(exclude={"outcomes", "left_out", "has_failsafe"})
-    attributes: Attributes = {f"routing.{field}": value for field, value in fields.items()}
-    attributes["routing.left_out"] = (
-        decision.left_out.count
-    )  # never their words: those are the user's
-    attributes["routing.outcomes"] = tuple(
-        f"{outcome.agent}: {outcome.reason or outcome.result}" for outcome in decision.outcomes
-    )
-    return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + at))]
+    for name, value in fields.items():
+        attributes[f"routing.{name}"] = value
+    # Never the words of what was left out: those are the user's.
+    attributes["routing.left_out"] = decision.left_out.count
+    outcomes: list[str] = []
+    for outcome in decision.outcomes:
+        outcomes.append(f"{outcome.agent}: {outcome.reason or outcome.result}")
+    attributes["routing.outcomes"] = tuple(outcomes)
+    return [SpanEvent("routing_decision", attributes, _nanoseconds(trace.started_at + seconds))]

@@ -64,24 +64,25 @@ def answers(url: str | None = None) -> bool:
     if time.monotonic() - _silent.get(root, -AGAIN) < AGAIN:
         return False
     is_known = root in _silent
-    there = _ping(root)
-    if not there and not is_known:
+    if _ping(root):
+        return True
+    if not is_known:
         log.warning(
             "Opik at %s does not answer: nothing is sent there, the store has every turn", root
         )
-    return there
+    return False
 
 
 def _ping(root: str) -> bool:
     import httpx
 
     try:
-        there = httpx.get(f"{root}/is-alive/ping", timeout=PATIENCE).is_success
+        if httpx.get(f"{root}/is-alive/ping", timeout=PATIENCE).is_success:
+            return True
     except httpx.HTTPError:
-        there = False
-    if not there:
-        _silent[root] = time.monotonic()
-    return there
+        pass
+    _silent[root] = time.monotonic()
+    return False
 
 
 def open_opik(
@@ -127,10 +128,10 @@ class OpikSink:
         """The same with tags of the caller's; returns the trace's id. Ids come from the turn, so a
         repeat overwrites."""
         trace_id = uuid7(trace.started_at, turn.id)
-        if trace.spans:
-            root = trace.spans[0]
-        else:
-            root = None
+        root = trace.spans[0] if trace.spans else None
+        error = None
+        if root is not None and root.status == "error":
+            error = _error(turn.status, root.error or turn.status)
         ids: dict[str, str] = {}
         for span in trace.spans:
             ids[span.id] = uuid7(trace.started_at + span.started, f"{turn.id}/{span.id}")
@@ -144,14 +145,12 @@ class OpikSink:
             metadata=_about(turn, trace),
             tags=[turn.pattern, turn.status, *tags],
             thread_id=turn.session_id,
-            error_info=_error(turn.status, root.error or turn.status)
-            if root and root.status == "error"
-            else None,
+            error_info=error,
         )
         for span in trace.spans[1:]:
-            if root and span.parent_id == root.id:
-                parent = None
-            else:
+            parent = None
+            # In Opik the turn itself is the trace: what stands right below it has no parent.
+            if root is not None and span.parent_id != root.id:
                 parent = ids.get(span.parent_id or "")
             self._send(span, trace, trace_id, ids[span.id], parent)
         self.turns += 1
@@ -160,11 +159,22 @@ class OpikSink:
     def _send(
         self, span: Span, trace: Trace, trace_id: str, span_id: str, parent: str | None
     ) -> None:
-        is_model = span.kind == "model"
-        usage = span.usage
-        into = usage.input_tokens
-        out = usage.output_tokens
-        tokens = {"prompt_tokens": into, "completion_tokens": out, "total_tokens": into + out}
+        # An agent's usage is the sum of its model calls: sent once, on the calls, so that Opik's totals hold.
+        tokens = None
+        cost = None
+        model = None
+        if span.kind == "model":
+            usage = span.usage
+            tokens = {
+                "prompt_tokens": usage.input_tokens,
+                "completion_tokens": usage.output_tokens,
+                "total_tokens": usage.input_tokens + usage.output_tokens,
+            }
+            cost = usage.cost
+            model = span.attributes.get("model")
+        error = None
+        if span.status == "error":
+            error = _error(span.kind, span.error or "")
         self.client.span(
             trace_id=trace_id,
             id=span_id,
@@ -176,11 +186,10 @@ class OpikSink:
             input={"text": span.input},
             output={"text": span.output},
             metadata={**span.attributes, "agent": span.agent, "status": span.status},
-            # An agent's usage is the sum of its model calls: sent once, on the calls, so that Opik's totals hold.
-            usage=tokens if is_model else None,
-            total_cost=usage.cost if is_model else None,
-            model=span.attributes.get("model") if is_model else None,
-            error_info=_error(span.kind, span.error or "") if span.status == "error" else None,
+            usage=tokens,
+            total_cost=cost,
+            model=model,
+            error_info=error,
         )
 
     def close(self) -> None:
@@ -196,27 +205,22 @@ class OpikSink:
             return
         result = self.client.end(timeout=2)
         if result is not None and not result.success:
-            reasons = (
-                ", ".join(sorted({failure.reason.value for failure in result.failures}))
-                or "not sent in time"
-            )
+            reasons = ", ".join(sorted({failure.reason.value for failure in result.failures}))
             log.warning(
                 "Opik at %s did not take everything of %d turns (%s); the store has them all",
                 url,
                 self.turns,
-                reasons,
+                reasons or "not sent in time",
             )
 
 
 def _about(turn: TurnRecord, trace: Trace) -> dict[str, Any]:
+    root: dict[str, Any] = {}
     if trace.spans:
-        root = trace.spans[0].attributes
-    else:
-        root = {}
+        root = dict(trace.spans[0].attributes)
+    routing = None
     if trace.routing:
         routing = trace.routing.model_dump(mode="json")
-    else:
-        routing = None
     return {
         **root,
         "turn_id": turn.id,
@@ -236,6 +240,7 @@ def _moment(seconds: float) -> datetime:
 
 def uuid7(seconds: float, seed: str) -> str:
     """The only kind of id Opik takes: the time in front, then 74 bits, here of the seed instead of chance."""
+    # Bits of RFC 9562: 48 of milliseconds, the version 7, 12 and 62 of the digest around the variant 10.
     digest = int.from_bytes(hashlib.blake2b(seed.encode(), digest_size=10).digest())
     value = (
         int(seconds * 1000) << 80

@@ -60,18 +60,19 @@ def send_experiments(
     ids: dict[str, str] = {}
     for name in items:
         ids[name] = uuid7(BORN, f"{dataset}/{name}")
-    # by id, not by content: an item that changed is to be changed, not to stand there twice
+    # By id, not by content: an item that changed is to be changed, not to stand there twice.
     opik_dataset.insert(
         [{"id": ids[name], **content} for name, content in items.items()],
         num_threads=1,
         deduplication=False,
     )
     total = 0
-    experiment_ids = list[str]()
+    experiment_ids: list[str] = []
     for experiment in experiments:
         count, experiment_id = _send(sink, dataset, ids, experiment)
         total += count
-        experiment_ids += [experiment_id] if count else []
+        if count:
+            experiment_ids.append(experiment_id)
     page = client.config.url_override.rstrip("/").removesuffix("/api")
     query = quote(json.dumps(experiment_ids))
     return (
@@ -89,9 +90,8 @@ def _send(
     for result in experiment.results:
         trace_id = sink.send(result.turn, result.trace, experiment.tags)
         links.append((ids[result.item], trace_id))
-        scores.extend(
-            {"id": trace_id, "name": name, "value": value} for name, value in result.scores.items()
-        )
+        for name, value in result.scores.items():
+            scores.append({"id": trace_id, "name": name, "value": value})
         began = (result.trace.started_at, result.turn.id)
         first = min(first or began, began)
     if first is None:
@@ -126,7 +126,7 @@ def _link(sink: OpikSink, experiment_id: str, pairs: Sequence[tuple[str, str]]) 
     """`Experiment.insert` would give the links ids of chance, and send them twice the second time."""
     from opik.rest_api.types.experiment_item import ExperimentItem
 
-    rest = sink.client.rest_client.experiments
+    requests = sink.client.rest_client.experiments
     links: list[ExperimentItem] = []
     for item, trace in pairs:
         links.append(
@@ -138,5 +138,5 @@ def _link(sink: OpikSink, experiment_id: str, pairs: Sequence[tuple[str, str]]) 
             )
         )
     for start in range(0, len(links), BATCH):
-        rest.create_experiment_items(experiment_items=links[start : start + BATCH])
-    rest.finish_experiments(ids=[experiment_id])
+        requests.create_experiment_items(experiment_items=links[start : start + BATCH])
+    requests.finish_experiments(ids=[experiment_id])

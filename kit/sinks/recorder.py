@@ -17,16 +17,22 @@ class Sink(Protocol):
 
     name: str
 
-    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None: ...
+    def turn_ended(self, turn: TurnRecord, trace: Trace, events: Sequence[Event]) -> None:
+        """Takes a copy of a turn."""
+        ...
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Sends what waits, within a few seconds."""
+        ...
 
 
 @runtime_checkable
 class AlertSink(Protocol):
     """A sink that also counts replies for another principal, each when it comes in; must not block."""
 
-    def principal_mismatch(self, turn: TurnRecord) -> None: ...
+    def principal_mismatch(self, turn: TurnRecord) -> None:
+        """Counts one."""
+        ...
 
 
 @dataclass
@@ -38,13 +44,16 @@ class Recorder:
     """Sink name -> turns it did not take."""
 
     def turn_ended(self, turn: TurnRecord, events: Sequence[Event]) -> None:
-        if not self.sinks or turn.status == "paused":  # who copies turns gets it once, whole
+        """Copies a turn that ended to every sink."""
+        # A paused turn goes on: who copies turns gets it once, whole.
+        if not self.sinks or turn.status == "paused":
             return
         trace = trace_of(events)
         for sink in self.sinks:
             try:
                 sink.turn_ended(turn, trace, events)
-            except Exception as error:  # a border: a sink is someone else's code
+            # A border: a sink is someone else's code.
+            except Exception as error:
                 self.failures[sink.name] = self.failures.get(sink.name, 0) + 1
                 log.warning("sink %s did not take turn %s: %s", sink.name, turn.id, error)
 
@@ -60,6 +69,7 @@ class Recorder:
                     )
 
     def close(self) -> None:
+        """Closes every sink."""
         for sink in self.sinks:
             try:
                 sink.close()

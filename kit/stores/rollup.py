@@ -17,22 +17,23 @@ from kit.stores.tally import Tally, TurnRow
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""
-_SELECT = select(*(TURNS.c[name] for name in TurnRow._fields))
+_turn = TURNS.c
+_SELECT = select(*(_turn[name] for name in TurnRow._fields))
 
-ROLLUP_IS_DUE = select(select(func.max(TURNS.c.number)).scalar_subquery() - SUMMED_UP >= CHUNK)
+ROLLUP_IS_DUE = select(select(func.max(_turn.number)).scalar_subquery() - SUMMED_UP >= CHUNK)
 """Whether there may be turns for another row."""
 
 # A turn that runs, and what came after it, is added up once it has ended.
 _FIRST_RUNNING = (
-    select(func.coalesce(func.min(TURNS.c.number), 1 << 60))
-    .where(TURNS.c.status == "running", TURNS.c.number > SUMMED_UP)
+    select(func.coalesce(func.min(_turn.number), 1 << 60))
+    .where(_turn.status == "running", _turn.number > SUMMED_UP)
     .correlate(None)
     .scalar_subquery()
 )
 _NEXT = (
-    _SELECT.add_columns(TURNS.c.number)
-    .where(TURNS.c.number > SUMMED_UP, TURNS.c.number < _FIRST_RUNNING)
-    .order_by(TURNS.c.number)
+    _SELECT.add_columns(_turn.number)
+    .where(_turn.number > SUMMED_UP, _turn.number < _FIRST_RUNNING)
+    .order_by(_turn.number)
     .limit(CHUNK)
 )
 
@@ -73,14 +74,14 @@ def tally(db: StoreConnection, tenant_id: str | None, since: float | None) -> Ta
         # A sum whose first turn began before the window lies over its edge, or outside: it is not
         # used, and neither are those before it.
         cut = db.execute(LAST_SUM.where(ROLLUPS.c.first < since)).scalar_one()
-        turns = turns.where(TURNS.c.started_at >= since)
+        turns = turns.where(_turn.started_at >= since)
     tally = Tally()
     for (text,) in db.execute(sums.where(ROLLUPS.c.through > cut)):
         tally.merge(Tally.load(text))
-    _add_all(tally, db.execute(turns.where(TURNS.c.number > mark)))
+    _add_all(tally, db.execute(turns.where(_turn.number > mark)))
     if cut:
         # `+ 0` has SQLite find these turns by their time, as there may be many before the window.
-        _add_all(tally, db.execute(turns.where(TURNS.c.number + 0 <= cut)))
+        _add_all(tally, db.execute(turns.where(_turn.number + 0 <= cut)))
     return tally
 
 

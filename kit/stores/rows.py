@@ -118,8 +118,8 @@ def names_of(text: str) -> tuple[str, ...]:
 def notes_of(text: str) -> dict[str, Note]:
     """Returns the notes of a session by their names. Raises ValueError or TypeError for another text."""
     notes: dict[str, Note] = {}
-    for name, (value, at) in json.loads(text).items():
-        notes[name] = Note(value=value, at=at)
+    for name, row in json.loads(text).items():
+        notes[name] = value_of(Note, row)
     return notes
 
 

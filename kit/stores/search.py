@@ -21,6 +21,7 @@ from kit.stores.turn_filter import (
     TurnPage,
 )
 
+_turn = TURNS.c
 Condition = ColumnElement[bool]
 
 
@@ -31,21 +32,21 @@ def _json(column: ColumnElement[Any], path: str) -> ColumnElement[Any]:
 def _count_of(path: str) -> ColumnElement[int]:
     """Returns the number that a turn's measures have at a path, else 0."""
     # A row that was begun and not ended has no parts.
-    return func.coalesce(_json(TURNS.c.measures, f"$.parts.{path}"), 0)
+    return func.coalesce(_json(_turn.measures, f"$.parts.{path}"), 0)
 
 
 # What `ending_of` (kit/core/display/turn_parts.py) says of a row.
 _HAS_ANSWER = _count_of("whole") + _count_of("partly") > 0
-_OVER_CAP = func.coalesce(func.json_array_length(TURNS.c.measures, "$.parts.over_cap"), 0)
+_OVER_CAP = func.coalesce(func.json_array_length(_turn.measures, "$.parts.over_cap"), 0)
 _IS_ANSWERED = (
-    (TURNS.c.status == "ok")
+    (_turn.status == "ok")
     & (_count_of("partly") == 0)
     & (_count_of("failed") == 0)
     & (_count_of("stopped") == 0)
     & (_count_of("left_out.count") == 0)
     & (_OVER_CAP == 0)
 )
-_IS_UNFINISHED = TURNS.c.status.in_(["ok", "failed"]) & not_(_IS_ANSWERED)
+_IS_UNFINISHED = _turn.status.in_(["ok", "failed"]) & not_(_IS_ANSWERED)
 _ENDINGS: Mapping[Ending, Condition] = {
     "answered": _IS_ANSWERED,
     "partly": _IS_UNFINISHED & _HAS_ANSWER,
@@ -53,7 +54,7 @@ _ENDINGS: Mapping[Ending, Condition] = {
 }
 """Every other ending is a status by itself."""
 
-_AGENT = func.json_each(TURNS.c.measures, "$.agents").table_valued("value", name="agent")
+_AGENT = func.json_each(_turn.measures, "$.agents").table_valued("value", name="agent")
 
 
 def _measure(name: str) -> ColumnElement[Any]:
@@ -70,7 +71,7 @@ _AXES: Mapping[FailureAxis, Condition] = {
     "invocation": _any_agent(_measure("axis") == "invocation"),
     "data": _any_agent(or_(_measure("axis") == "data", _measure("data_faults") > 0)),
     "partial": _any_agent(_FELL_SHORT) & _any_agent(not_(_FELL_SHORT)),
-    "cap": TURNS.c.cap_behavior == "over",
+    "cap": _turn.cap_behavior == "over",
 }
 
 
@@ -80,11 +81,11 @@ def search(
     """Returns `limit` of a principal's turns that pass a filter, past the first `offset`, newest first."""
     db.driver.create_function("casefold", 1, str.casefold, deterministic=True)
     conditions = _conditions(principal, by)
-    counting = select(func.count(), func.max(TURNS.c.seconds)).where(*conditions)
+    counting = select(func.count(), func.max(_turn.seconds)).where(*conditions)
     count, longest = db.execute(counting).one()
     page = (
         RECORDS.where(*conditions)
-        .order_by(TURNS.c.started_at.desc(), TURNS.c.number.desc())
+        .order_by(_turn.started_at.desc(), _turn.number.desc())
         .limit(limit)
         .offset(offset)
     )
@@ -95,9 +96,9 @@ def choices(db: StoreConnection, principal: Principal) -> TurnChoices:
     """Returns what a principal's turns can be chosen by."""
     is_theirs = of_reader(principal)
     groups = (
-        select(TURNS.c.pattern, TURNS.c.model, func.count())
+        select(_turn.pattern, _turn.model, func.count())
         .where(is_theirs)
-        .group_by(TURNS.c.pattern, TURNS.c.model)
+        .group_by(_turn.pattern, _turn.model)
     )
     total = 0
     patterns: set[str] = set()
@@ -106,8 +107,8 @@ def choices(db: StoreConnection, principal: Principal) -> TurnChoices:
         total += count
         patterns.add(pattern)
         models.add(model)
-    query = select(TURNS.c.seconds).where(is_theirs, TURNS.c.seconds.is_not(None))
-    seconds = db.execute(query.order_by(TURNS.c.seconds)).scalars().all()
+    query = select(_turn.seconds).where(is_theirs, _turn.seconds.is_not(None))
+    seconds = db.execute(query.order_by(_turn.seconds)).scalars().all()
     slow = 0.0
     if seconds:
         rank = math.ceil(len(seconds) * 95 / 100)
@@ -120,7 +121,7 @@ def conversations(
 ) -> tuple[list[Conversation], int]:
     """Returns `limit` of a principal's conversations, past the first `offset`, the one with the
     newest turn first; and how many there are."""
-    session_id = TURNS.c.session_id
+    session_id = _turn.session_id
     # A turn that was asked again, or by a job, is no conversation.
     conditions = (
         of_reader(principal),
@@ -129,7 +130,7 @@ def conversations(
     )
     counting = select(func.count(session_id.distinct())).where(*conditions)
     count = db.execute(counting).scalar_one()
-    newest = func.max(TURNS.c.started_at)
+    newest = func.max(_turn.started_at)
     page = (
         select(session_id, func.count(), newest)
         .where(*conditions)
@@ -139,14 +140,14 @@ def conversations(
         .offset(offset)
     )
     found: list[Conversation] = []
-    for name, turns, at in db.execute(page).all():
+    for name, turns, newest_at in db.execute(page).all():
         first = (
-            select(TURNS.c.message)
+            select(_turn.message)
             .where(session_id == name, of_reader(principal, in_session=True))
-            .order_by(TURNS.c.started_at)
+            .order_by(_turn.started_at)
             .limit(1)
         )
-        found.append(Conversation(name, db.execute(first).scalar_one(), turns, at))
+        found.append(Conversation(name, db.execute(first).scalar_one(), turns, newest_at))
     return found, count
 
 
@@ -154,20 +155,20 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     """Returns the conditions of a filter."""
     conditions: list[Condition] = [of_reader(principal, in_session=bool(by.session))]
     if by.session:
-        conditions.append(TURNS.c.session_id == by.session)
+        conditions.append(_turn.session_id == by.session)
     for word in by.text.split():
-        conditions.append(func.instr(func.casefold(TURNS.c.message), word.casefold()) > 0)
+        conditions.append(func.instr(func.casefold(_turn.message), word.casefold()) > 0)
     if by.patterns:
-        conditions.append(TURNS.c.pattern.in_(by.patterns))
+        conditions.append(_turn.pattern.in_(by.patterns))
     if by.models:
-        conditions.append(TURNS.c.model.in_(by.models))
+        conditions.append(_turn.model.in_(by.models))
     if by.agents:
-        invoked = func.json_each(TURNS.c.invoked).table_valued("value", name="asked")
+        invoked = func.json_each(_turn.invoked).table_valued("value", name="asked")
         conditions.append(exists(select(invoked.c.value).where(invoked.c.value.in_(by.agents))))
     if by.at_least:
-        conditions.append(TURNS.c.seconds >= by.at_least)
+        conditions.append(_turn.seconds >= by.at_least)
     if by.endings:
-        endings = [_ENDINGS.get(name, TURNS.c.status == name) for name in by.endings]
+        endings = [_ENDINGS.get(name, _turn.status == name) for name in by.endings]
         conditions.append(or_(*endings))
     if by.axes:
         conditions.append(or_(*(_AXES[axis] for axis in by.axes)))

@@ -44,7 +44,14 @@ from kit.stores.rows import (
 )
 from kit.stores.search import choices, conversations, search
 from kit.stores.shown import shown_in
-from kit.stores.sqlite_queries import NEWEST_MESSAGES, OLDEST_MESSAGES, RECALL_SESSION, SHOWN
+from kit.stores.sqlite_queries import (
+    KEEP_FEEDBACK,
+    KEEP_RESUMED,
+    NEWEST_MESSAGES,
+    OLDEST_MESSAGES,
+    RECALL_SESSION,
+    SHOWN,
+)
 from kit.stores.statements import (
     BEGIN_TURN,
     BEGIN_TURN_AGAIN,
@@ -56,9 +63,7 @@ from kit.stores.statements import (
     INSERT_MESSAGE,
     INSERT_NOTE,
     INSERT_SESSION,
-    KEEP_FEEDBACK,
     KEEP_LOG,
-    KEEP_RESUMED,
     NOTE,
     PROMPT,
     SESSION,

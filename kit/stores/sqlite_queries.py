@@ -94,6 +94,24 @@ WHERE size <= :most AND instr(log, '"kind":"component"')
 ORDER BY place
 """
 
+KEEP_RUNNING_LOG = """
+INSERT OR REPLACE INTO logs (number, log)
+SELECT number, :log FROM turns WHERE id = :turn AND status = 'running'
+"""
+
+# The row of a turn says when it began and how long it took without its pause; this note says when
+# its user came back.
+KEEP_RESUMED = """
+INSERT OR REPLACE INTO notes (session_id, name, value, at)
+SELECT session_id, 'resumed', id, :at FROM turns WHERE id = :turn
+"""
+
+# It writes no row for a turn that is not stored.
+KEEP_FEEDBACK = """
+INSERT OR REPLACE INTO feedback (turn_id, score, note)
+SELECT id, :score, :note FROM turns WHERE id = :turn_id
+"""
+
 # A few at a time: a turn that writes waits no longer than for these.
 SWEEP_EVENTS = """
 DELETE FROM agent_events

@@ -18,8 +18,6 @@ from sqlalchemy import (
     delete,
     func,
     insert,
-    literal,
-    or_,
     select,
     true,
     update,
@@ -46,6 +44,8 @@ _KNOWN_AT_BEGIN = frozenset(
     {"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"}
 )
 """These never change, so the end of a turn does not write them again."""
+_turn = TURNS.c
+_prompt = PROMPTS.c
 Query = Select[*tuple[Any, ...]]
 _DIALECT = sqlite.dialect(paramstyle="named")
 
@@ -68,8 +68,8 @@ def of_reader(reader: Reader, in_session: bool = False) -> ColumnElement[bool]:
     """
     if isinstance(reader, Operator):
         return true()
-    tenant = TURNS.c.tenant_id
-    user = TURNS.c.user_id
+    tenant = _turn.tenant_id
+    user = _turn.user_id
     if in_session:
         tenant = _past_index(tenant)
         user = _past_index(user)
@@ -89,9 +89,12 @@ SESSION = select(SESSIONS).where(SESSIONS.c.id == _value("session"))
 
 # Turns and their logs
 
-RECORDS = select(*(TURNS.c[name] for name in TurnRecord.model_fields))
+RECORDS = select(*(_turn[name] for name in TurnRecord.model_fields))
 """The query of rows that TurnRecords are read from; `owner` is for the store alone."""
 _WRITTEN = (*TurnRecord.model_fields, "owner")
+_IS_TURN = _turn.id == _value("turn")
+_IS_RUNNING = _turn.status == "running"
+
 BEGIN_TURN = _compiled(insert(TURNS), _WRITTEN)
 
 
@@ -101,16 +104,16 @@ def _replace_turn(columns: Iterable[str]) -> str:
     statement = upsert(TURNS)
     excluded = statement.excluded
     is_same_conversation = (
-        (TURNS.c.tenant_id == excluded.tenant_id)
-        & (TURNS.c.user_id == excluded.user_id)
-        & (TURNS.c.session_id == excluded.session_id)
+        (_turn.tenant_id == excluded.tenant_id)
+        & (_turn.user_id == excluded.user_id)
+        & (_turn.session_id == excluded.session_id)
     )
     replacing = statement.on_conflict_do_update(
         index_elements=["id"],
         set_={name: excluded[name] for name in columns},
         where=is_same_conversation,
     )
-    return _compiled(replacing.returning(TURNS.c.number), _WRITTEN)
+    return _compiled(replacing.returning(_turn.number), _WRITTEN)
 
 
 BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN)
@@ -118,38 +121,18 @@ END_TURN = _replace_turn(name for name in TurnRecord.model_fields if name not in
 
 KEEP_LOG = _compiled(insert(LOGS).prefix_with("OR REPLACE"), LOGS.c.keys())
 
-KEEP_RUNNING_LOG = (
-    insert(LOGS)
-    .prefix_with("OR REPLACE")
-    .from_select(
-        ["number", "log"],
-        select(TURNS.c.number, _value("log")).where(
-            TURNS.c.id == _value("turn_id"), TURNS.c.status == "running"
-        ),
-    )
-)
-
-
 # What was kept of a turn goes when it begins again. It stays when its own process writes the row of
 # the running turn a second time.
-_IS_OWN = (TURNS.c.status == "running") & (TURNS.c.owner == _value("by"))
-DROP_LOG = delete(LOGS).where(
-    LOGS.c.number.in_(select(TURNS.c.number).where(TURNS.c.id == _value("turn"), ~_IS_OWN))
-)
+_IS_OWN = _IS_RUNNING & (_turn.owner == _value("by"))
+DROP_LOG = delete(LOGS).where(LOGS.c.number.in_(select(_turn.number).where(_IS_TURN, ~_IS_OWN)))
 
-_READERS = or_(
-    _value("tenant").is_(None),
-    (TURNS.c.tenant_id == _value("tenant")) & (TURNS.c.user_id == _value("user")),
-)
+_IS_THEIRS = (_turn.tenant_id == _value("tenant")) & (_turn.user_id == _value("user"))
+_READERS = _IS_THEIRS | _value("tenant").is_(None)
 """The same as `of_reader`, for a statement that is made once; for an operator both values are None."""
 
-TURN = RECORDS.where(TURNS.c.id == _value("turn"), _READERS)
+TURN = RECORDS.where(_IS_TURN, _READERS)
 
-TURN_LOG = (
-    select(LOGS.c.log)
-    .join(TURNS, TURNS.c.number == LOGS.c.number)
-    .where(TURNS.c.id == _value("turn"), _READERS)
-)
+TURN_LOG = select(LOGS.c.log).join(TURNS, _turn.number == LOGS.c.number).where(_IS_TURN, _READERS)
 
 
 @cache
@@ -157,9 +140,9 @@ def newest_turns(*names: str) -> Query:
     """Returns the query of the newest turns, newest first, whose columns of these names have the
     values that it is executed with."""
     # A statement that is made anew for each call costs 0.3 ms, and a tab asks every few seconds.
-    query = RECORDS.order_by(TURNS.c.started_at.desc(), TURNS.c.number.desc())
+    query = RECORDS.order_by(_turn.started_at.desc(), _turn.number.desc())
     for name in names:
-        column = TURNS.c[name]
+        column = _turn[name]
         if "session_id" in names and name != "session_id":
             column = _past_index(column)
         query = query.where(column == _value(name))
@@ -168,7 +151,7 @@ def newest_turns(*names: str) -> Query:
 
 CLAIM_TURN = (
     update(TURNS)
-    .where(TURNS.c.id == _value("turn"), TURNS.c.status.in_(["paused", "interrupted"]))
+    .where(_IS_TURN, _turn.status.in_(["paused", "interrupted"]))
     .values(status="running", owner=_value("by"))
 )
 
@@ -177,13 +160,13 @@ CLAIM_TURN = (
 
 LAST_SUM = select(func.coalesce(func.max(ROLLUPS.c.through), 0))
 SUMMED_UP = LAST_SUM.scalar_subquery()
-_MAY_RUN = (TURNS.c.status == "running") & (TURNS.c.number > SUMMED_UP)
+_MAY_RUN = _IS_RUNNING & (_turn.number > SUMMED_UP)
 
-OWNERS_OF_RUNNING = select(TURNS.c.owner).distinct().where(_MAY_RUN)
+OWNERS_OF_RUNNING = select(_turn.owner).distinct().where(_MAY_RUN)
 
 
 INTERRUPT_TURNS = (
-    update(TURNS).where(_MAY_RUN, TURNS.c.owner == _value("by")).values(status="interrupted")
+    update(TURNS).where(_MAY_RUN, _turn.owner == _value("by")).values(status="interrupted")
 )
 
 # Narration, notes, prompts and feedback
@@ -198,35 +181,18 @@ NOTE = select(NOTES.c.value, NOTES.c.at).where(
     NOTES.c.session_id == _value("session"), NOTES.c.name == _value("name")
 )
 
-# The row of a turn says when it began and how long it took without its pause; this note says when
-# its user came back.
-_RESUMED = select(TURNS.c.session_id, literal("resumed"), TURNS.c.id, _value("at", REAL))
-KEEP_RESUMED = (
-    insert(NOTES)
-    .prefix_with("OR REPLACE")
-    .from_select(NOTES.c.keys(), _RESUMED.where(TURNS.c.id == _value("turn")))
-)
-
 PROMPT = (
-    select(*(PROMPTS.c[name] for name in CohortPrompt.model_fields))
-    .where(PROMPTS.c.cohort == _value("cohort"), PROMPTS.c.since <= _value("at", REAL))
-    .order_by(PROMPTS.c.since.desc())
+    select(*(_prompt[name] for name in CohortPrompt.model_fields))
+    .where(_prompt.cohort == _value("cohort"), _prompt.since <= _value("at", REAL))
+    .order_by(_prompt.since.desc())
     .limit(1)
-)
-
-# It writes no row for a turn that is not stored.
-_THUMB = select(TURNS.c.id, _value("score", Integer), _value("note"))
-KEEP_FEEDBACK = (
-    insert(FEEDBACK)
-    .prefix_with("OR REPLACE")
-    .from_select(FEEDBACK.c.keys(), _THUMB.where(TURNS.c.id == _value("turn_id")))
 )
 
 FEEDBACK_OF_TURN = select(FEEDBACK).where(FEEDBACK.c.turn_id == _value("turn"))
 
 FEEDBACKS = (
     select(FEEDBACK)
-    .join(TURNS, TURNS.c.id == FEEDBACK.c.turn_id)
+    .join(TURNS, _turn.id == FEEDBACK.c.turn_id)
     .where(FEEDBACK.c.score == _value("score", Integer))
-    .order_by(TURNS.c.started_at, FEEDBACK.c.turn_id)
+    .order_by(_turn.started_at, FEEDBACK.c.turn_id)
 )

@@ -25,9 +25,14 @@ APPLICATION = 0x6B697431
 METADATA = MetaData()
 
 
-def required(name: str, kind: Any = Text, **options: Any) -> Column[Any]:
-    """Returns a column that is never NULL."""
-    return Column(name, kind, nullable=False, **options)
+def required(*names: str, kind: Any = Text, **options: Any) -> list[Column[Any]]:
+    """Returns columns that are never NULL."""
+    return [Column(name, kind, nullable=False, **options) for name in names]
+
+
+def keys(*names: str, kind: Any = Text) -> list[Column[Any]]:
+    """Returns the columns that name a row."""
+    return [Column(name, kind, primary_key=True) for name in names]
 
 
 ALEMBIC_VERSION = Table(
@@ -38,10 +43,8 @@ ALEMBIC_VERSION = Table(
 SESSIONS = Table(
     "sessions",
     METADATA,
-    Column("id", Text, primary_key=True),
-    required("tenant_id"),
-    required("user_id"),
-    required("locale"),
+    *keys("id"),
+    *required("tenant_id", "user_id", "locale"),
     Column("location", Text),
     sqlite_with_rowid=False,
 )
@@ -49,95 +52,70 @@ SESSIONS = Table(
 TURNS = Table(
     "turns",
     METADATA,
-    Column("number", Integer, primary_key=True),
-    required("id", unique=True),
-    required("session_id"),
-    required("tenant_id"),
-    required("user_id"),
-    required("message"),
-    required("pattern"),
-    required("model"),
-    required("started_at", REAL),
+    *keys("number", kind=Integer),
+    *required("id", unique=True),
+    *required("session_id", "tenant_id", "user_id", "message", "pattern", "model"),
+    *required("started_at", kind=REAL),
     Column("seconds", REAL),
-    required("status"),
-    required("text"),
-    required("invoked"),
-    required("failed"),
-    required("intent_count", Integer),
-    required("cap", Integer),
-    required("cap_behavior"),
+    *required("status", "text", "invoked", "failed"),
+    *required("intent_count", "cap", kind=Integer),
+    *required("cap_behavior"),
     Column("ttft", REAL),
-    required("input_tokens", Integer),
-    required("output_tokens", Integer),
-    required("model_calls", Integer),
-    required("tool_calls", Integer),
+    *required("input_tokens", "output_tokens", "model_calls", "tool_calls", kind=Integer),
     Column("cost", REAL),
-    required("measures", server_default=text("'{}'")),
-    required("owner"),
-    Index("turns_by_time", "started_at"),
-    Index("turns_by_tenant", "tenant_id", "started_at"),
-    Index("turns_by_session", "session_id", "started_at"),
-    # It holds every column that `choices` counts, so that this reads no row of `turns`.
-    Index(
-        "turns_by_visitor",
-        "tenant_id",
-        "user_id",
-        "started_at",
-        "session_id",
-        "pattern",
-        "model",
-    ),
+    *required("measures", server_default=text("'{}'")),
+    *required("owner"),
 )
+Index("turns_by_time", TURNS.c.started_at)
+Index("turns_by_tenant", TURNS.c.tenant_id, TURNS.c.started_at)
+Index("turns_by_session", TURNS.c.session_id, TURNS.c.started_at)
+# It holds every column that `choices` counts, so that this reads no row of `turns`.
+_VISITOR = ("tenant_id", "user_id", "started_at", "session_id", "pattern", "model")
+Index("turns_by_visitor", *(TURNS.c[name] for name in _VISITOR))
 
 # A turn's events stand apart from its row: a list that reads a thousand rows reads no log.
-LOGS = Table("logs", METADATA, Column("number", Integer, primary_key=True), required("log"))
+LOGS = Table("logs", METADATA, *keys("number", kind=Integer), *required("log"))
 
 MESSAGES = Table(
     "messages",
     METADATA,
-    Column("turn_id", Text, primary_key=True),
-    Column("position", Integer, primary_key=True),
-    required("session_id"),
-    required("agent"),
-    required("role"),
-    required("text"),
+    *keys("turn_id"),
+    *keys("position", kind=Integer),
+    *required("session_id", "agent", "role", "text"),
     Index("messages_by_reader", "session_id", "agent"),
 )
 
 NOTES = Table(
     "notes",
     METADATA,
-    Column("session_id", Text, primary_key=True),
-    Column("name", Text, primary_key=True),
-    required("value"),
-    required("at", REAL),
+    *keys("session_id", "name"),
+    *required("value"),
+    *required("at", kind=REAL),
 )
 
 PROMPTS = Table(
     "prompts",
     METADATA,
-    Column("cohort", Text, primary_key=True),
-    required("agent"),
-    required("text"),
-    required("tools"),
-    Column("since", REAL, primary_key=True),
+    *keys("cohort"),
+    *required("agent", "text", "tools"),
+    *keys("since", kind=REAL),
 )
 
 FEEDBACK = Table(
     "feedback",
     METADATA,
     Column("turn_id", Text, ForeignKey("turns.id"), primary_key=True),
-    required("score", Integer),
-    required("note"),
+    *required("score", kind=Integer),
+    *required("note"),
 )
 
 ROLLUPS = Table(
     "rollups",
     METADATA,
-    Column("through", Integer, primary_key=True, autoincrement=False),
-    Column("tenant_id", Text, primary_key=True),
-    required("first", REAL),
-    required("tally"),
+    *keys("through", kind=Integer),
+    *keys("tenant_id"),
+    *required("first", kind=REAL),
+    *required("tally"),
 )
 
 # Sums that a changed turn is part of go with the change, whoever makes it; they are written again.

@@ -68,10 +68,8 @@ class Tally:
     def add(self, turn: TurnRow) -> None:
         """Adds a turn."""
         measures = turn.measures
-        self.mismatches += [
-            Mismatch(turn.started_at + at, turn.id, turn.user_id)
-            for at in measures.get("mismatches", ())
-        ]
+        for seconds in measures.get("mismatches", ()):
+            self.mismatches.append(Mismatch(turn.started_at + seconds, turn.id, turn.user_id))
         if turn.seconds is None:
             return
         counts = self.counts
@@ -140,16 +138,16 @@ class Tally:
             if (cost := usage.get("cost")) is not None:
                 self.dollars["cost", purpose] += cost
 
-    def merge(self, other: "Tally") -> None:
+    def merge(self, tally: "Tally") -> None:
         """Adds all turns of another tally."""
-        self.counts.update(other.counts)
-        self.users |= other.users
-        self.mismatches += other.mismatches
-        for key, dollars in other.dollars.items():
+        self.counts.update(tally.counts)
+        self.users |= tally.users
+        self.mismatches += tally.mismatches
+        for key, dollars in tally.dollars.items():
             self.dollars[key] += dollars
-        for key, values in other.samples.items():
+        for key, values in tally.samples.items():
             self.samples[key] += values
-        for agent, seconds in other.silences.items():
+        for agent, seconds in tally.silences.items():
             self.silences[agent] = max(self.silences[agent], seconds)
 
     def of(self, name: str) -> dict[str, int]:

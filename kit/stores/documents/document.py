@@ -37,16 +37,32 @@ OWNER = {
 }
 """What a memory of each scope has to name."""
 PlanStatus = Literal["pending", "planning", "executing", "replanning", "complete", "failed"]
-EXTENSIONS: Mapping[str, frozenset[str]] = {
-    "Memory": frozenset(["value"]),
-    "AgentSession": frozenset(["summary", "support_conversation"]),
-    "SessionMessage": frozenset(["turn_id", "sub_agent_id", "components"]),
-    "Plan": frozenset(["original_task", "task_type", "version", "lease_owner", "lease_expires"])
-    | frozenset(["manifests", "usage", "failure"]),
-    "AgentEvent": frozenset(
-        ("user_id", "seq", "agent", "status", "duration_ms", "input_size_bytes")
-    )
-    | frozenset(("response_size_bytes", "large_response_triggered", "lock_wait_ms", "exit_code")),
+EXTENSIONS: Mapping[str, set[str]] = {
+    "Memory": {"value"},
+    "AgentSession": {"summary", "support_conversation"},
+    "SessionMessage": {"turn_id", "sub_agent_id", "components"},
+    "Plan": {
+        "original_task",
+        "task_type",
+        "version",
+        "lease_owner",
+        "lease_expires",
+        "manifests",
+        "usage",
+        "failure",
+    },
+    "AgentEvent": {
+        "user_id",
+        "seq",
+        "agent",
+        "status",
+        "duration_ms",
+        "input_size_bytes",
+        "response_size_bytes",
+        "large_response_triggered",
+        "lock_wait_ms",
+        "exit_code",
+    },
 }
 """What each kind has beyond the mapping it was designed with (decisions 21, 40)."""
 

@@ -9,12 +9,13 @@ from sqlalchemy import ColumnElement, delete, insert, or_, select, update
 from kit.core.context import Principal
 from kit.core.errors import MemoryLockError, StorageSchemaError
 from kit.stores.connection import StoreConnection
-from kit.stores.documents.document import Memory, Scope, check, document_of
-from kit.stores.documents.tables import MEMORY, Tables
+from kit.stores.documents.document import Memory, Scope, document_of
+from kit.stores.documents.tables import MEMORY, Tables, row_of
 from kit.stores.documents.vectors import Owner, VectorSearch, as_blob, of_blob
 from kit.stores.sqlite_queries import BEST_WORDS, INSERT_WORDS
 
-_MEMORIES = select(MEMORY.c.document, MEMORY.c.embedding, MEMORY.c.locked_by, MEMORY.c.lock_expires)
+_column = MEMORY.c
+_MEMORIES = select(_column.document, _column.embedding, _column.locked_by, _column.lock_expires)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,22 +29,17 @@ class SqliteMemory:
     async def write(self, memory: Memory) -> None:
         """Writes or replaces, lock included. Raises StorageSchemaError, and MemoryLockError where
         another task holds the key."""
-        text = check(memory, self.dimension)
         principal = Principal(tenant_id=memory.tenant_id, user_id=memory.user_id or "")
         owner = _owner(principal, memory.scope, memory.session_id or "")
         row = {
+            **row_of(MEMORY, memory, self.dimension),
             **owner._asdict(),
-            "key": memory.key,
-            "ttl_at": memory.ttl_at,
-            "locked_by": memory.locked_by,
-            "lock_expires": memory.lock_expires,
             "embedding": as_blob(memory.embedding),
-            "document": text,
         }
         await self.tables.write(lambda db: self._replace(db, memory, row))
 
     def _replace(self, db: StoreConnection, memory: Memory, row: dict[str, Any]) -> None:
-        is_it = (MEMORY.c.tenant_id == memory.tenant_id) & (MEMORY.c.key == memory.key)
+        is_it = (_column.tenant_id == memory.tenant_id) & (_column.key == memory.key)
         for kept in db.execute(select(MEMORY).where(is_it)):
             if (kept.scope, kept.user_id) != (row["scope"], row["user_id"]):
                 raise StorageSchemaError(
@@ -63,31 +59,18 @@ class SqliteMemory:
 
     async def read(self, principal: Principal, key: str) -> Memory | None:
         """The memory under a key, or None where there is none for this principal or it has expired."""
-        query = _MEMORIES.where(
-            MEMORY.c.tenant_id == principal.tenant_id,
-            MEMORY.c.key == key,
-            MEMORY.c.user_id.in_(["", principal.user_id]),
-            self._is_fresh(),
-        )
+        query = _MEMORIES.where(_is_visible(principal, key), self._is_fresh())
         for row in self.tables.database.read(query):
             return _memory(row)
         return None
 
     def _is_fresh(self) -> ColumnElement[bool]:
-        return or_(MEMORY.c.ttl_at.is_(None), MEMORY.c.ttl_at > self.tables.clock())
+        return or_(_column.ttl_at.is_(None), _column.ttl_at > self.tables.clock())
 
     async def unlock(self, principal: Principal, key: str, task_id: str) -> bool:
         """Gives a lock back; False where this task did not hold it."""
-        statement = (
-            update(MEMORY)
-            .where(
-                MEMORY.c.tenant_id == principal.tenant_id,
-                MEMORY.c.key == key,
-                MEMORY.c.user_id.in_(["", principal.user_id]),
-                MEMORY.c.locked_by == task_id,
-            )
-            .values(locked_by=None, lock_expires=None)
-        )
+        is_held = _is_visible(principal, key) & (_column.locked_by == task_id)
+        statement = update(MEMORY).where(is_held).values(locked_by=None, lock_expires=None)
         return await self.tables.write(lambda db: db.execute(statement).rowcount > 0)
 
     async def nearest(
@@ -106,7 +89,7 @@ class SqliteMemory:
         owner = _owner(principal, scope, session_id)
         now = self.tables.clock()
         seqs = self.vectors.nearest(self.tables.database.read, owner, vector, top_k, now)
-        query = _MEMORIES.add_columns(MEMORY.c.seq).where(MEMORY.c.seq.in_(seqs))
+        query = _MEMORIES.add_columns(_column.seq).where(_column.seq.in_(seqs))
         rows: dict[int, Sequence[Any]] = {}
         for *row, seq in self.tables.database.read(query):
             rows[seq] = row
@@ -134,7 +117,12 @@ class SqliteMemory:
 
     def drop_expired(self, db: StoreConnection) -> int:
         """Does the same within a transaction."""
-        return db.execute(delete(MEMORY).where(MEMORY.c.ttl_at <= self.tables.clock())).rowcount
+        return db.execute(delete(MEMORY).where(_column.ttl_at <= self.tables.clock())).rowcount
+
+
+def _is_visible(principal: Principal, key: str) -> ColumnElement[bool]:
+    is_theirs = _column.user_id.in_(["", principal.user_id])
+    return (_column.tenant_id == principal.tenant_id) & (_column.key == key) & is_theirs
 
 
 def _memory(row: Sequence[Any]) -> Memory:

@@ -4,9 +4,8 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from sqlalchemy import Integer, Select, delete, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Integer, delete, literal_column, or_, select, update
 from sqlalchemy.dialects.sqlite import insert
 
 from kit.core.context import Principal
@@ -18,8 +17,18 @@ from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sessions import SqliteSessions
 from kit.stores.documents.souls import read_souls
-from kit.stores.documents.tables import EVENTS, IS_OPEN, PLANS, SOULS, Tables, lay_out_documents
+from kit.stores.documents.tables import (
+    EVENTS,
+    IS_OPEN,
+    PLANS,
+    SOULS,
+    Tables,
+    lay_out_documents,
+    row_of,
+)
 
+_plan = PLANS.c
+_PLANS = select(_plan.document)
 log = logging.getLogger("kit.store")
 DIMENSION = 256
 """Numbers in a vector of the embedder that comes with the kit."""
@@ -54,11 +63,7 @@ class SqliteSouls:
 
     async def put(self, soul: Soul) -> None:
         statement = insert(SOULS).prefix_with("OR REPLACE")
-        row = {
-            "tenant_id": soul.tenant_id,
-            "user_id": soul.user_id or "",
-            "document": check(soul),
-        }
+        row = {**row_of(SOULS, soul), "user_id": soul.user_id or ""}
         await self.tables.write(lambda db: db.execute(statement, row))
         self.tables.database.has_souls = True
 
@@ -79,12 +84,7 @@ class SqlitePlans:
     tables: Tables
 
     async def create(self, plan: Plan) -> None:
-        row = {
-            "tenant_id": plan.tenant_id,
-            "plan_id": plan.plan_id,
-            "user_id": plan.user_id,
-            **_plan_columns(plan),
-        }
+        row = row_of(PLANS, plan)
         statement = insert(PLANS).on_conflict_do_nothing()
 
         def work(db: StoreConnection) -> None:
@@ -97,14 +97,16 @@ class SqlitePlans:
         return self._read(principal, plan_id)
 
     def _read(self, principal: Principal, plan_id: str) -> Plan | None:
-        query = _plans_of(principal).where(PLANS.c.plan_id == plan_id)
+        query = _PLANS.where(_is_of(principal), _plan.plan_id == plan_id)
         for (text,) in self.tables.database.read(query):
             return document_of(Plan, text)
         return None
 
     async def of(self, principal: Principal, limit: int = 50) -> list[Plan]:
         newest = (
-            _plans_of(principal).order_by(literal_column("rowid", Integer()).desc()).limit(limit)
+            _PLANS.where(_is_of(principal))
+            .order_by(literal_column("rowid", Integer()).desc())
+            .limit(limit)
         )
         return [document_of(Plan, text) for (text,) in self.tables.database.read(newest)]
 
@@ -114,16 +116,8 @@ class SqlitePlans:
     def _replace(self, db: StoreConnection, plan: Plan) -> Plan:
         check(plan)
         newer = plan.replace(version=plan.version + 1)
-        statement = (
-            update(PLANS)
-            .where(
-                PLANS.c.tenant_id == plan.tenant_id,
-                PLANS.c.plan_id == plan.plan_id,
-                PLANS.c.user_id == plan.user_id,
-                PLANS.c.version == plan.version,
-            )
-            .values(_plan_columns(newer))
-        )
+        is_it = _is_of(plan) & (_plan.plan_id == plan.plan_id) & (_plan.version == plan.version)
+        statement = update(PLANS).where(is_it).values(row_of(PLANS, newer))
         if not db.execute(statement).rowcount:
             raise VersionConflict(
                 f"plan {plan.plan_id!r} has changed since its version {plan.version} was read; read it again"
@@ -145,11 +139,11 @@ class SqlitePlans:
         return await self.tables.write(work)
 
     async def unfinished(self, limit: int = 50) -> list[Plan]:
-        is_free = or_(PLANS.c.lease_expires.is_(None), PLANS.c.lease_expires <= self.tables.clock())
+        is_free = or_(_plan.lease_expires.is_(None), _plan.lease_expires <= self.tables.clock())
         query = (
-            select(PLANS.c.plan_id, PLANS.c.document)
+            select(_plan.plan_id, _plan.document)
             .where(IS_OPEN, is_free)
-            .order_by(PLANS.c.lease_expires)
+            .order_by(_plan.lease_expires)
             .limit(limit)
         )
         plans: list[Plan] = []
@@ -162,20 +156,8 @@ class SqlitePlans:
         return plans
 
 
-def _plans_of(principal: Principal) -> Select[*tuple[Any, ...]]:
-    return select(PLANS.c.document).where(
-        PLANS.c.tenant_id == principal.tenant_id, PLANS.c.user_id == principal.user_id
-    )
-
-
-def _plan_columns(plan: Plan) -> dict[str, Any]:
-    """Returns what a plan's row says beside whose it is."""
-    return {
-        "status": plan.status,
-        "version": plan.version,
-        "lease_expires": plan.lease_expires,
-        "document": check(plan),
-    }
+def _is_of(owner: Principal | Plan) -> ColumnElement[bool]:
+    return (_plan.tenant_id == owner.tenant_id) & (_plan.user_id == owner.user_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,10 +167,7 @@ class SqliteEvents:
     tables: Tables
 
     async def append(self, event: AgentEvent) -> AgentEvent:
-        row: dict[str, Any] = {"document": check(event)}
-        for column in EVENTS.c:
-            if column.name not in ("seq", "document"):
-                row[column.name] = getattr(event, column.name)
+        row = row_of(EVENTS, event)
         query = select(EVENTS.c.seq, EVENTS.c.document).where(
             EVENTS.c.tenant_id == event.tenant_id, EVENTS.c.event_id == event.event_id
         )

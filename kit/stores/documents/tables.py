@@ -5,7 +5,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     DDL,
@@ -22,9 +22,11 @@ from sqlalchemy import (
 )
 
 from kit.core.errors import StoreBusy
+from kit.core.value import Value
 from kit.stores.connection import PATIENCE, StoreConnection
 from kit.stores.database import Database
-from kit.stores.tables import required
+from kit.stores.documents.document import check
+from kit.stores.tables import keys, required
 
 T = TypeVar("T")
 PAUSE = 0.01
@@ -35,17 +37,13 @@ METADATA = MetaData()
 MEMORY = Table(
     "agent_memory",
     METADATA,
-    Column("seq", Integer, primary_key=True),
-    required("tenant_id"),
-    required("scope"),
-    required("user_id"),
-    required("session_id"),
-    required("key"),
+    *keys("seq", kind=Integer),
+    *required("tenant_id", "scope", "user_id", "session_id", "key"),
     Column("ttl_at", REAL),
     Column("locked_by", Text),
     Column("lock_expires", REAL),
     Column("embedding", LargeBinary),
-    required("document"),
+    *required("document"),
     UniqueConstraint("tenant_id", "key"),
     sqlite_autoincrement=True,
 )
@@ -62,21 +60,18 @@ Index("agent_memory_by_end", MEMORY.c.ttl_at, sqlite_where=MEMORY.c.ttl_at.is_no
 SOULS = Table(
     "agent_souls",
     METADATA,
-    Column("tenant_id", Text, primary_key=True),
-    Column("user_id", Text, primary_key=True),
-    required("document"),
+    *keys("tenant_id", "user_id"),
+    *required("document"),
 )
 
 PLANS = Table(
     "agent_plans",
     METADATA,
-    Column("tenant_id", Text, primary_key=True),
-    Column("plan_id", Text, primary_key=True),
-    required("user_id"),
-    required("status"),
-    required("version", Integer),
+    *keys("tenant_id", "plan_id"),
+    *required("user_id", "status"),
+    *required("version", kind=Integer),
     Column("lease_expires", REAL),
-    required("document"),
+    *required("document"),
     Index("agent_plans_by_user", "tenant_id", "user_id"),
 )
 IS_OPEN = PLANS.c.status.not_in(["complete", "failed"])
@@ -85,17 +80,16 @@ Index("agent_plans_open", PLANS.c.lease_expires, sqlite_where=IS_OPEN)
 EVENTS = Table(
     "agent_events",
     METADATA,
-    Column("seq", Integer, primary_key=True),
-    required("tenant_id"),
-    required("event_id"),
+    *keys("seq", kind=Integer),
+    *required("tenant_id", "event_id"),
     Column("session_id", Text),
     Column("plan_id", Text),
     Column("task_id", Text),
-    required("event_type"),
+    *required("event_type"),
     Column("skill_id", Text),
-    required("large_response_triggered", Integer),
-    required("ts", REAL),
-    required("document"),
+    *required("large_response_triggered", kind=Integer),
+    *required("ts", kind=REAL),
+    *required("document"),
     UniqueConstraint("tenant_id", "event_id"),
     Index("agent_events_by_time", "tenant_id", "ts"),
     Index("agent_events_by_session", "tenant_id", "session_id"),
@@ -168,6 +162,15 @@ class Tables:
                 if time.monotonic() >= until:
                     raise
             await asyncio.sleep(PAUSE)
+
+
+def row_of(table: Table, document: Value, dimension: int | None = None) -> dict[str, Any]:
+    """Returns a document's row: whole as JSON, and its fields that are columns. Raises StorageSchemaError."""
+    row: dict[str, Any] = {"document": check(document, dimension)}
+    for column in table.c:
+        if column.name not in ("seq", "document"):
+            row[column.name] = getattr(document, column.name)
+    return row
 
 
 def lay_out_documents(database: Database) -> None:
