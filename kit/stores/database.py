@@ -154,7 +154,7 @@ class Database:
 
     def read(
         self, statement: Executable | str, values: Mapping[str, Any] | None = None
-    ) -> Sequence[Any]:
+    ) -> list[Any]:
         """Every row of a query; within `commit` as they are by then. Raises StoreError."""
         try:
             connection = self._connection

@@ -253,7 +253,7 @@ class SqliteStore(Database):
         }
         rows = self.read(NEWEST_MESSAGES if limit > 0 else OLDEST_MESSAGES, values)
         if limit > 0:
-            rows = reversed(rows)
+            rows.reverse()
         messages: list[Message] = []
         for turn_id, role, text, agent in rows:
             messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=agent))
