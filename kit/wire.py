@@ -133,7 +133,7 @@ class Kit:
         without faults, PictureError for too many images, UnknownId for a flag that the deck does
         not declare, SessionError for a session of another, ClosedError when closing.
         """
-        chosen = pattern_of(pattern or self.pattern, self.deck)
+        chosen = self.pattern if pattern is None else pattern_of(pattern, self.deck)
         if self.store.has_souls:
             session = self.store.with_souls(session)
         team = self.stages.team(chosen, surface, session.flags, session.tenant_persona)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from kit.compose.status import StatusPolicy
+from kit.compose.parts import StatusPolicy
 from kit.core.bodies.call import AgentEnded, AgentStarted
 from kit.core.bodies.speech import Status, Text
 from kit.core.context import OPERATOR

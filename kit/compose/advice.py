@@ -4,9 +4,8 @@ import re
 from collections.abc import Iterator
 
 from kit.compose.check import Where
-from kit.compose.parts import Parts
+from kit.compose.parts import SEEN_WITHIN, Parts
 from kit.compose.prompts import PROMPT_MOST, prompt_size, tokens
-from kit.compose.status import SEEN_WITHIN
 from kit.compose.yaml_source import Faults
 from kit.core.errors import nearest
 

@@ -13,8 +13,16 @@ from kit.compose.yaml_source import Faults
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, nearest
 from kit.core.language.danger import danger_faults
-from kit.tools.limits import NO_LIMITS, ToolLimits, confirm_fault, without_limits
-from kit.tools.tool import ConfiguredTool, LimitedTool, parameters, tool_name
+from kit.tools.tool import (
+    NO_LIMITS,
+    ConfiguredTool,
+    LimitedTool,
+    ToolLimits,
+    confirm_fault,
+    parameters,
+    tool_name,
+    without_limits,
+)
 from kit.tools.tool_factory import ToolFactory
 
 Where = Callable[[str, str, tuple[str | int, ...]], str]

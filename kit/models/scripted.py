@@ -36,11 +36,11 @@ class Line:
     """Tool call ids; empty means fresh ones."""
 
     def tool_calls(self) -> list[ToolCall]:
-        ids = self.ids or [f"call_{next(_counter):06d}" for _ in self.calls]
-        return [
-            ToolCall(name=n, args=a, id=i, type="tool_call")  # type: ignore
-            for (n, a), i in zip(self.calls, ids, strict=True)
-        ]
+        calls: list[ToolCall] = []
+        for number, (name, args) in enumerate(self.calls):
+            call_id = self.ids[number] if self.ids else f"call_{next(_counter):06d}"
+            calls.append(ToolCall(name=name, args=cast("Any", args), id=call_id, type="tool_call"))
+        return calls
 
 
 Script = Line | str | Callable[[list[BaseMessage]], "Line | str"]
@@ -91,9 +91,13 @@ class ScriptedModel(AsyncChatModel):
         return line
 
     def _usage(self, messages: list[BaseMessage], line: Line) -> UsageMetadata:
-        read = sum(len(str(m.content)) for m in messages) // 4
-        wrote = (len(line.text) + sum(len(str(a)) for _, a in line.calls)) // 4
-        return token_count(read, wrote)
+        read = 0
+        for message in messages:
+            read += len(str(message.content))
+        wrote = len(line.text)
+        for _, args in line.calls:
+            wrote += len(str(args))
+        return token_count(read // 4, wrote // 4)
 
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any

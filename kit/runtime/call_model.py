@@ -31,8 +31,7 @@ from kit.core.model import ModelSpec
 from kit.core.outcome import ComponentPayload, Usage
 from kit.core.value import builder
 from kit.models.direct_call import open_reply
-from kit.models.message import CUT_OFF, ending_of, reasoning_of
-from kit.models.usage import CHARACTERS, estimate, usage_of
+from kit.models.message import CHARACTERS, CUT_OFF, ending_of, estimate, reasoning_of, usage_of
 from kit.runtime.bound_model import BoundModel, Voice
 from kit.runtime.budget import Deadline, OverBudget
 from kit.runtime.context import RunContext
@@ -118,9 +117,11 @@ async def call_model(
     if ctx.turn.player is not None:
         model = ctx.turn.player.model(ctx.turn.next_place(ctx.path), model)
     size = size_of(messages)
-    stream = _Stream(
-        agent, _room(ctx.ledger.before_model(size, model.spec.price_in)), hear, size=size
-    )
+    room = LONGEST
+    tokens = ctx.ledger.before_model(size, model.spec.price_in)
+    if tokens is not None:
+        room = min(LONGEST, tokens * CHARACTERS)
+    stream = _Stream(agent, room, hear, size=size)
     start = opening(
         messages, model, ctx, agent=agent, purpose=purpose, news=news, instead_of=instead_of
     )
@@ -215,12 +216,6 @@ def _close_failed(
             usage=usage,
         )
     )
-
-
-def _room(tokens: float | None) -> float:
-    if tokens is None:
-        return LONGEST
-    return min(LONGEST, tokens * CHARACTERS)
 
 
 async def _recorded(
@@ -345,13 +340,12 @@ def _merge(chunks: list[Any]) -> AIMessage:
     message: AIMessage = (
         chunks[0] if len(chunks) == 1 else add_ai_message_chunks(chunks[0], *chunks[1:])
     )
-    # No message has so many parts: such a reply is a loop of the model's.
-    if len(message.tool_calls) > MOST_CALLS:
-        raise OverBudget(f"calls: {len(message.tool_calls)} in one reply")
-    if message.tool_calls or message.invalid_tool_calls:
+    calls = message.tool_calls
+    if calls or message.invalid_tool_calls:
+        # No message has so many parts: such a reply is a loop of the model's.
+        if len(calls) > MOST_CALLS:
+            raise OverBudget(f"calls: {len(calls)} in one reply")
         calls = calls_of(message)
-    else:
-        calls = message.tool_calls
     whole = (
         calls == message.tool_calls
         and not message.invalid_tool_calls
@@ -425,12 +419,14 @@ def opening(
             turn.suffix = turn.suffix or system
     if private:
         system = hide_words(system, private)
-    input = tuple([_traced(message, model.private, private) for message in messages[repeated:]])
+    news_lines: list[RequestMessage] = []
+    for message in messages[repeated:]:
+        news_lines.append(_traced(message, model.private, private))
     return _model_started(
         agent=agent,
         model=model.spec.key,
         purpose=purpose,
-        input=input,
+        input=tuple(news_lines),
         before=repeated - first,
         system=system,
         instead_of=instead_of,
@@ -485,7 +481,7 @@ def traced_calls(
 def text_of(message: BaseMessage) -> str:
     """Returns the text of a message, whether its content is one or blocks."""
     content: Any = message.content
-    if isinstance(content, str):
+    if type(content) is str:
         return content
     return str(message.text)
 

@@ -38,10 +38,16 @@ from kit.runtime.handoff import hide
 from kit.runtime.message import UNREAD
 from kit.runtime.recording.recorded_call import failure_of, tool_request
 from kit.runtime.recording.replay import replay_tool
-from kit.tools.bounds import ToolBounds
-from kit.tools.direct_call import result_of
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolContext, ToolResult, parameters, within
+from kit.tools.bounds import ToolBounds, result_of
+from kit.tools.tool import (
+    EXEC_PYTHON,
+    UNAVAILABLE,
+    ToolContext,
+    ToolLimits,
+    ToolResult,
+    parameters,
+    within,
+)
 
 NO_SUCH_TOOL = "You have no such tool. Call one that you were given, or answer without, and do not speak of this."
 UNREADABLE = (

@@ -178,10 +178,7 @@ async def run_to_outcome(
             return await work(call, ctx)
     except TimeoutError as error:
         # A tool or a client may raise TimeoutError of its own, long before the deadline.
-        if deadline.expired and seconds is not None:
-            detail = f"no answer within {seconds:g} s"
-        else:
-            detail = describe_error(error)
+        detail = str(error) if deadline.expired else describe_error(error)
         return _failure(call, "timeout", detail)
     except asyncio.CancelledError as error:
         task = asyncio.current_task()

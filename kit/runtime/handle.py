@@ -123,8 +123,6 @@ class Runner(Protocol):
 
     log: TurnLog
     reply: asyncio.Future[Reply]
-    waiting: list[asyncio.Future[None]]
-    """Of those who await the turn; each is woken when `reply` is there."""
     begun: bool
     stop_requested: bool
 
@@ -174,15 +172,7 @@ class Turn:
         return self.follow()
 
     def __await__(self) -> Generator[Any, None, Reply]:
-        return self._wait().__await__()
-
-    async def _wait(self) -> Reply:
-        """Waits for the reply as `asyncio.shield` does, with one step of the loop less."""
-        if not self._runner.reply.done():
-            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            self._runner.waiting.append(waiter)
-            await waiter
-        return self._runner.reply.result()
+        return asyncio.shield(self._runner.reply).__await__()
 
     def cancel(self) -> None:
         """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
@@ -215,7 +205,7 @@ class Turns:
             raise ClosedError("this kit is closing: open another one with open_kit()")
         turn = start()
         self._running[turn] = turn.reply
-        turn.on_end(lambda: self._running.pop(turn))
+        turn.reply.add_done_callback(lambda _: self._running.pop(turn))
         return turn
 
     async def drain(self, seconds: float = 0.0) -> None:

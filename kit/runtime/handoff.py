@@ -14,7 +14,7 @@ from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure
 from kit.core.value import map_leaves
-from kit.models.usage import CHARACTERS
+from kit.models.message import CHARACTERS
 
 PLACEHOLDER = "[personal]"
 """What stands in a trace for a personal value."""
@@ -266,20 +266,27 @@ def read_call(call: ToolCall, card: AgentCard | None, call_id: str, message: str
     out; a missing query becomes the message."""
     args: Mapping[str, Any] = call["args"]
     query = args.get("query")
-    prior = args.get("prior_context")
-    if card is not None:
-        declared = card.handoff.fields.items()
+    if isinstance(query, str):
+        query = query.strip()
     else:
-        declared = ()
+        query = ""
+    prior = args.get("prior_context")
+    if isinstance(prior, str) and prior.strip():
+        prior = prior[:LONGEST_CONTEXT]
+    else:
+        prior = None
+    agent = call["name"].removeprefix("ask_")
     fields: dict[str, Any] = {}
-    for name, field in declared:
-        if name in args and field.source == "model":
-            fields[name] = args[name]
+    if card is not None:
+        agent = card.id
+        for name, field in card.handoff.fields.items():
+            if name in args and field.source == "model":
+                fields[name] = args[name]
     return AgentCall(
         call_id=call_id,
-        agent=card.id if card is not None else call["name"].removeprefix("ask_"),
-        query=query.strip() if isinstance(query, str) and query.strip() else message,
-        prior_context=prior[:LONGEST_CONTEXT] if isinstance(prior, str) and prior.strip() else None,
+        agent=agent,
+        query=query or message,
+        prior_context=prior,
         intent_count=_whole_number(args.get("intent_count")),
         fields=fields,
     )

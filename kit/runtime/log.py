@@ -1,7 +1,7 @@
 """The append-only log of one turn: stamps bodies into events, and lets anyone follow from any point."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Collection, Container, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Container
 
 from kit.core.bodies.speech import Status
 from kit.core.event import INTERNAL, Body, Event
@@ -102,13 +102,8 @@ class TurnLog:
             await waiter
 
     def _wake(self) -> None:
-        waiting = self._waiting
+        for waiter in self._waiting:
+            # those who do not wait any more are left out
+            if not waiter.done():
+                waiter.set_result(None)
         self._waiting = []
-        wake(waiting)
-
-
-def wake(waiting: Sequence[asyncio.Future[None]]) -> None:
-    """Lets those go on who wait, but for those who do not any more."""
-    for waiter in waiting:
-        if not waiter.done():
-            waiter.set_result(None)

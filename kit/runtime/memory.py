@@ -7,14 +7,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
 
 from kit.compose.parts import DeckSettings
 from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
-from kit.core.bodies.call import ModelEnded
 from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.memory import Compacted, ContextCarried
 from kit.core.context import Session
@@ -311,22 +310,20 @@ class Memory(SessionMemory):
 
     # compaction
 
-    def _is_crowded(self) -> bool:
-        """Whether the orchestrator's turns are past the deck's threshold."""
-        lines = self.history("")
-        settings = self._settings
-        if not lines or self._conversation is not None or not settings.compact_after:
-            return False
-        if len(lines) >= 2 * settings.compact_after:
-            return True
-        if settings.compact_tokens is None or len(lines) <= 2 * settings.compact_keep:
-            return False
-        return sum(tokens(line.text) for line in lines) >= settings.compact_tokens
-
     def tidy(self, ctx: RunContext) -> None:
         """Begins to sum up old turns beside this one, when there are too many; their summary holds
         from the next turn on."""
-        if self._is_crowded():
+        settings = self._settings
+        lines = self.history("")
+        if not lines or self._conversation is not None or not settings.compact_after:
+            return
+        is_crowded = len(lines) >= 2 * settings.compact_after
+        if settings.compact_tokens is not None and len(lines) > 2 * settings.compact_keep:
+            size = 0
+            for line in lines:
+                size += tokens(line.text)
+            is_crowded = is_crowded or size >= settings.compact_tokens
+        if is_crowded:
             name = f"compaction {ctx.turn.log.turn_id}"
             self._tidying = asyncio.create_task(self._compact(ctx), name=name)
 
@@ -414,8 +411,8 @@ class Memory(SessionMemory):
         response_ids: dict[str, str] = {}
         last_text = ""
         for event in ctx.turn.log.events:
-            if event.body.__class__ is ModelEnded:
-                body = cast(ModelEnded, event.body)
+            body = event.body
+            if body.kind == "model_ended":
                 if body.response_id:
                     response_ids[body.agent] = body.response_id
                 if body.agent == ctx.path:
@@ -426,8 +423,13 @@ class Memory(SessionMemory):
         if response_ids:
             self._keep_chains(response_ids, turn, ctx, agents)
         # The note is kept beside the events, so nothing else takes a secret of the user's words out of it.
-        secrets = ctx.turn.log.secrets
-        self._keep_owed([without_secret_words(part, secrets) for part in ctx.turn.owed_parts])
+        owed: list[str] = []
+        for part in ctx.turn.owed_parts:
+            owed.append(without_secret_words(part, ctx.turn.log.secrets))
+        # A turn that left nothing out clears what was kept.
+        if owed or self.owed:
+            text = json.dumps(owed, ensure_ascii=False)
+            self._new_notes[OWED] = Note(value=text, at=time.time())
         return self._new_notes
 
     @property
@@ -437,13 +439,6 @@ class Memory(SessionMemory):
         if note is not None:
             return tuple(json.loads(note.value))
         return ()
-
-    def _keep_owed(self, parts: Sequence[str]) -> None:
-        """Keeps what this turn left out for the next one; a turn that left nothing out clears what was kept."""
-        if parts or self.owed:
-            self._new_notes[OWED] = Note(
-                value=json.dumps(list(parts), ensure_ascii=False), at=time.time()
-            )
 
     def _keep_chains(
         self,

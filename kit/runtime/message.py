@@ -16,11 +16,10 @@ from langchain_core.messages.tool import ToolCall
 
 from kit.compose.locale import Sentences
 from kit.core.errors import PictureError
-from kit.core.language.controls import without_controls
+from kit.core.language.controls import CONTROL, without_controls
 from kit.core.limits import excess
 from kit.core.picture import Picture, mark_pictures
-from kit.models.message import human_text
-from kit.models.usage import CHARACTERS
+from kit.models.message import CHARACTERS, human_text
 
 SIGNS = " .,;:!?¡¿…-–—_*\"'"
 """A message of these alone asks nothing."""
@@ -33,7 +32,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def clean(message: str) -> str:
     """The message without control and surrogate characters; line breaks and tabs stay."""
-    return _SURROGATE.sub("", without_controls(message)).strip()
+    if CONTROL.search(message):
+        message = without_controls(message)
+    return _SURROGATE.sub("", message).strip()
 
 
 def decline(message: str, words: Sentences) -> str | None:
@@ -106,7 +107,9 @@ def with_unique_ids(calls: list[ToolCall]) -> list[ToolCall]:
 
     A call whose id had to go gets one by its position. The same list when nothing had to change.
     """
-    ids = {call["id"] for call in calls}
+    ids: set[str | None] = set()
+    for call in calls:
+        ids.add(call["id"])
     # Nearly every reply: nothing is copied for it.
     if len(ids) == len(calls) and None not in ids:
         return calls
@@ -127,7 +130,10 @@ def calls_of(message: AIMessage) -> list[ToolCall]:
     LangChain reads what it can of broken JSON, but half an argument is another argument.
     """
     if isinstance(message, AIMessageChunk):
-        return with_unique_ids([_read(chunk) for chunk in message.tool_call_chunks])
+        chunks: list[ToolCall] = []
+        for chunk in message.tool_call_chunks:
+            chunks.append(_read(chunk))
+        return with_unique_ids(chunks)
     whole: list[ToolCall] = []
     for call in message.tool_calls:
         whole.append(call if excess(call["args"]) is None else _unread(call, str(call["args"])))

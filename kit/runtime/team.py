@@ -39,9 +39,15 @@ from kit.runtime.handoff import ROUTE, ask_tool, in_sequence, private_fields, ro
 from kit.runtime.job import JOBS, distilling
 from kit.runtime.message_parts import Cards, say_enough
 from kit.tools.bounds import THREADS, ToolBounds, is_synchronous
-from kit.tools.limits import NO_LIMITS, confirm_fault, without_limits
 from kit.tools.loading import function_tool
-from kit.tools.tool import LimitedTool, Toolbox, parameters
+from kit.tools.tool import (
+    NO_LIMITS,
+    LimitedTool,
+    Toolbox,
+    confirm_fault,
+    parameters,
+    without_limits,
+)
 
 Model = str | BaseChatModel | tuple[BaseChatModel, ModelSpec]
 """A key of models.yaml, or a LangChain chat model, alone or with what is known of it, such as its price."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
+from operator import attrgetter
 from typing import cast
 
 from uuid_utils import uuid7
@@ -41,13 +42,13 @@ from kit.models.direct_call import langsmith_hears
 from kit.runtime.act_ledger import Paused, Resumption
 from kit.runtime.answer.acknowledge import rescued
 from kit.runtime.answer.owed import help_with, mention_pictures, stopped
-from kit.runtime.budget import root_ledger
+from kit.runtime.budget import Ledger
 from kit.runtime.context import RunContext, TurnState
 from kit.runtime.dispatch import run_to_outcome, unrecorded
 from kit.runtime.guards.checks import answer_to_danger
 from kit.runtime.guards.echo import said_last
 from kit.runtime.handle import Host, Reply, Status, Turn, alarm
-from kit.runtime.log import TurnLog, wake
+from kit.runtime.log import TurnLog
 from kit.runtime.memory import Memory
 from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
@@ -64,6 +65,7 @@ _routing = builder(Routing)
 _turn_usage = builder(TurnUsage)
 _call = builder(AgentCall)
 _THINKING = Thinking()
+_NO_CONTEXT = nullcontext()
 PATIENCE = 5.0
 """Seconds a turn waits for a store that others write to."""
 LATE = 1.0
@@ -154,7 +156,6 @@ class _Runner:
         pictures: tuple[Picture, ...],
     ):
         self.reply: asyncio.Future[Reply] = asyncio.get_running_loop().create_future()
-        self.waiting: list[asyncio.Future[None]] = []
         self.message = message
         self.session = session
         self.kit = kit
@@ -208,50 +209,50 @@ class _Runner:
             locale=session.locale,
             location=session.location,
         )
+        # Only what the orchestrator's own card says limits a turn: a deck's defaults are for sub-agents.
+        ledger = Ledger(self.root.card.id)
+        ledger.reserve(self.root.card.policy)
         self.ctx = RunContext(
             self.state,
             inherited,
-            root_ledger(self.root.card),
+            ledger,
             span,
-            callees=frozenset(card.id for card in self.root.sub_cards.values()),
+            callees=frozenset(map(attrgetter("id"), self.root.sub_cards.values())),
             path=self.root.card.id,
         )
 
     async def run(self) -> None:
         """Runs the turn to its end."""
-        silence = langsmith_hears(False) if self.kit.team.silences_langsmith else nullcontext()
-        with silence:
-            await self._run()
-
-    async def _run(self) -> None:
         self.begun = True
         status: Status
         error: str | None = None
-        try:
-            await self._begin()
+        silence = langsmith_hears(False) if self.kit.team.silences_langsmith else _NO_CONTEXT
+        with silence:
             try:
-                # The stop came before the task ran, or while the store kept it waiting: there was nothing to cancel
-                # yet.
-                if self.stop_requested:
-                    raise asyncio.CancelledError
-                async with self.kit.team.admission or nullcontext():
-                    status, text, error = await self._answer()
-                if self.state.pictures:
-                    text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
-            except Paused:
-                status = "paused"
-                text = " ".join(self.state.acts.questions().values())
-            except asyncio.CancelledError:
-                status = "cancelled"
-                text = stopped(self.ctx, transcript(self.log.events).answer)
-            if self._ending_task is None:
-                await self._end(status, text, error)
-        # a fault of the kit itself, for whoever awaits the turn
-        except Exception as problem:
-            self.reply.set_exception(problem)
-        finally:
-            if self._ending_task is None:
-                self._close()
+                await self._begin()
+                try:
+                    # The stop came before the task ran, or while the store kept it waiting: there was nothing to cancel
+                    # yet.
+                    if self.stop_requested:
+                        raise asyncio.CancelledError
+                    async with self.kit.team.admission or _NO_CONTEXT:
+                        status, text, error = await self._answer()
+                    if self.state.pictures:
+                        text = mention_pictures(text, self.ctx, self.kit.team.deck.models)
+                except Paused:
+                    status = "paused"
+                    text = " ".join(self.state.acts.questions().values())
+                except asyncio.CancelledError:
+                    status = "cancelled"
+                    text = stopped(self.ctx, transcript(self.log.events).answer)
+                if self._ending_task is None:
+                    await self._end(status, text, error)
+            # a fault of the kit itself, for whoever awaits the turn
+            except Exception as problem:
+                self.reply.set_exception(problem)
+            finally:
+                if self._ending_task is None:
+                    self._close()
 
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
@@ -276,7 +277,6 @@ class _Runner:
         self.log.close()
         # does nothing where there is one
         self.reply.cancel()
-        wake(self.waiting)
 
     async def _end(self, status: Status, text: str, error: str | None) -> None:
         self.at_work = False
@@ -303,7 +303,7 @@ class _Runner:
                 cap=self.state.cap,
                 model=self.root.model.spec.key,
                 faults=tuple(map(str, planned_faults())),
-                pictures=tuple(picture.ref for picture in self.state.pictures),
+                pictures=tuple(map(attrgetter("ref"), self.state.pictures)),
             )
         )
         record = _turn_record(
@@ -363,8 +363,15 @@ class _Runner:
         if fixed is not None:
             return "ok", fixed, None
         self.memory.tidy(self.ctx)
-        self._take_what_was_left_out()
-        call = _call(call_id="root", agent=self.root.card.id, query=self.state.message, fields={})
+        agent = self.root.card.id
+        owed = self.memory.owed
+        if owed and takes_rest(self.message, said_last(self.ctx)):
+            # "go on" stands for the parts that the last answer left out and offered to take next
+            self.state.message = ", and ".join(owed)
+            reason = f"the message takes up what the last answer left out: {self.state.message}"
+            act = GuardActed(guard="left_out", action="reworded", agent=agent, reason=reason)
+            self.ctx.emit(act)
+        call = _call(call_id="root", agent=agent, query=self.state.message, fields={})
         self.at_work = True
         seconds = self.settings.turn_budget_ms / 1000
         leave = partial(self.leave, "deadline")
@@ -385,16 +392,6 @@ class _Runner:
             return "failed", outcome.suggestion, error
         is_late = outcome.reason == "timeout" and self.state.out_of_time
         return "deadline" if is_late else "failed", rescued(self.ctx), error
-
-    def _take_what_was_left_out(self) -> None:
-        """Has "go on" stand for the parts that the last answer left out and offered to take next."""
-        owed = self.memory.owed
-        if not owed or not takes_rest(self.message, said_last(self.ctx)):
-            return
-        self.state.message = ", and ".join(owed)
-        reason = f"the message takes up what the last answer left out: {self.state.message}"
-        agent = self.root.card.id
-        self.ctx.emit(GuardActed(guard="left_out", action="reworded", agent=agent, reason=reason))
 
     def _say(self, text: str) -> str:
         """Makes the page's answer the final text, whatever was streamed before it was known; returns the preamble."""
@@ -433,8 +430,7 @@ class _Runner:
             preamble = without_secret_words(preamble, secrets)
         notes = self.memory.remember(row, self.ctx, self.kit.team.agents)
         # a turn whose beginning the store refused may have been the session's first
-        is_new = self.unsaved is not None and not self.session_exists
-        new_session = self.session if is_new else None
+        new_session = None if self.unsaved is None or self.session_exists else self.session
         await self._keep(
             partial(self.kit.store.end_turn, row, events, lines, notes, new_session, wait=False),
             SessionError,
@@ -485,8 +481,8 @@ def routing_of(turn: TurnState, pattern: Pattern) -> RoutingDecision:
         reported_intents=turn.reported or turn.emitted,
         cap=turn.cap,
         cap_behavior=behavior,
-        dropped=tuple([call.agent for call in unanswered.over_cap]),
-        refused=tuple([call.agent for call in turn.set_aside]),
+        dropped=tuple(map(attrgetter("agent"), unanswered.over_cap)),
+        refused=tuple(map(attrgetter("agent"), turn.set_aside)),
         left_out=turn.left_out(),
         parts=turn.coverage().parts,
         outcomes=tuple(lines),
@@ -539,13 +535,17 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
     got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
     user's (decisions 27).
     """
-    separators = [event.seq for event in state.log.events if event.body.__class__ is Separator]
+    separators: list[int] = []
+    for event in state.log.events:
+        if event.body.__class__ is Separator:
+            separators.append(event.seq)
     if separators:
         texts = _parts(turn.text, state.log, separators)
     else:
         texts = [turn.text]
     messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
-    messages += [_new_message(turn_id=turn.id, role="assistant", text=text) for text in texts]
+    for text in texts:
+        messages.append(_new_message(turn_id=turn.id, role="assistant", text=text))
     replies: list[tuple[AgentCall | Outcome, str]] = []
     unanswered: list[AgentCall | Outcome] = []
     for outcome in state.outcomes:
@@ -554,7 +554,8 @@ def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
         elif not outcome.is_handover:
             replies.append((outcome, outcome.text))
     # What was answered comes first: an agent's newest line says whether it still owes something.
-    replies += [(call, UNANSWERED) for call in (*unanswered, *state.over_cap)]
+    for call in (*unanswered, *state.over_cap):
+        replies.append((call, UNANSWERED))
     queries = {call.call_id: call.query for call in state.calls}
     for call, text in replies:
         query = queries.get(call.call_id)

@@ -13,8 +13,7 @@ from kit.core.envelope import EnricherRequest, EnricherResponse, Inbound, compat
 from kit.core.errors import BindError, UpstreamError
 from kit.core.outcome import ComponentPayload, Reason
 from kit.core.value import Value
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import UNAVAILABLE, ToolContext, ToolResult, tool_context
+from kit.tools.tool import UNAVAILABLE, ToolContext, ToolLimits, ToolResult, tool_context
 
 if TYPE_CHECKING:
     import httpx

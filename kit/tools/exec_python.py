@@ -13,7 +13,6 @@ from kit.sandbox.boundary import Boundary, SandboxUnavailable
 from kit.sandbox.probe import find_boundary
 from kit.sandbox.process import ScriptLimits, ScriptResult, run_script
 from kit.tools.enricher import fit_arguments, read_config, structured
-from kit.tools.limits import ToolLimits
 from kit.tools.task_memory import current_task
 from kit.tools.temp_files import TempFiles, open_temp_files
 from kit.tools.tool import (
@@ -22,6 +21,7 @@ from kit.tools.tool import (
     ConfiguredTool,
     Toolbox,
     ToolContext,
+    ToolLimits,
     ToolResult,
     tool_context,
 )

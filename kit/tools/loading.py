@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 from zlib import crc32
 
 from kit.core.errors import CodeError, nearest
-from kit.tools.limits import confirm_fault
-from kit.tools.tool import ConfiguredTool, LimitedTool, parameters
+from kit.tools.tool import ConfiguredTool, LimitedTool, confirm_fault, parameters
 from kit.tools.tool_factory import ToolFactory
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from kit.models.scripted import Line
 from kit.runtime.call_tool import DECLINED, UNCERTAIN, question_of
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.tools.limits import ToolLimits
+from kit.tools.tool import ToolLimits
 from kit.wire import open_kit
 from tests.kits import answering, asks, small_kit
 

@@ -6,7 +6,7 @@ import pytest
 
 from kit.bench.status_replay import POLICIES, compare, replay, replay_lines
 from kit.cli import main
-from kit.compose.status import StatusPolicy
+from kit.compose.parts import StatusPolicy
 from kit.stores.sqlite import SqliteStore
 from tests.runtime.test_status import OFFERS, POINTS, SUPPORT, WORDS, ask, lines, team_of
 

@@ -18,8 +18,8 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.planning.executor import EXECUTOR_TOOLS
 from kit.planning.planner import PLANNER_TOOLS
 from kit.planning.tools import plan_tools
-from kit.tools.limits import ToolLimits
 from kit.tools.skill import SkillResult, canonical_text
+from kit.tools.tool import ToolLimits
 from tests.kits import stitched
 from tests.plan_kits import Described, calls_and_writes, manifest, plan_kit, plans_what_is_asked
 

@@ -22,8 +22,7 @@ from kit.core.errors import ResumeError
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.settings import Settings
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import LimitedTool, tool_context
+from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.forks import exit_code
 from tests.kits import asks, small_deck, stitched
 

@@ -11,7 +11,7 @@ import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.compose.deck import Deck, DeckSettings
-from kit.compose.status import StatusPolicy, StatusRule
+from kit.compose.parts import StatusPolicy, StatusRule
 from kit.core.bodies.speech import Status, StatusLine
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR

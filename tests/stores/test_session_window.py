@@ -25,8 +25,7 @@ from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.documents.document import AgentSession
 from kit.stores.sqlite import SqliteStore
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import LimitedTool
+from kit.tools.tool import LimitedTool, ToolLimits
 from tests.forks import exit_code
 from tests.kits import ALICE, answering, asks, small_deck, small_kit, stitched
 from tests.sample_turn import ANN, a_turn, finish

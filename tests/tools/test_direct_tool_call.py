@@ -14,7 +14,7 @@ from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.tools import BaseTool, InjectedToolCallId, StructuredTool, ToolException
 from pydantic import BaseModel, Field
 
-from kit.tools.direct_call import result_of
+from kit.tools.bounds import result_of
 from kit.tools.tool import ToolResult
 
 JSON_SCHEMA = {
@@ -275,9 +275,9 @@ def test_the_private_parts_of_langchain_are_as_the_direct_call_knows_them(name: 
     owner, expected = SIGNATURES[name]
     method = getattr(owner, name, None)
     assert method is not None, (
-        f"langchain-core has no {name} any more: kit/tools/direct_call.py has to change"
+        f"langchain-core has no {name} any more: kit/tools/bounds.py has to change"
     )
     parameters = list(inspect.signature(method).parameters)
     assert parameters == expected, (
-        f"{name} of langchain-core takes {parameters} now: kit/tools/direct_call.py has to change"
+        f"{name} of langchain-core takes {parameters} now: kit/tools/bounds.py has to change"
     )

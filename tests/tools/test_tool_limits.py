@@ -23,9 +23,8 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.recording.cassette import Cassette
 from kit.tools.bounds import THREADS
-from kit.tools.limits import ToolLimits
 from kit.tools.loading import function_tool
-from kit.tools.tool import ConfiguredTool, LimitedTool, ToolResult, tool_context
+from kit.tools.tool import ConfiguredTool, LimitedTool, ToolLimits, ToolResult, tool_context
 from kit.tools.tool_factory import ToolSetup, tool_factory
 from kit.wire import Kit
 from tests.kits import asks, stitched

@@ -29,8 +29,7 @@ from kit.stores.protocol import Store
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.tools.bounds import ToolBounds
 from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import ToolContext, ToolResult, within
+from kit.tools.tool import ToolContext, ToolLimits, ToolResult, within
 from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app

@@ -14,7 +14,7 @@ from kit.core.display.count import many
 from kit.core.model import ModelSpec
 from kit.core.value import Value
 from kit.home import HOME
-from kit.models.usage import CHARACTERS
+from kit.models.message import CHARACTERS
 from kit.patterns.agents_as_tools import MAX_ROUNDS
 
 EXAMPLE = HOME / "data" / "results" / "reference" / "patterns_example"

@@ -2,13 +2,11 @@
 
 import os
 import socket
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
 from kit.compose.deck import Deck
-from kit.core.card import AgentCard
 from kit.core.extra import require
 from kit.patterns.a2a.link import Link
 from kit.patterns.agents_as_tools import run_mediated
@@ -18,8 +16,6 @@ from kit.runtime.team import Team
 
 if TYPE_CHECKING:
     import httpx
-
-    from kit.patterns.a2a.client import Client
 
 
 def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
@@ -31,22 +27,16 @@ def serve_in_process(deck: Deck, bind: Bind, link: Link | None = None) -> Team:
     import httpx
 
     _prepare_sdk()
-    from kit.patterns.a2a.in_process import in_process_client
-    from kit.patterns.a2a.server import peer_card, serve_team
+    from kit.patterns.a2a.server import serve_team
     from kit.tools.asgi_transport import StreamingASGITransport
 
     url = "http://peers.internal"
     team = bind(deck)
     peers = serve_team(team, url)
     http = httpx.AsyncClient(
-        transport=StreamingASGITransport(peers.app, isolated=False), base_url=url, timeout=None
+        transport=StreamingASGITransport(peers.app, isolated=False), timeout=None
     )
-
-    def client(card: AgentCard) -> "Client":
-        peer = peer_card(card, f"{url}/{card.id}")
-        return in_process_client(http, peer, peers.handlers[card.id])
-
-    return replace(_with_remote_agents(team, client, link), closing=(http.aclose, peers.aclose))
+    return replace(remote(team, url, http, link), closing=(http.aclose, peers.aclose))
 
 
 def serve_on_loopback(deck: Deck, bind: Bind) -> Team:
@@ -79,29 +69,19 @@ def a2a_over(link: Link | None) -> Pattern:
     )
 
 
-def remote(team: Team, url: str, http: "httpx.AsyncClient") -> Team:
-    """The same team with its sub-agents at `<url>/<id>`; whoever opened `http` closes it."""
+def remote(team: Team, url: str, http: "httpx.AsyncClient", link: Link | None = None) -> Team:
+    """The same team with its sub-agents at `<url>/<id>`, each behind a client of its own; whoever
+    opened `http` closes it."""
     _prepare_sdk()
-    from kit.patterns.a2a.client import http_client
+    from kit.patterns.a2a.client import RemoteAgent, http_client
     from kit.patterns.a2a.server import peer_card
-
-    return _with_remote_agents(
-        team, lambda card: http_client(http, peer_card(card, f"{url}/{card.id}"))
-    )
-
-
-def _with_remote_agents(
-    team: Team, client: Callable[[AgentCard], "Client"], link: Link | None = None
-) -> Team:
-    """The team with every sub-agent behind a client of its own, made once."""
-    from kit.patterns.a2a.client import RemoteAgent
 
     agents: dict[str, Agent] = {}
     for card in team.orchestrator.sub_cards.values():
+        client = http_client(http, peer_card(card, f"{url}/{card.id}"))
         policy = team.deck.policy(card)
-        agents[card.id] = RemoteAgent(
-            card, client(card), policy, (policy.time_budget_ms or 0) / 1000 or None, link
-        )
+        time_budget = (policy.time_budget_ms or 0) / 1000 or None
+        agents[card.id] = RemoteAgent(card, client, policy, time_budget, link)
     return team.with_agents(agents)
 
 

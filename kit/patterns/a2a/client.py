@@ -1,6 +1,7 @@
 """A sub-agent that is somewhere else: asked over A2A, with its progress, its spans and its spend as if it were here."""
 
 import asyncio
+import json
 from collections.abc import Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
@@ -20,6 +21,7 @@ from a2a.types import (
     TaskState,
 )
 from a2a.utils.errors import A2AError
+from google.protobuf.json_format import MessageToDict
 
 from kit.core.bodies.call import CallFailure, Hop, ModelEnded, ModelStarted, ToolEnded, ToolStarted
 from kit.core.bodies.speech import Status
@@ -29,8 +31,44 @@ from kit.core.event import Body, Event
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Usage, total
 from kit.patterns.a2a.exchange import KEY, LONGEST, PRINCIPAL, Request, read_report, traceparent
 from kit.patterns.a2a.link import Link
-from kit.patterns.a2a.traffic import Traffic
 from kit.runtime.context import RunContext
+
+
+@dataclass(slots=True)
+class Traffic:
+    """The messages of one call, as they cross a wire."""
+
+    messages: int = 0
+    bytes_out: int = 0
+    bytes_in: int = 0
+    writing: float = 0.0
+
+    def send(self, request: SendMessageRequest) -> int:
+        """Counts a message to the peer; returns its bytes."""
+        size = self._size(request, (",", ":"))
+        self.bytes_out += size
+        return size
+
+    def receive(self, update: StreamResponse) -> int:
+        """Counts a message from the peer; returns its bytes."""
+        size = self._size(update, (", ", ": "))
+        self.bytes_in += size
+        return size
+
+    def _size(
+        self, message: SendMessageRequest | StreamResponse, separators: tuple[str, str]
+    ) -> int:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        fields = MessageToDict(message)
+        fields.get("statusUpdate", fields.get("task", {})).get("status", {}).pop(
+            "timestamp", None
+        )  # of no fixed length
+        text = json.dumps(fields, separators=separators, ensure_ascii=False).encode()
+        self.writing += clock() - began
+        self.messages += 1
+        return len(text)
+
 
 GIVE_UP = 1.0
 """Seconds a peer gets to hear that its work is not wanted any more."""

@@ -3,7 +3,7 @@ memory of each caller."""
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Container, Mapping
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,8 +28,7 @@ from a2a.types import AgentCard as PeerCard
 from pydantic import ValidationError
 from starlette.applications import Starlette
 
-from kit.compose.parts import DeckSettings
-from kit.compose.status import StatusPolicy
+from kit.compose.parts import DeckSettings, StatusPolicy
 from kit.core.card import AgentCard
 from kit.core.event import Event
 from kit.core.outcome import Answer, Failure, Outcome, tell
@@ -216,12 +215,11 @@ class Peers:
     """The application, and what must be closed with it."""
 
     app: Starlette
-    handlers: Mapping[str, DefaultRequestHandler]
-    """By agent."""
+    handlers: Sequence[DefaultRequestHandler]
 
     async def aclose(self) -> None:
         """Ends every task that still runs."""
-        for handler in self.handlers.values():
+        for handler in self.handlers:
             await handler.aclose()
 
 
@@ -229,7 +227,7 @@ def serve_team(team: Team, url: str) -> Peers:
     """An ASGI application with every sub-agent of a team at `<url>/<id>`, its card under
     `/.well-known/agent-card.json`."""
     memory = Memory()
-    handlers = dict[str, DefaultRequestHandler]()
+    handlers: list[DefaultRequestHandler] = []
     routes: list[Any] = []
     for card in team.orchestrator.sub_cards.values():
         peer = peer_card(card, f"{url}/{card.id}")
@@ -238,7 +236,7 @@ def serve_team(team: Team, url: str) -> Peers:
             RecentTasks(),
             peer,
         )
-        handlers[card.id] = handler
+        handlers.append(handler)
         routes += create_jsonrpc_routes(handler, f"/{card.id}")
         routes += create_agent_card_routes(peer, card_url=f"/{card.id}/.well-known/agent-card.json")
     return Peers(Starlette(routes=routes), handlers)

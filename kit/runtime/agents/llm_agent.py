@@ -171,15 +171,16 @@ class LLMAgent:
             ctx.ledger.before_tools(len(own_calls))
             thread.append(reply.message)
             tool_runs = await self.call_tools(own_calls, ctx)
-            thread += [message for message, _ in tool_runs]
-            if self.sub_cards:
-                peer_calls = [peer for peer in reply.calls if peer not in own_calls]
-                thread += [tool_text(NEXT, peer["id"] or "") for peer in peer_calls]
-            for tool_call, (_, result) in zip(own_calls, tool_runs, strict=True):
+            for tool_call, (message, result) in zip(own_calls, tool_runs, strict=True):
+                thread.append(message)
                 results.append((tool_call, result))
                 # no second model is shown what a foreign principal's reply has cost the first
                 if result.fault == "principal_mismatch":
                     voice.may_fall_back = False
+            if self.sub_cards:
+                for peer in reply.calls:
+                    if peer not in own_calls:
+                        thread.append(tool_text(NEXT, peer["id"] or ""))
             news = len(tool_runs)
 
     async def decide(
@@ -239,7 +240,7 @@ class LLMAgent:
         hear = speech.say if live else None
         try:
             reply = await call_with_fallback(
-                self._writer(ctx),
+                self._lead(ctx, composes=True),
                 thread,
                 ctx,
                 agent=self.card.id,
@@ -275,11 +276,12 @@ class LLMAgent:
     def _is_void(self, reply: ModelReply) -> bool:
         """Whether a reply makes calls and none of them can be made: tools that do not exist,
         arguments nobody can read."""
-        for call in reply.calls:
+        calls = reply.calls
+        for call in calls:
             exists = call["name"] in self.tools or call["name"] in self.sub_cards
             if exists and UNREAD not in call["args"]:
                 return False
-        return bool(reply.calls)
+        return bool(calls)
 
     async def _ask_again(
         self, reply: ModelReply, voice: Voice, thread: Thread, ctx: RunContext, purpose: Purpose
@@ -334,21 +336,16 @@ class LLMAgent:
         patience = self.policy.model_time_ms / 1000 if self.policy.model_time_ms else None
         return Voice(self.model, self.fallback, patience, limit)
 
-    def _lead(self, ctx: RunContext) -> Voice:
+    def _lead(self, ctx: RunContext, *, composes: bool = False) -> Voice:
         """Returns the orchestrator's voice: each call has the deck's limit, the fallback has one
-        attempt in the turn."""
+        attempt in the turn. The cheaper model composes, where there is one."""
         turn = ctx.turn
         if turn.voice is None:
             turn.voice = self._voice(turn.settings.model_call_budget_ms / 1000)
-        return turn.voice
-
-    def _writer(self, ctx: RunContext) -> Voice:
-        """Returns the voice that composes: the cheaper model where there is one, unless the fallback has taken over."""
-        lead = self._lead(ctx)
         # Once the fallback speaks, the model that failed is not asked to compose either.
-        if self.composer is not None and lead.model is self.model:
-            lead = ctx.turn.voice = Voice(self.composer, lead.fallback, lead.patience, lead.limit)
-        return lead
+        if composes and self.composer is not None and turn.voice.model is self.model:
+            turn.voice = replace(turn.voice, model=self.composer)
+        return turn.voice
 
     async def _read(
         self,

@@ -285,9 +285,11 @@ def _mark_figures(text: str, ctx: RunContext, sources: Callable[[], str]) -> str
 
     Most of such a text has been read by the user already, and may be right: it is not replaced.
     """
-    answers = "\n".join(
-        outcome.text for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)
-    )
+    texts: list[str] = []
+    for outcome in ctx.turn.outcomes:
+        if isinstance(outcome, Answer):
+            texts.append(outcome.text)
+    answers = "\n".join(texts)
     beginning = text[:LONGEST]
     if numbers(beginning) <= numbers(answers):
         # nearly every turn: what the model was given to read is not looked at

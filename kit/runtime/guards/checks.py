@@ -3,6 +3,7 @@ event with its reason."""
 
 import inspect
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import Any
 
 from langchain_core.messages.tool import ToolCall
@@ -28,6 +29,7 @@ from kit.runtime.dispatch import run_to_outcome
 from kit.runtime.guards.echo import awaited_by, said_last
 from kit.runtime.message import LONGEST
 
+_AGENT = attrgetter("agent")
 SHORT = 4
 """Words of a message that is never split."""
 
@@ -60,22 +62,27 @@ async def apply_guards(
     """
     ctx.turn.note(decision.asks)
     decision = tidy(decision, ctx)
-    if guards.failsafe and missing(decision.asks, ctx.turn) > 0:
+    expected = min(ctx.turn.reported, ctx.turn.cap)
+    if guards.failsafe and len(decision.asks) < expected:
         decision = tidy(await complete(decision, thread, call, lead, ctx), ctx)
     # Echo goes before fastpath: the agent that asked is a better guess than the default one.
     if guards.echo:
         decision = echo(decision, call, lead, ctx)
     # A call of a tool that it does not have is told to the model, which calls again.
-    mistaken_calls = [
-        tool_call for tool_call in decision.own if tool_call["name"] not in lead.tools
-    ]
+    has_mistaken_calls = False
+    for tool_call in decision.own:
+        if tool_call["name"] not in lead.tools:
+            has_mistaken_calls = True
     # Nobody else is asked what the model refused.
     has_declined = refusal(decision.reply.message) is not None
-    may_reroute = not decision.asks and not mistaken_calls and not has_declined
+    may_reroute = not decision.asks and not has_mistaken_calls and not has_declined
     if guards.fastpath and may_reroute and _must_route(call, ctx):
         decision = fastpath(decision, call, lead, ctx)
-    reworded = [ask for ask in decision.asks if ask.query != call.query]
-    if reworded and strip_marks(call.query):
+    is_reworded = False
+    for ask in decision.asks:
+        if ask.query != call.query:
+            is_reworded = True
+    if is_reworded and strip_marks(call.query):
         if guards.overlap and len(decision.asks) > 1:
             decision = overlap(decision, call, ctx)
         if guards.verbatim:
@@ -114,8 +121,11 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
         turn.wording.setdefault(ask.call_id, ask.query)
     if not asks or not turn.settings.guards.duplicate:
         return decision
-    answered = turn.answered_requests() if turn.outcomes else set[Request]()
-    if not answered and len({ask.agent for ask in asks}) == len(asks):
+    answered = set[Request]()
+    if turn.outcomes:
+        answered = turn.answered_requests()
+    elif len(set(map(_AGENT, asks))) == len(asks):
+        # nearly every decision: its first calls, each to somebody else
         return decision
     unanswered = [ask for ask in asks if request_key(ask) not in answered]
     if len(unanswered) < len(asks):
@@ -133,8 +143,10 @@ def tidy(decision: Decision, ctx: RunContext) -> Decision:
 def echo(decision: Decision, call: AgentCall, lead: LLMAgent, ctx: RunContext) -> Decision:
     """Sends a short reply that answers the support agent's question to that agent, whatever the model made of it."""
     support = ctx.turn.settings.support_agent
+    if support is None or not ctx.turn.dynamic.in_play:
+        return decision
     agents = [ask.agent for ask in decision.asks]
-    if support is None or agents == [support] or awaited_by(call.query, ctx) != support:
+    if agents == [support] or awaited_by(call.query, ctx) != support:
         return decision
     if support in agents:
         keep = [decision.asks[agents.index(support)]]
@@ -266,22 +278,30 @@ def _rerouted(
 
 
 def _with_own_ids(decision: Decision, ctx: RunContext) -> Decision:
-    ids = [ask.call_id for ask in decision.asks]
-    ids += [tool_call["id"] or "" for tool_call in decision.own]
-    ids_in_use = {ask.call_id for ask in ctx.turn.calls}.union(filter(None, ctx.turn.tool_call_ids))
-    if "" not in ids and len(ids_in_use.union(ids)) == len(ids) + len(ids_in_use):
-        return decision
-    # A repeated id would let two results answer the same call, and providers refuse such a thread.
-    asks = [_with_id(ask, _fresh(ask.call_id, ids_in_use)) for ask in decision.asks]
+    """Returns a decision whose calls have ids of their own within the turn.
+
+    A repeated id would let two results answer the same call, and providers refuse such a thread.
+    """
+    ids_in_use = set(filter(None, ctx.turn.tool_call_ids))
+    for earlier in ctx.turn.calls:
+        ids_in_use.add(earlier.call_id)
+    is_changed = False
+    asks: list[AgentCall] = []
+    for ask in decision.asks:
+        call_id = _fresh(ask.call_id, ids_in_use)
+        if call_id != ask.call_id:
+            is_changed = True
+            ask = ask.replace(call_id=call_id)
+        asks.append(ask)
     own: list[ToolCall] = []
     for tool_call in decision.own:
         call_id = _fresh(tool_call["id"] or "", ids_in_use)
+        if call_id != tool_call["id"]:
+            is_changed = True
         own.append(ToolCall(name=tool_call["name"], args=tool_call["args"], id=call_id))
+    if not is_changed:
+        return decision
     return decision.calling(tuple(asks), tuple(own))
-
-
-def _with_id(ask: AgentCall, call_id: str) -> AgentCall:
-    return ask if ask.call_id == call_id else ask.replace(call_id=call_id)
 
 
 def _fresh(call_id: str, ids_in_use: set[str]) -> str:
@@ -439,6 +459,8 @@ def answer_to_danger(message: str, dangers: Sequence[DangerFinder], ctx: RunCont
     Every locale of the deck is looked through, for people in need write in their own language, and they are answered
     in it. Where two locales hold the same words, the session's goes first.
     """
+    if not dangers:
+        return None
     # A message of any length is searched only as far as one is read at all.
     text = strip_marks(message)[:LONGEST]
     language = language_of(ctx.inherited.locale)

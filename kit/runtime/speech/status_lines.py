@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from kit.compose.status import StatusPolicy
+from kit.compose.parts import StatusPolicy
 from kit.core.status import OWN, Term, current_term
 
 Phrases = Mapping[str, str]

@@ -15,7 +15,6 @@ from kit.core.fault_injection import planned_faults
 from kit.models.access import home_of
 from kit.tools.enricher import UNAVAILABLE
 from kit.tools.fault_result import with_faults
-from kit.tools.limits import ToolLimits
 from kit.tools.mcp.json_schema import SchemaTooCostly, find_misfit, json_fault
 from kit.tools.mcp.lock import (
     Acceptance,
@@ -27,7 +26,7 @@ from kit.tools.mcp.lock import (
     write_lock,
 )
 from kit.tools.mcp.server import McpServer
-from kit.tools.tool import LimitedTool, Toolbox, ToolResult, tool_context, tool_name
+from kit.tools.tool import LimitedTool, Toolbox, ToolLimits, ToolResult, tool_context, tool_name
 from kit.tools.tool_factory import ToolFactory, ToolSetup
 
 if TYPE_CHECKING:

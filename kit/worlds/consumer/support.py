@@ -24,8 +24,7 @@ from kit.tools.enricher import (
     read_config,
     structured,
 )
-from kit.tools.limits import ToolLimits
-from kit.tools.tool import ToolContext, ToolResult, tool_context
+from kit.tools.tool import ToolContext, ToolLimits, ToolResult, tool_context
 
 if TYPE_CHECKING:
     import httpx
