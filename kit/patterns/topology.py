@@ -18,7 +18,7 @@ from kit.core.card import AgentCard, Policy
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.runtime.agents.contract import Breach, contract_of
 from kit.runtime.context import Agent, RunContext
-from kit.runtime.dispatch import dispatch
+from kit.runtime.dispatch import dispatch, together
 from kit.runtime.team import Team
 
 UNSURE = "No answer to this was sure enough, so take it with care."
@@ -131,13 +131,10 @@ async def ensemble(
 ) -> Verdict:
     """Asks all members; the judge picks an answer by the rubric, or merges them."""
     work = [_ask_member(call, member, number, ctx) for number, member in enumerate(members, 1)]
-    results = await asyncio.gather(*work, return_exceptions=True)
+    results = await together(work)
     failures: list[Outcome] = []
     answers: list[tuple[Answer, str]] = []
     for result, member in zip(results, members, strict=True):
-        # Raised after all have ended: a sibling of one that waits for the user goes on to its end.
-        if isinstance(result, BaseException):
-            raise result
         if isinstance(result, Answer):
             answers.append((result, member))
         else:

@@ -402,14 +402,14 @@ def question_of(
             return limits.confirm.format_map({name: str(value) for name, value in args.items()})
         except (KeyError, ValueError, IndexError):
             pass  # an argument that the model left out, and that has no default
-    listing = ", ".join(
-        f"{name}: {value if isinstance(value, str) else json.dumps(value)}"
-        for name, value in args.items()
-    )
-    name = tool.replace("_", " ")
-    if not listing:
-        return sentences.may_i.format(tool=name)
-    return sentences.may_i_with.format(tool=name, arguments=listing)
+    arguments: list[str] = []
+    for name, value in args.items():
+        text = value if isinstance(value, str) else json.dumps(value)
+        arguments.append(f"{name}: {text}")
+    words = tool.replace("_", " ")
+    if not arguments:
+        return sentences.may_i.format(tool=words)
+    return sentences.may_i_with.format(tool=words, arguments=", ".join(arguments))
 
 
 def _defaults(tool: BaseTool) -> dict[str, Any]:

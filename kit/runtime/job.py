@@ -142,9 +142,9 @@ def fields_from(card: AgentCard, source: str) -> list[str]:
 
 def distilling(card: AgentCard) -> Job | None:
     """The job that fills a card's fields from the conversation; None where it has no such field."""
-    fields = {
-        name: field_schema(card.handoff.fields[name]) for name in fields_from(card, "conversation")
-    }
+    fields: dict[str, Any] = {}
+    for name in fields_from(card, "conversation"):
+        fields[name] = field_schema(card.handoff.fields[name])
     ask = "What the earlier turns say for each field; a field of which they say nothing is left out. Facts only."
     if fields:
         return Job(f"submit_{card.id}_fields", ask, 0, fields)

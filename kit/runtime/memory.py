@@ -447,9 +447,10 @@ class Memory(SessionMemory):
         ctx: RunContext,
         agents: Mapping[str, Agent],
     ) -> None:
-        answer_counts = Counter(
-            outcome.agent for outcome in ctx.turn.outcomes if isinstance(outcome, Answer)
-        )
+        answer_counts: Counter[str] = Counter()
+        for outcome in ctx.turn.outcomes:
+            if isinstance(outcome, Answer):
+                answer_counts[outcome.agent] += 1
         for agent_id, response_id in response_ids.items():
             agent = agents.get(agent_id)
             model = getattr(agent, "model", None)

@@ -11,6 +11,7 @@ import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, cast
+from weakref import WeakKeyDictionary
 
 from langchain_core.language_models import BaseChatModel, LanguageModelInput
 from langchain_core.language_models.chat_models import generate_from_stream
@@ -28,6 +29,7 @@ from kit.models.offline.conversation import Conversation, Tool, text_of, tool_of
 from kit.models.offline.reply import Reply, reply
 
 NAME = "offline stand-in"
+_LOCKS: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Lock] = WeakKeyDictionary()
 _CHUNK = re.compile(r"(?<!\s)\s*+\S++(?:\s++\S++)?(?:\s+$)?")
 
 
@@ -86,8 +88,9 @@ class OfflineModel(BaseChatModel):
     async def _agenerate(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> ChatResult:
+        chunks = await self._chunks_in_turn(messages, kwargs)
         await asyncio.sleep(self.think)
-        return self._generate(messages, **kwargs)
+        return generate_from_stream(iter(chunks))
 
     def _stream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -102,12 +105,22 @@ class OfflineModel(BaseChatModel):
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
     ) -> AsyncIterator[ChatGenerationChunk]:
-        chunks = self._chunks(messages, kwargs)
+        chunks = await self._chunks_in_turn(messages, kwargs)
         await asyncio.sleep(self.think)
         for n, chunk in enumerate(chunks):
             if n:
                 await asyncio.sleep(self.pace)
             yield chunk
+
+    async def _chunks_in_turn(
+        self, messages: list[BaseMessage], kwargs: dict[str, Any]
+    ) -> list[ChatGenerationChunk]:
+        """Composes a reply, one in each step of the loop: a hundred turns that ask at the same moment kept
+        it silent for half a second."""
+        lock = _LOCKS.setdefault(asyncio.get_running_loop(), asyncio.Lock())
+        async with lock:
+            await asyncio.sleep(0)
+            return self._chunks(messages, kwargs)
 
     def _chunks(
         self, messages: list[BaseMessage], kwargs: dict[str, Any]

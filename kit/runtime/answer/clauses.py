@@ -335,9 +335,9 @@ _IDLE = roots(" ".join(locale.checks.idle for locale in _LOCALES))
 
 
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
-_NUMERALS = {
-    word: value for locale in BY_LANGUAGE.values() for word, value in locale.checks.numerals.items()
-}
+_NUMERALS: dict[str, int] = {}
+for _locale in _LOCALES:
+    _NUMERALS.update(_locale.checks.numerals)
 _LARGE = frozenset(word for word, value in _NUMERALS.items() if value > 12)
 _MIXED_WORD = re.compile(r"(?<![^\W\d])[^\W\d]++\d\w*")
 """A word with digits in it: a name, no figure. It begins where a run of letters begins and is read in
@@ -446,11 +446,11 @@ def unsourced(text: str, sources: str, answers: str) -> list[str]:
             figures.append(float(raw.replace(",", "")))
     results = _worked_out(figures[:MOST_FIGURES])
     spellings = {_plain(raw): raw for raw in _NUMBER.findall(text)}
-    return sorted(
-        spellings.get(number, number)
-        for number in made_up
-        if not _is_worked_out(float(number), figures, results)
-    )
+    unsourced_figures: list[str] = []
+    for number in made_up:
+        if not _is_worked_out(float(number), figures, results):
+            unsourced_figures.append(spellings.get(number, number))
+    return sorted(unsourced_figures)
 
 
 def _worked_out(figures: list[float]) -> set[float]:

@@ -25,7 +25,7 @@ from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import TurnStarted
 from kit.core.context import Session
 from kit.core.errors import ForkError
-from kit.core.event import Event
+from kit.core.event import Body, Event
 from kit.core.outcome import ComponentPayload, Failure
 from kit.runtime.handoff import PLACEHOLDER
 from kit.runtime.recording.recorded_call import (
@@ -276,11 +276,10 @@ class _Log:
         """Returns a call of a tool, with its result and what it said meanwhile."""
         start = event.body
         assert isinstance(start, ToolStarted) and isinstance(end.body, ToolEnded)
-        bodies = [
-            (part.at - event.at, part.body)
-            for part in self.inside(event.span_id)
-            if part.kind in ("status", "envelope")
-        ]
+        bodies: list[tuple[float, Body]] = []
+        for part in self.inside(event.span_id):
+            if part.kind in ("status", "envelope"):
+                bodies.append((part.at - event.at, part.body))
         result = ToolResult(
             text=end.body.result,
             components=tuple(self._components(event.span_id)),
