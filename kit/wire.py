@@ -99,7 +99,8 @@ class Kit:
 
         `flags` are those in which it differs from the settings; `ask` binds a team for them once and keeps it.
         """
-        settings, visitor = self.settings, self.deck.settings.visitor
+        settings = self.settings
+        visitor = self.deck.settings.visitor
         tenant = tenant or settings.tenant or visitor.tenant_id
         user = user or settings.user or visitor.user_id
         principal = Principal(tenant_id=tenant, user_id=user)
@@ -228,10 +229,9 @@ def choose_models(settings: Settings, deck: Deck) -> str | None:
             key = "offline"
         wish = "OPENAI_BASE_URL without KIT_MODEL"
     if key is not None and key not in {OFFLINE.key, *deck.models}:
+        fix = ""
         if key == "local":
             fix = "give it an entry `local: {provider: openai}`, or "
-        else:
-            fix = ""
         raise SettingsError(
             f"{wish} means the model {key!r}, and models.yaml of the deck {deck.name!r} has none of that name; {fix}"
             f"set KIT_MODEL to another: {nearest(key, deck.models)}"
@@ -251,35 +251,40 @@ def access_of(settings: Settings) -> ModelAccess:
     )
 
 
-def stages_of(
-    deck: Deck,
-    tools: Toolbox,
-    settings: Settings,
-    services: Mapping[str, Service],
-    faults: bool,
-    store: Store,
-    admission: asyncio.Semaphore | None,
-    places: Places,
-    models: Models | None,
-) -> Stages:
-    """The teams of a deck on these models, their prompts kept for the traces; `admission` and
-    `places` are theirs together.
+@dataclass(frozen=True)
+class TeamBinder:
+    """Binds the teams of a deck, which keep within the deck's limits together."""
 
-    Raises BindError where one cannot do the work. Nothing is called.
-    """
+    deck: Deck
+    tools: Toolbox
+    settings: Settings
+    services: Mapping[str, Service]
+    faults: bool
+    store: Store
+    admission: asyncio.Semaphore | None
+    """Lets so many turns in as the deck allows at once; None: any number."""
+    places: Places = field(default_factory=Places)
 
-    def bound(deck: Deck) -> Team:
-        team = replace(bind(deck, models, tools, access_of(settings), places), admission=admission)
-        with suppress(StoreBusy):  # a trace without its prompts is better than no answer
-            store.keep_prompts(team.prompts)
-        if faults:
-            team = team.with_faults()
-        # a monolith asks nobody
-        if team.orchestrator.sub_cards:
-            return team.with_services(services)
-        return team
+    def stages(self, models: Models | None) -> Stages:
+        """The teams on these models, their prompts kept for the traces.
 
-    return Stages(bound(deck), bound)
+        Raises BindError where one cannot do the work. Nothing is called.
+        """
+
+        def bound(deck: Deck) -> Team:
+            team = bind(deck, models, self.tools, access_of(self.settings), self.places)
+            team = replace(team, admission=self.admission)
+            # A trace without its prompts is better than no answer.
+            with suppress(StoreBusy):
+                self.store.keep_prompts(team.prompts)
+            if self.faults:
+                team = team.with_faults()
+            # a monolith asks nobody
+            if team.orchestrator.sub_cards:
+                return team.with_services(self.services)
+            return team
+
+        return Stages(bound(self.deck), bound)
 
 
 @asynccontextmanager
@@ -307,8 +312,8 @@ async def open_kit(
     needs is missing.
     """
     settings = settings or Settings.read()
-    more = given_tools(tools)
-    deck = deck or open_deck(settings.deck, more.ids, environment=settings.environment)
+    extra_tools = given_tools(tools)
+    deck = deck or open_deck(settings.deck, extra_tools.ids, environment=settings.environment)
     if deck.tools.secret_names:
         settings = settings.with_(secret_names=deck.tools.secret_names)
     if cassette is not None:
@@ -318,54 +323,67 @@ async def open_kit(
     async with AsyncExitStack() as stack:
         store = stack.enter_context(closing(open_store(settings.store, settings.retention_days)))
         live = cassette is None or cassette.mode != "replay"
-        here = settings.environment_of
-        service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
-        environments = here(deck.settings.environment), here(deck.tools.variables(service))
-        setup = ToolSetup(
-            deck.tools.folder,
-            settings,
-            store,
-            store.open_documents,
-            *environments,
-            service,
-            live,
-            faults=faults,
-        )
-        toolbox = await stack.enter_async_context(deck.tools.plus(more).open(setup))
+        setup = _tool_setup(settings, deck, store, live=live, faults=faults)
+        toolbox = await stack.enter_async_context(deck.tools.plus(extra_tools).open(setup))
+        admission = None
         if deck.settings.turns_at_once:
             admission = asyncio.Semaphore(deck.settings.turns_at_once)
-        else:
-            admission = None
-        stages_on = partial(
-            stages_of, deck, toolbox, settings, services or {}, faults, store, admission, Places()
+        binder = TeamBinder(
+            deck=deck,
+            tools=toolbox,
+            settings=settings,
+            services=services or {},
+            faults=faults,
+            store=store,
+            admission=admission,
         )
-        stages = stages_on(models)
+        stages = binder.stages(models)
         turns = Turns()
         team = stages.team(MEDIATED)
         if team.orchestrator.model.spec.key == OFFLINE.key:
-            await asyncio.to_thread(
-                OfflineModel.warm
-            )  # else the first question pays for reading the word vectors
-        sinks = stack.enter_context(
-            closing(Recorder(await asyncio.to_thread(_sinks, settings)))
-        )  # importing Opik takes seconds
+            # Else the first question pays for reading the word vectors.
+            await asyncio.to_thread(OfflineModel.warm)
+        # On a thread, for importing Opik takes seconds.
+        recorder = Recorder(await asyncio.to_thread(_sinks, settings))
+        stack.enter_context(closing(recorder))
         stack.push_async_callback(stages.aclose)
         stack.push_async_callback(turns.drain)
-        parts = (
-            settings,
-            team,
-            store,
-            sinks,
-            pattern_of(pattern, deck),
-            today_of(settings, deck),
-            stages,
-            stages_on,
-            toolbox,
+        yield Kit(
+            settings=settings,
+            team=team,
+            store=store,
+            recorder=recorder,
+            pattern=pattern_of(pattern, deck),
+            today=today_of(settings, deck),
+            stages=stages,
+            stages_on=binder.stages,
+            tools=toolbox,
+            cassette=cassette,
+            faults=faults,
+            turns=turns,
+            bus=setup.bus,
         )
-        yield Kit(*parts, cassette, faults, turns, setup.bus)
         await turns.drain()
         if cassette is not None:
             cassette.close()
+
+
+def _tool_setup(
+    settings: Settings, deck: Deck, store: Store, *, live: bool, faults: bool
+) -> ToolSetup:
+    """What the factories of the deck's tools are given."""
+    service = chosen_service(deck.settings.skill_service, settings.skill_service_url)
+    return ToolSetup(
+        folder=deck.tools.folder,
+        settings=settings,
+        store=store,
+        documents=store.open_documents,
+        environment=settings.environment_of(deck.settings.environment),
+        server_environment=settings.environment_of(deck.tools.variables(service)),
+        skill_service=service,
+        live=live,
+        faults=faults,
+    )
 
 
 def today_of(settings: Settings, deck: Deck) -> str:
@@ -389,14 +407,14 @@ def _as_recorded(
     settings: Settings, models: Models | None, cassette: Cassette, deck: Deck
 ) -> tuple[Settings, Models | None]:
     """What the run that was recorded was told: its date, its model; and for a replay keys that are never sent."""
-    told = cassette.begin(
+    header = cassette.begin(
         today_of(settings, deck),
         choose_models(settings, deck) if models is None else None,
         settings.secrets,
     )
     if models is None:
-        models = settings.model or told.model
-    today = settings.today or told.today
+        models = settings.model or header.model
+    today = settings.today or header.today
     if cassette.mode != "replay":
         return settings.with_(today=today), models
     names = (spec.api_key_env for spec in deck.models.values() if spec.api_key_env)

@@ -34,11 +34,9 @@ def _with_prompt(team: Team, name: str, text: str) -> tuple[Team, CohortPrompt]:
         raise ForkError(f"{name!r} has no prompt here: choose another span, or another model")
     cohort = hashlib.sha256(f"{agent.prompt.cohort}\0{text}".encode()).hexdigest()[:12]
     prompt = replace(agent.prompt, prefix=text, cohort=cohort)
-    models: dict[str, Any] = {}
-    for role in ("model", "fallback", "composer"):
-        models[role] = getattr(agent, role)
     bound: dict[str, Any] = {}
-    for role, model in models.items():
+    for role in ("model", "fallback", "composer"):
+        model = getattr(agent, role)
         bound[role] = model and replace(model, prefix=text)
     tools = tuple(dict(tool) for tool in agent.model.tools)
     return (

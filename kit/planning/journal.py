@@ -38,12 +38,11 @@ class Journal:
         """Writes an event; what its document has no field for goes into its payload. One with a
         known id is written once."""
         columns: dict[str, Any] = {}
+        payload: dict[str, Any] = {}
         for name, value in fields.items():
             if name in _COLUMNS:
                 columns[name] = value
-        payload: dict[str, Any] = {}
-        for name, value in fields.items():
-            if name not in _COLUMNS:
+            else:
                 payload[name] = value
         event = AgentEvent(
             event_id=event_id or uuid.uuid4().hex,

@@ -154,10 +154,7 @@ async def call_model(
         text = text_of(message)
         for part in parts:
             span.emit(Component(agent=agent, type=part.type, payload=part.payload))
-    if stream.first is None:
-        ttft = None
-    else:
-        ttft = stream.first - began
+    ttft = None if stream.first is None else stream.first - began
     reply = ModelReply(message, text, usage, ttft, parts, ending, ending in CUT_OFF)
     ctx.turn.threads[ctx.path] = [*messages, reply.message]
     _close(span, agent, model, reply, size)
@@ -173,12 +170,9 @@ def _close(span: RunContext, agent: str, model: BoundModel, reply: ModelReply, s
     usage = reply.usage
     if model.gate is not None:
         model.gate.spent(usage.input_tokens + usage.output_tokens - size)
-    if reply.components:
-        response_id = None
-    else:
-        response_id = message.response_metadata.get("id")
-    if response_id:
-        response_id = str(response_id)
+    response_id = None
+    if not reply.components and message.response_metadata.get("id"):
+        response_id = str(message.response_metadata["id"])
         if agent != turn.settings.support_agent:
             span.emit(ResponseId(agent=agent, response_id=response_id))
     text = reply.text
@@ -235,9 +229,7 @@ async def _recorded(
         message = await replay(call, stream.hear, player.sleep)
         _think(stream, ctx, message)
         _end(stream, ctx)
-        if call.first is None:
-            stream.first = None
-        else:
+        if call.first is not None:
             stream.first = began + call.first * player.pace
         return message
     try:
@@ -250,10 +242,7 @@ async def _recorded(
         }
         player.keep_fault(place, request, error, pieces=stream.pieces, **arrived)
         raise
-    if stream.first is None:
-        first = None
-    else:
-        first = stream.first - began
+    first = None if stream.first is None else stream.first - began
     timing: Any = {"pieces": stream.pieces, "first": first, "seconds": log.now() - began}
     player.keep(place, request, message=plain_message(message), **timing)
     return message

@@ -59,14 +59,11 @@ class Job:
 
     def read(self, reply: ModelReply) -> str:
         """Returns what a reply submits; its words where it calls nothing and a text is asked for."""
-        forms: list[dict[str, Any]] = []
+        args: dict[str, Any] = {}
         for tool_call in reply.calls:
             if tool_call["name"] == self.name:
-                forms.append(tool_call["args"])
-        if forms:
-            args = forms[0]
-        else:
-            args = {}
+                args = tool_call["args"]
+                break
         if self.fields:
             return json.dumps(args)
         text = args.get(self.field) or reply.text

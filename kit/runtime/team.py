@@ -191,10 +191,9 @@ def bind(
     agents: dict[str, Agent] = {}
     for card in deck.active():
         agents[card.id] = binder.agent(card)
+    admission = None
     if deck.settings.turns_at_once:
         admission = asyncio.Semaphore(deck.settings.turns_at_once)
-    else:
-        admission = None
     return Team(
         deck,
         MappingProxyType(agents),
@@ -318,10 +317,9 @@ class _Binder:
         at_once = limits.at_once or (THREADS if is_synchronous(tool) else 0)
         if not (at_once or limits.timeout_ms or limits.retries or limits.is_act):
             return None
+        places = None
         if at_once:
             places = self._places.setdefault((tool_id, at_once), asyncio.Semaphore(at_once))
-        else:
-            places = None
         return ToolBounds(limits, places)
 
     def _model(self, card: AgentCard) -> tuple[ModelSpec, BaseChatModel]:

@@ -27,10 +27,14 @@ class ApiAgent:
 
         Where sub-agents speak to the user themselves, pieces reach the user as they come.
         """
-        reply = self.service(
-            f"{call.prior_context}\n\n{call.query}" if call.prior_context else call.query, ctx
-        )
-        answer = await (_gather(reply, ctx) if isinstance(reply, AsyncGenerator) else reply)
+        question = call.query
+        if call.prior_context:
+            question = f"{call.prior_context}\n\n{question}"
+        reply = self.service(question, ctx)
+        if isinstance(reply, AsyncGenerator):
+            answer = await _gather(reply, ctx)
+        else:
+            answer = await reply
         if isinstance(answer, str):
             answer = Answer(call_id=call.call_id, agent=self.card.id, text=answer)
         if answer.text.strip():
@@ -47,10 +51,9 @@ class ApiAgent:
 
 
 async def _gather(pieces: AsyncGenerator[str, None], ctx: RunContext) -> str:
+    hear = None
     if ctx.slot is not None:
         hear = ctx.slot(ctx.path)
-    else:
-        hear = None
     text = ""
     async with aclosing(pieces):
         async for piece in pieces:
