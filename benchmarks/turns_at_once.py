@@ -17,6 +17,7 @@ import time
 from pathlib import Path
 
 from kit import Settings, open_kit
+from kit.runtime.handle import Reply
 
 TICK = 0.002
 QUESTION = "my receipt didn't scan, how many points do I have, and find coffee deals"
@@ -50,7 +51,7 @@ async def play(turns: int, folder: Path) -> None:
         watching = asyncio.create_task(watch.run())
         cpu = time.process_time()
         began = time.perf_counter()
-        running = []
+        running: list[asyncio.Future[Reply]] = []
         for number in range(turns):
             running.append(kit.ask(QUESTION, kit.session(f"session {number}")).reply)
         replies = await asyncio.gather(*running)
