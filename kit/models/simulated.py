@@ -215,7 +215,7 @@ class Simulated(AsyncModel):
             open_calls = [call for call in calls if call[0] not in talk.calls.values()]
             calls = [] if forgets else open_calls[:1]
         if talk.results and not (talk.in_turns and calls):
-            return _Reply(compose(talk.request, talk.results))
+            return _Reply(compose(talk.results))
         if not calls:
             return _Reply(NOTHING)
         # The preamble was said with the first call of the turn.

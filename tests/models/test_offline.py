@@ -243,12 +243,16 @@ def test_worker_answers_from_what_the_tools_said_and_nothing_else():
     assert worked(ToolMessage(said, tool_call_id="a")) == said
 
 
-def test_long_result_is_cut_to_the_sentences_that_matter():
+def test_of_a_long_result_the_items_that_matter_are_said_and_how_many_more_there_are():
     filler = " ".join(f"Shelf {n} holds towels and soap." for n in range(80))
     text = worked(
         ToolMessage(f"{filler} Coffee deals: Ember Roast is 20% off. {filler}", tool_call_id="a")
     )
-    assert "Ember Roast is 20% off" in text and len(text) <= 1000
+    assert "Ember Roast is 20% off" in text and len(text) <= 1600
+    said, _, left_out = text.rpartition(" And ")
+    assert said.count("holds") + 1 + int(left_out.removesuffix(" more.")) == 81, "each once"
+    menu = "The menu: " + "; ".join(f"dish {n} at {n + 3} dollars" for n in range(50)) + "."
+    assert worked(ToolMessage(menu, tool_call_id="a")) == menu, "every row"
 
 
 def test_worker_says_plainly_when_data_is_missing():

@@ -35,9 +35,9 @@ _VERBATIM = re.compile(
 _TITLED = re.compile(r"\btitles?\b", re.I)
 """A field that says so takes names as they are written: a title that is not there must not become its words."""
 _POSITION = re.compile(r"\bnumber (\d+)\b")
-NAMED = 1.0
+RANK_OF_NAMED = 1.0
 """The rank of an option that a request names."""
-CLOSE = 0.5
+RANK_OF_CLOSE = 0.5
 """The rank that an option needs where the field may stay empty."""
 
 
@@ -62,10 +62,10 @@ def fill(schema: Schema, source: Source) -> dict[str, Any]:
     required = cast("Sequence[str]", schema.get("required") or ())
     filled: dict[str, Any] = {}
     for name, spec in properties_of(schema).items():
-        needed = name in required or source.is_form
-        value = _value(name, spec, source, needed)
+        is_required = name in required or source.is_form
+        value = _value(name, spec, source, is_required)
         # One word of a request does not narrow a search twice.
-        is_echo = not needed and isinstance(value, str) and value in filled.values()
+        is_echo = not is_required and isinstance(value, str) and value in filled.values()
         if value is not _NONE and not is_echo:
             filled[name] = value
     return filled
@@ -79,15 +79,15 @@ def unknown_name(schema: Schema, arguments: Mapping[str, Any], request: str) -> 
     names = quoted(request) + capitalised(request)
     required = cast("Sequence[str]", schema.get("required") or ())
     # Optional arguments do not count: a brand or a query takes up any name that is left.
-    taken = [arguments.get(field_name) for field_name in required]
+    required_values = [arguments.get(field_name) for field_name in required]
     for field_name in required:
         options = [str(option) for option in properties_of(schema)[field_name].get("enum") or ()]
         if not options or not all(option[:1].isupper() for option in options):
             continue  # options such as "pending" name no thing that a request could name otherwise
-        if max(rank_options(options, Source(request))) >= NAMED:
+        if max(rank_options(options, Source(request))) >= RANK_OF_NAMED:
             continue
         for name in names:
-            if name not in taken:
+            if name not in required_values:
                 return name
     return None
 
@@ -118,7 +118,7 @@ def _option(spec: Schema, source: Source, required: bool) -> Any:
     options = list(spec["enum"])
     ranks = rank_options([str(option) for option in options], source)
     best = options[ranks.index(max(ranks))]
-    if max(ranks) >= CLOSE:
+    if max(ranks) >= RANK_OF_CLOSE:
         return best
     if not required:
         return _NONE
@@ -138,7 +138,7 @@ def rank_options(options: Sequence[str], source: Source) -> list[float]:
     ranks: list[float] = []
     for rank, option in zip(closeness(source.request, descriptions), options, strict=True):
         is_named = f" {' '.join(words(spoken(option)))} " in text
-        ranks.append(rank + NAMED if is_named else rank)
+        ranks.append(rank + RANK_OF_NAMED if is_named else rank)
     return ranks
 
 
@@ -246,11 +246,11 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     """The number that stands beside the field's name; for a count or a required field any number will do."""
     request = source.request[:4000]
     counts = not _COUNT.isdisjoint(spoken(name).split())
-    asked = number_beside(spoken(name), request)
-    if not asked and (counts or required):
-        asked = numbers(countable(request))
+    request_numbers = number_beside(spoken(name), request)
+    if not request_numbers and (counts or required):
+        request_numbers = numbers(countable(request))
     most = spec.get("maximum")
-    candidates: list[Any] = list(asked)
+    candidates: list[Any] = list(request_numbers)
     if required:
         candidates += [spec.get("default"), most if counts else None, 1, spec.get("minimum"), most]
         candidates += [spec.get("exclusiveMinimum", 0) + 1, spec.get("multipleOf")]

@@ -13,9 +13,11 @@ from kit.models.offline.json_words import in_words
 from kit.models.offline.phrases import ENGLISH, Phrases
 from kit.models.offline.similarity import closeness, content, spoken
 
-MOST = 900
-"""Characters of one result that are kept whole; of a longer one the sentences closest to the request are kept."""
+MOST = 1_500
+"""Characters of one result that are said whole; of a longer one the items closest to the request are said."""
 _SENTENCE = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[]?[A-Z0-9$€£])|\n+")
+_ITEM = re.compile(r"(?<=[.!?;])\s+|\n+")
+"""Between two items of a long text: its sentences, its lines, and what a semicolon ends."""
 _NO_ANSWER = re.compile(r"\A\s*No answer from (?P<part>[^:]+?)(?:: (?P<why>.+?))?\.(?:\s|$)", re.S)
 _NOT_ASKED = re.compile(r"\A\s*Not asked: (?P<part>.+?)\.(?:\s|$)", re.S)
 UNMATCHED = re.compile(
@@ -27,7 +29,19 @@ _ROW_ID = re.compile(r"^[a-z]{2}-\d{3,} ", re.M)
 """The id of a row, for models that answer by a schema; nobody says it."""
 _NOTE = re.compile(r"\(Note: (?P<note>(?:(?!\(Note: ).)+)\)\s*\Z", re.S)
 _LOOKS = frozenset(
-    {"find", "get", "search", "look", "list", "read", "fetch", "check", "show", "query", "load"}
+    {
+        "find",
+        "get",
+        "search",
+        "look",
+        "list",
+        "read",
+        "fetch",
+        "check",
+        "show",
+        "query",
+        "load",
+    }
 )
 """Verbs that names of lookups begin with."""
 _INSTRUCTION = re.compile(r"^(?:say|tell the user|do not|don't|claim|offer)\b", re.I)
@@ -58,37 +72,33 @@ class Result:
 
 def sentences(text: str) -> list[str]:
     """The sentences and lines of a text, verbatim."""
-    texts: list[str] = []
-    for piece in _SENTENCE.split(text):
-        if piece and piece.strip():
-            texts.append(piece.strip())
-    return texts
+    pieces = [(piece or "").strip() for piece in _SENTENCE.split(text)]
+    return [piece for piece in pieces if piece]
 
 
-def compose(request: str, results: Sequence[Result], phrases: Phrases = ENGLISH) -> str:
+def compose(results: Sequence[Result], phrases: Phrases = ENGLISH) -> str:
     """One answer from the results of sub-agents, in order, each fact once; what failed is named at the end."""
+    results = [result for result in results if not is_unspoken(result)]
+    failures = [own_up(result, phrases) for result in results]
+    several = failures.count("") > 1 and all(result.of_agent for result in results if result.tool)
     parts: list[str] = []
-    failures: list[str] = []
     earlier: set[str] = set()
-    results = [
-        result for result in results if not (result.failed and _UNSPOKEN.search(result.text))
-    ]
-    named = all(result.of_agent for result in results if result.tool)
-    several = named and sum(not own_up(result) for result in results) > 1
-    for result in results:
-        failure = own_up(result, phrases)
+    for result, failure in zip(results, failures, strict=True):
         if failure:
-            failures.append(failure)
             continue
         text, note = _split_note(result.text)
-        body = _drop_repeats(extract(request, prose(text)), earlier)
+        body = itemised(_drop_repeats(prose(text), earlier))
         if body:
-            body = itemised(body)
             parts.append(f"**{result.label.capitalize()}:** {body}" if several else body)
-        if note and note.rstrip(".").lower() not in body.lower():
-            parts.append(phrases.reserved.format(part=result.label, note=note.rstrip(".")))
-    unique = list(dict.fromkeys(failures))
-    return "\n\n".join([*parts, *([" ".join(unique)] if unique else [])]) or phrases.nothing
+        if note and note.lower() not in body.lower():
+            parts.append(phrases.reserved.format(part=result.label, note=note))
+    admissions = " ".join(dict.fromkeys(filter(None, failures)))
+    return "\n\n".join(filter(None, [*parts, admissions])) or phrases.nothing
+
+
+def is_unspoken(result: Result) -> bool:
+    """Whether nobody is to hear of a failure."""
+    return result.failed and _UNSPOKEN.search(result.text) is not None
 
 
 def itemised(text: str) -> str:
@@ -124,33 +134,24 @@ def own_up(result: Result, phrases: Phrases = ENGLISH) -> str:
 def answer(request: str, results: Sequence[Result]) -> str:
     """A worker's answer: the results closest to the request first; missing data said plainly."""
     good: list[Result] = []
+    missing: list[str] = []
     for result in results:
         if not result.failed and result.text.strip():
             good.append(result)
-    bad: list[Result] = []
-    for r in results:
-        if (r.failed or not r.text.strip()) and not _UNSPOKEN.search(r.text):
-            bad.append(r)
-    ranks = closeness(request, [result.text[:MOST] for result in good])
-    by_closeness = [
-        result for _, result in sorted(zip(ranks, good, strict=True), key=lambda pair: -pair[0])
-    ]
-    earlier: set[str] = set()
-    texts: list[str] = []
+        elif not is_unspoken(result):
+            thing = _thing(result.label)
+            missing.append(f"I could not look up {thing}: it is not available right now.")
+    lines: list[str] = []
     notes: list[str] = []
-    for result in by_closeness:
-        text, note = _split_note(in_words(result.text))
-        texts.append(_drop_repeats(extract(request, _ROW_ID.sub("", text)), earlier))
-        notes.extend([f"(Note: {note})"] if note else [])
-    lines = [text for text in texts if text]
-    lines += [
-        f"I could not look up {_thing(result.label)}: it is not available right now."
-        for result in bad[:3]
-    ]
-    return (
-        "\n\n".join([*dict.fromkeys(lines), *dict.fromkeys(notes)])
-        or "There is nothing to report on that."
-    )
+    earlier: set[str] = set()
+    for place in _best_first(closeness(request, [result.text[:MOST] for result in good])):
+        text, note = _split_note(in_words(good[place].text))
+        # Repeats go first: the count of what is left out counts nothing twice.
+        lines.append(extract(request, _drop_repeats(_ROW_ID.sub("", text), earlier)))
+        if note:
+            notes.append(f"(Note: {note}.)")
+    unique = dict.fromkeys(filter(None, [*lines, *missing, *notes]))
+    return "\n\n".join(unique) or "There is nothing to report on that."
 
 
 def _thing(label: str) -> str:
@@ -159,20 +160,38 @@ def _thing(label: str) -> str:
     return f"the {rest if rest and verb in _LOOKS else label}"
 
 
-def extract(request: str, text: str, limit: int = MOST) -> str:
-    """The text itself when it is short, else its sentences closest to the request, in their own order."""
+def extract(request: str, text: str) -> str:
+    """The text itself when it is short, else its items closest to the request, and how many more there are."""
     text = text.strip()
-    if len(text) <= limit:
+    if len(text) <= MOST:
         return text
-    pieces = sentences(text[: 12 * limit])[:300]
+    items = _ITEM.split(text)
+    pieces = fitting(request, items, MOST)
+    left_out = len(items) - len(pieces)
+    return f"{' '.join(pieces).rstrip(' ;.')}. And {left_out} more."
+
+
+def fitting(request: str, pieces: Sequence[str], room: int) -> list[str]:
+    """The pieces closest to a request that fit into so many characters, in their own order."""
     ranks = closeness(request, pieces)
-    room = limit
-    positions = set[int]()
-    for i in sorted(range(len(pieces)), key=lambda i: -(ranks[i] + (0.1 if i == 0 else 0.0))):
-        if len(pieces[i]) <= room:
-            positions.add(i)
-            room -= len(pieces[i]) + 1
-    return " ".join(pieces[i] for i in sorted(positions)) or cut(text, limit)
+    if pieces:
+        ranks[0] += 0.1  # what a text begins with says what it is about
+    places: list[int] = []
+    for place in _best_first(ranks):
+        if len(pieces[place]) < room:
+            places.append(place)
+            room -= len(pieces[place]) + 1
+    return [pieces[place] for place in sorted(places)]
+
+
+def closest(aim: str, pieces: Sequence[str], most: int) -> list[str]:
+    """The pieces that come closest to an aim, in their own order."""
+    places = _best_first(closeness(aim, pieces))[:most]
+    return [pieces[place] for place in sorted(places)]
+
+
+def _best_first(ranks: Sequence[float]) -> list[int]:
+    return sorted(range(len(ranks)), key=lambda place: -ranks[place])
 
 
 def cut(text: str, limit: int) -> str:
@@ -186,10 +205,11 @@ def cut(text: str, limit: int) -> str:
 
 
 def _split_note(text: str) -> tuple[str, str]:
+    """A text and the reservation that stands at its end, without its full stop."""
     note = _NOTE.search(text)
-    if note:
-        return (text[: note.start()].strip(), note["note"].strip())
-    return (text.strip(), "")
+    if note is None:
+        return text.strip(), ""
+    return text[: note.start()].strip(), note["note"].strip().rstrip(".")
 
 
 def _drop_repeats(text: str, earlier: set[str]) -> str:
@@ -285,15 +305,13 @@ def from_context(request: str, context: str, own: str = "") -> str:
 
 def _closest(request: str, context: str) -> str:
     """The one or two sentences that answer a request, if any do."""
-    pieces = [piece for piece in sentences(context[:20_000]) if len(words(piece)) > 3][:200]
-    ranks = closeness(request, pieces)
-    query_words: set[str] = set()
-    for word in content(request):
-        if word not in STOP:
-            query_words.add(word)
-    best = [
-        i
-        for i in sorted(range(len(pieces)), key=lambda i: -ranks[i])[:2]
-        if ranks[i] >= 0.45 and query_words & set(words(pieces[i]))
-    ]
-    return " ".join(pieces[i] for i in sorted(best))
+    request_words = {word for word in content(request) if word not in STOP}
+    pieces: list[str] = []
+    for piece in sentences(context[:20_000])[:200]:
+        if len(words(piece)) > 3 and request_words & set(words(piece)):
+            pieces.append(piece)
+    close: list[str] = []
+    for piece, rank in zip(pieces, closeness(request, pieces), strict=True):
+        if rank >= 0.45:
+            close.append(piece)
+    return " ".join(closest(request, close, 2))

@@ -160,7 +160,7 @@ class Conversation:
     def results(self) -> tuple[Result, ...]:
         """What has come back since the request, in the order of the calls."""
         order = list(self.calls)
-        found: list[tuple[int, Result]] = []
+        places: list[tuple[int, Result]] = []
         for message in self._since(ToolMessage):
             text = _REFERENCES.sub("", text_of(message))
             if text == SET_ASIDE:
@@ -169,8 +169,8 @@ class Conversation:
             place = order.index(call_id) if call_id in order else len(order)
             name = self.calls.get(call_id) or message.name or "that"
             is_error = message.status == "error"
-            found.append((place, Result(name, "" if text == NO_TEXT else text, is_error)))
-        return tuple(result for _, result in sorted(found, key=lambda pair: pair[0]))
+            places.append((place, Result(name, "" if text == NO_TEXT else text, is_error)))
+        return tuple(result for _, result in sorted(places, key=lambda pair: pair[0]))
 
     @property
     def left_out(self) -> tuple[Result, ...]:
@@ -190,7 +190,7 @@ class Conversation:
 
     # What the prompt tells of the turn. The last place counts: blocks of a deck come before it.
 
-    def _told(self, pattern: re.Pattern[str]) -> str:
+    def _prompt_line(self, pattern: re.Pattern[str]) -> str:
         return (pattern.findall(self.system) or [""])[-1]
 
     @cached_property
@@ -215,17 +215,17 @@ class Conversation:
     @property
     def in_play(self) -> list[str]:
         """Tools called in the previous turn."""
-        return _NAME.findall(self._told(_IN_PLAY))
+        return _NAME.findall(self._prompt_line(_IN_PLAY))
 
     @property
     def unanswered(self) -> list[str]:
         """Tools whose question is still open."""
-        return _NAME.findall(self._told(_OPEN))
+        return _NAME.findall(self._prompt_line(_OPEN))
 
     @property
     def role(self) -> str:
         """What this agent's own part is, where it holds the conversation and hands on what is not its part."""
-        return self._told(_HOLDS)
+        return self._prompt_line(_HOLDS)
 
     @property
     def in_turns(self) -> bool:
@@ -240,7 +240,7 @@ class Conversation:
     @property
     def no_fit(self) -> str:
         """The tool to call when none fits; "none" or empty when none should be called."""
-        return self._told(_NO_FIT)
+        return self._prompt_line(_NO_FIT)
 
     @property
     def previous_speakers(self) -> frozenset[str]:
@@ -250,4 +250,4 @@ class Conversation:
     @property
     def most(self) -> int:
         """How many tools may be called."""
-        return max(1, int(self._told(_AT_MOST) or 8))
+        return max(1, int(self._prompt_line(_AT_MOST) or 8))

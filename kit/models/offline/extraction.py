@@ -5,7 +5,7 @@ import re
 from kit.core.language.clauses import OPENERS
 from kit.core.language.words import STOP, word_set
 from kit.models.offline import english
-from kit.models.offline.composition import cut, extract
+from kit.models.offline.composition import cut, fitting, sentences
 from kit.models.offline.similarity import content, spoken
 
 _WHOLE_TEXT = word_set(
@@ -84,7 +84,7 @@ def _short_text(request: str, material: str, required: bool) -> str | None:
     """Returns up to 280 characters that tell what is asked, from the material where there is some."""
     if not required:
         return None
-    return cut(extract(request, material or request, 280), 280)
+    return cut(" ".join(fitting(request, sentences(material or request), 280)) or request, 280)
 
 
 def _brand(request: str) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Any, cast
 
-from kit.models.offline.composition import UNMATCHED, sentences
+from kit.models.offline.composition import UNMATCHED, closest, sentences
 from kit.models.offline.json_schema import Schema, properties_of
 from kit.models.offline.similarity import closeness, spoken
 
@@ -120,10 +120,7 @@ class _Source:
             aim = f"{spoken(name)} {spec['description']}"
         else:
             aim = self.request
-        ranks = closeness(aim, pieces)
-        best_first = sorted(range(len(pieces)), key=lambda place: -ranks[place])
-        chosen = sorted(best_first[: int(spec.get("maxSentences") or 2)])
-        return " ".join([pieces[place] for place in chosen])
+        return " ".join(closest(aim, pieces, int(spec.get("maxSentences") or 2)))
 
     def _preferred(self) -> int:
         """Which candidate comes closest to the request, counted from one."""

@@ -8,8 +8,7 @@ bound tools. It routes by similarity, fills arguments from schemas, and composes
 import asyncio
 import json
 import re
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -76,11 +75,7 @@ class OfflineModel(BaseChatModel):
     ) -> Runnable[LanguageModelInput, AIMessage]:
         """Binds tools; dicts already in OpenAI format are taken as they are."""
         specs = [convert_to_openai_tool(tool) for tool in tools]
-        if tool_choice is not None:
-            extra = {"tool_choice": tool_choice}
-        else:
-            extra = {}
-        return self.bind(tools=specs, **extra, **kwargs)
+        return self.bind(tools=specs, tool_choice=tool_choice, **kwargs)
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         return generate_from_stream(iter(self._chunks(messages, kwargs)))
@@ -91,16 +86,6 @@ class OfflineModel(BaseChatModel):
         chunks = await self._chunks_in_turn(messages, kwargs)
         await asyncio.sleep(self.think)
         return generate_from_stream(iter(chunks))
-
-    def _stream(
-        self, messages: list[BaseMessage], *args: Any, **kwargs: Any
-    ) -> Iterator[ChatGenerationChunk]:
-        chunks = self._chunks(messages, kwargs)
-        time.sleep(self.think)
-        for n, chunk in enumerate(chunks):
-            if n:
-                time.sleep(self.pace)
-            yield chunk
 
     async def _astream(
         self, messages: list[BaseMessage], *args: Any, **kwargs: Any
@@ -126,11 +111,10 @@ class OfflineModel(BaseChatModel):
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
     ) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
-        every: list[Tool] = []
-        for spec in cast(Sequence[dict[str, Any]], kwargs.get("tools") or ()):
-            every.append(tool_of(spec))
         tools: list[Tool] = []
-        for tool in every:
+        for spec in cast("Sequence[dict[str, Any]]", kwargs.get("tools") or ()):
+            tool = tool_of(spec)
+            # What shows components is left to the kit: a lookup's result says which.
             if not tool.name.startswith("render_"):
                 tools.append(tool)
         choice = _choice(kwargs.get("tool_choice"))
@@ -140,17 +124,13 @@ class OfflineModel(BaseChatModel):
             "finish_reason": "tool_calls" if answer.calls else "stop",
         }
         usage = token_count(_input_tokens(messages, tools), _output_tokens(answer))
-        chunks = [
-            *(AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)),
-            *(
-                AIMessageChunk(content="", tool_call_chunks=[call])
-                for call in call_chunks(answer.calls)
-            ),
-            AIMessageChunk(
-                content="", usage_metadata=usage, response_metadata=ending, chunk_position="last"
-            ),
-        ]
-        return [ChatGenerationChunk(message=chunk) for chunk in chunks]
+        last = AIMessageChunk(
+            content="", usage_metadata=usage, response_metadata=ending, chunk_position="last"
+        )
+        chunks = [AIMessageChunk(content=piece) for piece in _CHUNK.findall(answer.text)]
+        for call in call_chunks(answer.calls):
+            chunks.append(AIMessageChunk(content="", tool_call_chunks=[call]))
+        return [ChatGenerationChunk(message=chunk) for chunk in [*chunks, last]]
 
 
 def _choice(choice: Any) -> str | None:
@@ -168,21 +148,17 @@ def _choice(choice: Any) -> str | None:
 
 def _input_tokens(messages: Sequence[BaseMessage], tools: Sequence[Tool]) -> int:
     """At four characters a token."""
-    characters = sum(
-        len(m.content) if isinstance(m.content, str) else len(text_of(m)) for m in messages
-    )
-    return max(
-        1,
-        (
-            characters
-            + sum(len(tool.name) + len(tool.description) + 60 * len(tool.schema) for tool in tools)
-        )
-        // 4,
-    )
+    characters = 0
+    for message in messages:
+        content = cast("Any", message.content)
+        characters += len(content if isinstance(content, str) else text_of(message))
+    for tool in tools:
+        characters += len(tool.name) + len(tool.description) + 60 * len(tool.schema)
+    return max(1, characters // 4)
 
 
 def _output_tokens(answer: Reply) -> int:
-    characters = sum(
-        len(call["name"]) + len(json.dumps(call["args"], default=str)) for call in answer.calls
-    )
-    return max(1, (len(answer.text) + characters) // 4)
+    characters = len(answer.text)
+    for call in answer.calls:
+        characters += len(call["name"]) + len(json.dumps(call["args"], default=str))
+    return max(1, characters // 4)

@@ -3,8 +3,7 @@
 import base64
 import binascii
 import re
-import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any, cast
 
 from langchain_core.messages import BaseMessage
@@ -25,22 +24,15 @@ def describe_pictures(message: BaseMessage) -> str:
     content: Any = message.content
     if isinstance(content, str):
         return ""
-    blocks: list[Mapping[str, Any]] = []
-    for block in cast("Sequence[Any]", content):
-        if isinstance(block, Mapping):
-            blocks.append(cast("Mapping[str, Any]", block))
-    pictures: list[bytes] = []
-    for block in blocks:
-        if "image" in str(block.get("type")):
-            pictures.append(_bytes(block))
     descriptions: list[str] = []
-    for picture in pictures:
-        text = png_description(picture)
-        if text:
-            descriptions.append(text)
-    return "; ".join(descriptions) or (
-        "; ".join(_file_name_words(str(message.text))) if pictures else ""
-    )
+    has_picture = False
+    for block in content:
+        if isinstance(block, Mapping) and "image" in str(cast("Any", block).get("type")):
+            has_picture = True
+            descriptions.append(png_description(_bytes(cast("Any", block))))
+    if has_picture and not any(descriptions):
+        descriptions = list(_file_name_words(str(message.text)))
+    return "; ".join(filter(None, descriptions))
 
 
 def png_description(data: bytes) -> str:
@@ -51,10 +43,13 @@ def png_description(data: bytes) -> str:
         name = keyword.decode("latin-1").lower()
         if kind == b"tEXt":
             texts[name] = rest.decode("latin-1")
-        elif kind == b"iTXt":
-            texts[name] = _international(rest)
-    text = next((texts[name] for name in _SAYS if texts.get(name, "").strip()), "")
-    return " ".join(text.split())[:_LONGEST]
+        elif kind == b"iTXt" and rest[:1] == b"\0":
+            # Not packed; two more fields, of languages, stand before the text.
+            texts[name] = rest[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
+    for name in _SAYS:
+        if text := texts.get(name, "").strip():
+            return " ".join(text.split())[:_LONGEST]
+    return ""
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
@@ -63,17 +58,6 @@ def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
         length = int.from_bytes(data[at : at + 4])
         yield data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
         at += length + 12
-
-
-def _international(rest: bytes) -> str:
-    packed = rest[:1] == b"\1"
-    body = rest[2:].split(b"\0", 2)[-1]
-    try:
-        return (zlib.decompressobj().decompress(body, 4 * _LONGEST) if packed else body).decode(
-            "utf-8", "replace"
-        )
-    except zlib.error:
-        return ""
 
 
 def _bytes(block: Mapping[str, Any]) -> bytes:

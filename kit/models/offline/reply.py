@@ -182,7 +182,7 @@ def _call_in_turns(request: Request) -> Reply | None:
         if call["name"] not in talk.calls.values():
             return Reply("" if talk.calls else whole.text, (call,))
     if talk.calls:
-        return Reply(composition.compose(talk.request, talk.results, talk.phrases))
+        return Reply(composition.compose(talk.results, talk.phrases))
     return whole
 
 
@@ -198,7 +198,7 @@ def _compose(request: Request) -> Reply | None:
         return Reply(json_answer.build(schema, talk.request, talk.system, texts))
     if request.routers or any(result.of_agent for result in results):
         results += talk.left_out
-        return Reply(composition.compose(talk.request, results, talk.phrases))
+        return Reply(composition.compose(results, talk.phrases))
     found_none = all(composition.UNMATCHED.match(result.text) for result in results)
     # A few words that are no sentence are the name of something, which may well be missing here.
     is_open = english.OPEN.match(talk.request) or (
@@ -295,13 +295,13 @@ def _routing_args(
 ) -> dict[str, Any]:
     args: dict[str, Any] = {"query": query, "intent_count": intents}
     extra = properties_of(tool.schema)
-    told: list[str] = []
+    context: list[str] = []
     if talk.referent:
-        told.append("The user means {} ({} {}).".format(*talk.referent))
+        context.append("The user means {} ({} {}).".format(*talk.referent))
     if talk.referent or is_switch:
-        told.append(_name_entities([text_of(message) for message in talk.before[-4:]]))
-    if "prior_context" in extra and any(told):
-        args["prior_context"] = " ".join(filter(None, told))
+        context.append(_name_entities([text_of(message) for message in talk.before[-4:]]))
+    if "prior_context" in extra and any(context):
+        args["prior_context"] = " ".join(filter(None, context))
     required: list[str] = list(tool.schema.get("required") or ())
     for name, spec in list(extra.items()):
         if name in ("query", "intent_count", "prior_context"):
@@ -369,9 +369,9 @@ def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
     if not tools or talk.picture_text or leans(talk):
         return False
     documents = _documents(tools)
-    asked = content_words(talk.request) - english.DEGREES
+    request_words = content_words(talk.request) - english.DEGREES
     own = content_words(" ".join(f"{label} {description}" for label, description in documents))
-    if 2 * len(asked & own) >= max(1, len(asked)):
+    if 2 * len(request_words & own) >= max(1, len(request_words)):
         return False
     return float(index(documents).score(talk.request).max()) < FITS
 
@@ -412,13 +412,15 @@ def _documents(tools: Sequence[Tool]) -> tuple[tuple[str, str], ...]:
 
 def _make_calls(talk: Conversation, text: str, calls: Sequence[Call]) -> Reply:
     """The calls, with ids that are the same for the same conversation."""
-    made: list[ToolCall] = []
+    tool_calls: list[ToolCall] = []
     for number, (tool, args) in enumerate(calls):
         arguments = json.dumps(args, sort_keys=True, default=str)
         seed = f"{len(talk.messages)}\n{talk.system[:2000]}\n{talk.request}{number}{tool.name}{arguments}"
         digest = blake2s(seed.encode(errors="replace")).hexdigest()
-        made.append(ToolCall(name=tool.name, args=args, id=f"call_{digest[:16]}", type="tool_call"))
-    return Reply(text, tuple(made))
+        tool_calls.append(
+            ToolCall(name=tool.name, args=args, id=f"call_{digest[:16]}", type="tool_call")
+        )
+    return Reply(text, tuple(tool_calls))
 
 
 MODES: tuple[Callable[[Request], Reply | None], ...] = (
