@@ -15,7 +15,13 @@ def drawn_by(page: str) -> Callable[[], None]:
     return lambda: import_module(f"kit.ui.{page}.page").page()
 
 
-st.set_page_config(page_title="subagent-kit", page_icon="🧭", layout="wide")
+st.set_page_config(
+    page_title="subagent-kit",
+    page_icon="🧭",
+    layout="wide",
+    # On a stage the whole width is for the conversation; a click brings the sidebar back.
+    initial_sidebar_state="collapsed" if address.read("present") else "auto",
+)
 freeze_modules(len(sys.modules))
 address.keep()
 draw_style()

@@ -19,6 +19,7 @@ from kit.core.display.count import many
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks.verdict import way_name, words
 from kit.ui.shared import address
+from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.wording import agent_labels, label, literal, prose
@@ -42,19 +43,14 @@ def draw_cases(folder: Path, rows: Sequence[Row], axes: Sequence[str], measure: 
         name = st.selectbox("Way", list(rows_by_way), key=f"bench-way-{folder.name}", width=340)
         way_rows = sorted(rows_by_way[name], key=partial(_rank, measure=measure))
         key = f"bench-cases-{folder.name}-{name}-{measure}"
-        st.dataframe(
-            _table(way_rows, measure),
-            hide_index=True,
-            key=key,
-            on_select=partial(_open, key, way_rows),
-            selection_mode="single-cell",
-            alt=f"Scored turns of {name}, the worst first; choose one to see its trace",
-        )
+        alternative = f"Scored turns of {name}, the worst first; choose one to see its trace"
+        draw_rows(_table(way_rows, measure), list(map(turn_of, way_rows)), "cell", key, alternative)
         st.caption(
             f"{many(len(way_rows), 'scored turn')}, the worst first. Choose one to see its trace."
         )
         turn = address.read("cell")
-        if turn in {turn_of(row) for row in rows}:  # not one of another run
+        # Not one of another run.
+        if turn in {turn_of(row) for row in rows}:
             _trace(folder, turn)
 
 
@@ -87,12 +83,6 @@ def _table(rows: Sequence[Row], measure: str) -> list[dict[str, Any]]:
         }
         table.append(cells)
     return table
-
-
-def _open(key: str, rows: Sequence[Row]) -> None:
-    cells = st.session_state[key].selection.cells
-    if cells:
-        st.query_params["cell"] = turn_of(rows[cells[0][0]])
 
 
 def _trace(folder: Path, turn_id: str) -> None:

@@ -1,7 +1,7 @@
 """The charts of a grid's results: shares with their intervals, times, and cost against accuracy."""
 
 from collections.abc import Mapping, Sequence
-from statistics import median
+from statistics import mean, median
 from typing import Any, NamedTuple
 
 import altair as alt
@@ -14,6 +14,8 @@ LINES = ("#7A4FD0", "#D92D20", "#0E8A66", "#8A94A0", "#B54708", "#D29B00", "#2E8
 """Colours of lines, the slowest first. Each can be read on white and on black."""
 NEAR = 0.012
 """Dots nearer than this share of both axes are drawn as one, with all their names."""
+LAST_TEXT = "to the last text"
+FIRST_TEXT = "to the first text"
 
 Row = Mapping[str, Any]
 
@@ -31,200 +33,192 @@ class _Dot(NamedTuple):
 
 def draw_shares(ways: Sequence[Summary], axes: Sequence[str], kinds: str) -> None:
     """Draws each way's share with its interval, of the first two measures that are shares; nothing where none is."""
-    shares = [way for way in ways if way.estimate.is_share]
-    measures = list(dict.fromkeys(words(way.scorer) for way in shares))[:2]
-    dots = [dot for dot in _dots(shares, axes) if dot.measure in measures]
+    dots = _dots(ways, axes)
+    measures = list(dict.fromkeys(dot.measure for dot in dots))[:2]
+    dots = [dot for dot in dots if dot.measure in measures]
     if not dots:
         return
     title = f"Shares with 95 % intervals, {kinds}"
     colours = palette()
-    lowest = int(10 * min(dot.low for dot in dots)) / 10
-    colour = (
-        alt.Color("measure:N")
-        .scale(domain=measures, range=[colours.bar, colours.error])
-        .legend(orient="top", title=None, labelLimit=300, columns=1)
-    )
-    chart = alt.Chart(data_of([dot._asdict() for dot in dots]), title=title).encode(
+    colour = alt.Color("measure:N").scale(domain=measures, range=[colours.bar, colours.error])
+    chart = alt.Chart(_data(dots), title=title).encode(
         y=alt.Y("way:O", sort=None, axis=row_axis(labelPadding=8)),
         yOffset=alt.YOffset("measure:N", sort=measures),
-        color=colour,
-        tooltip=_tooltip("way", "measure") + _percentages("share", "low", "high"),
+        color=colour.legend(orient="top", title=None, labelLimit=300, columns=1),
+        tooltip=_tooltip("way", "measure"),
     )
-    x = alt.X(axis=alt.Axis(format=".0%", tickCount=6, title=kinds))
-    x = x.scale(domain=[lowest, 1.01], nice=False).type("quantitative")
+    lowest = int(10 * min(dot.low for dot in dots)) / 10
+    x = alt.X(type="quantitative", axis=alt.Axis(format=".0%", tickCount=6, title=kinds))
+    x = x.scale(domain=[lowest, 1.01], nice=False)
     interval = chart.mark_rule(strokeWidth=2, opacity=0.6).encode(x=x.field("low"), x2="high:Q")
-    dot = chart.mark_point(filled=True, size=70, opacity=1).encode(x=x.field("share"))
-    figures = "; ".join(
-        f"{dot.way}, {dot.measure}: {dot.share:.1%} [{dot.low:.1%}, {dot.high:.1%}]" for dot in dots
-    )
-    names = {dot.way for dot in dots}
-    draw_chart(alt.layer(interval, dot), ROW * len(names), f"{title}. {figures}.")
+    point = chart.mark_point(filled=True, size=70, opacity=1).encode(x=x.field("share"))
+    figures: list[str] = []
+    for dot in dots:
+        interval_words = f"{dot.share:.1%} [{dot.low:.1%}, {dot.high:.1%}]"
+        figures.append(f"{dot.way}, {dot.measure}: {interval_words}")
+    height = ROW * len({dot.way for dot in dots})
+    draw_chart(alt.layer(interval, point), height, f"{title}. {'; '.join(figures)}.")
 
 
 def draw_times(rows: Sequence[Row], axes: Sequence[str], kinds: str) -> None:
     """Draws which share of a way's turns were done after so many seconds; nothing where no turn was timed."""
-    timed_rows = [row for row in rows if row.get("seconds") is not None]
-    times = _join_alike(timed_rows, axes)
+    times = _times(rows, axes)
     if not times:
         return
-    order = sorted(times, key=lambda way: -median(times[way]["to the last text"]))
-    half = len(LINES) // 2
-    visible = order
-    extract = ""
+    medians = {way: median(parts[LAST_TEXT]) for way, parts in times.items()}
+    order = sorted(medians, key=medians.__getitem__, reverse=True)
+    title = (
+        f"Half of all turns are done after {medians[order[-1]]:.1f} to {medians[order[0]]:.1f} s"
+    )
+    title += f", {kinds}"
     if len(order) > len(LINES):
-        visible = [*order[:half], *order[-half:]]
-        extract = f"; the {half} slowest and {half} fastest of {len(order)}"
-    slowest = median(times[order[0]]["to the last text"])
-    fastest = median(times[order[-1]]["to the last text"])
-    title = f"Half of all turns are done after {fastest:.1f} to {slowest:.1f} s, {kinds}{extract}"
-    medians = "; ".join(f"{way}: {median(times[way]['to the last text']):.2f} s" for way in visible)
-    lines = [_line(way, part, seconds) for way in visible for part, seconds in times[way].items()]
-    points = [point for line in lines for point in line]
-    parts = sorted({point["part"] for point in points})
-    colour = (
-        alt.Color("way:N")
-        .scale(domain=visible, range=list(LINES[-len(visible) :]))
-        .legend(orient="bottom", title=None, columns=2, labelLimit=320)
+        half = len(LINES) // 2
+        title += f"; the {half} slowest and {half} fastest of {len(order)}"
+        order = [*order[:half], *order[-half:]]
+    points: list[dict[str, Any]] = []
+    for way in order:
+        for part, seconds in times[way].items():
+            points += _line(way, part, seconds)
+    colour = alt.Color("way:N").scale(domain=order, range=list(LINES[-len(order) :]))
+    half_of_all = alt.Chart(data_of([{"done": 0.5}]), title=title).encode(y="done:Q")
+    steps = alt.Chart(data_of(points)).encode(
+        x=alt.X("seconds:Q", title=f"seconds, {kinds}").scale(nice=False),
+        y=alt.Y("done:Q", title="turns done by then", axis=alt.Axis(format="%")),
+        color=colour.legend(orient="bottom", title=None, columns=2, labelLimit=320),
+        # The first text and the last one are two lines of a way.
+        strokeDash=alt.StrokeDash("part:N", sort=[FIRST_TEXT, LAST_TEXT]).legend(
+            orient="top", title=None
+        ),
+        tooltip=["way:N", "part:N"],
     )
-    half_of_all = (
-        alt.Chart(data_of([{"done": 0.5}]), title=title)
-        .mark_rule(strokeDash=[3, 3], color=palette().line)
-        .encode(y="done:Q")
+    layers = alt.layer(
+        half_of_all.mark_rule(strokeDash=[3, 3], color=palette().line),
+        steps.mark_line(interpolate="step-after", strokeWidth=1.8),
     )
-    steps = (
-        alt.Chart(data_of(points))
-        .mark_line(interpolate="step-after", strokeWidth=1.8)
-        .encode(
-            x=alt.X("seconds:Q", title=f"seconds, {kinds}").scale(nice=False),
-            y=alt.Y("done:Q", title="turns done by then", axis=alt.Axis(format="%")),
-            color=colour,
-            # The first text and the last one are two lines of a way.
-            strokeDash=alt.StrokeDash("part:N", sort=parts).legend(orient="top", title=None),
-            tooltip=_tooltip("way", "part"),
-        )
-    )
-    draw_chart(alt.layer(half_of_all, steps), 12 * ROW, f"{title}. Medians: {medians}.")
+    figures = "; ".join(f"{way}: {medians[way]:.2f} s" for way in order)
+    draw_chart(layers, 12 * ROW, f"{title}. Medians: {figures}.")
 
 
 def draw_costs(
     ways: Sequence[Summary], rows: Sequence[Row], axes: Sequence[str], kinds: str
 ) -> None:
     """Draws what each way costs against the first measure that is a share; nothing where none is."""
-    shares = [way for way in ways if way.estimate.is_share]
-    if not shares:
+    dots = _dots(ways, axes)
+    if not dots:
         return
-    measure = shares[0].scorer
+    measure = dots[0].measure
     has_prices = all(row["cost"] is not None for row in rows)
-    costs = {way: sum(each) / len(each) for way, each in _costs(rows, axes, has_prices).items()}
-    dots = [
-        dot._replace(cost=costs[dot.way])
-        for dot in _dots(shares, axes)
-        if dot.measure == words(measure)
-    ]
     unit = "tokens of a turn, read and written; no price is known"
     if has_prices:
         unit = "dollars for 1,000 turns"
+    costs = _costs(rows, axes, has_prices)
+    dots = [dot._replace(cost=costs[dot.way]) for dot in dots if dot.measure == measure]
     title = f"Cost against accuracy with its 95 % interval, {kinds}"
-    points = _merge(dots)
     colours = palette()
-    best = [point for point in points if not any(_beats(rival, point) for rival in points)]
-    numbered = [
-        {**point._asdict(), "number": number, "label": f"{number}  {point.way}"}
-        for number, point in enumerate(points, 1)
-    ]
-    fills = [colours.bar if point in best else colours.line for point in points]
-    colour = (
-        alt.Color("label:N", sort=None)
-        .scale(domain=[row["label"] for row in numbered], range=fills)
-        .legend(
+    points: list[dict[str, Any]] = []
+    distinct_dots = _merge(dots)
+    for number, dot in enumerate(distinct_dots, 1):
+        fill = colours.bar
+        if any(_beats(rival, dot) for rival in distinct_dots):
+            fill = colours.line
+        label = f"{number}  {dot.way}"
+        points.append({**dot._asdict(), "number": number, "label": label, "fill": fill})
+    colour = alt.Color("label:N", sort=None).scale(
+        domain=[point["label"] for point in points], range=[point["fill"] for point in points]
+    )
+    chart = alt.Chart(data_of(points), title=title).encode(
+        x=alt.X("cost:Q", title=f"{unit} ({kinds})").scale(zero=True),
+        color=colour.legend(
             orient="bottom",
             columns=2,
             labelLimit=320,
             titleLimit=320,
             title="blue: none is both cheaper and better",
-        )
+        ),
+        tooltip=_tooltip("way", "cost"),
     )
     lowest = max(0.0, min(dot.low for dot in dots) - 0.04)
-    y = alt.Y(title=words(measure), axis=alt.Axis(format=".0%")).type("quantitative")
+    y = alt.Y(type="quantitative", title=measure, axis=alt.Axis(format=".0%"))
     y = y.scale(domain=[lowest, 1.02], nice=False)
-    chart = alt.Chart(data_of(numbered), title=title).encode(
-        x=alt.X("cost:Q", title=f"{unit} ({kinds})").scale(zero=True), color=colour
-    )
-    interval = chart.mark_rule(strokeWidth=2).encode(y=y.field("low"), y2="high:Q")
-    dot = chart.mark_point(filled=True, size=320, opacity=1).encode(
-        y=y.field("share"), tooltip=_tooltip("way", "cost") + _percentages("share", "low", "high")
-    )
-    number = chart.mark_text(fontSize=11, fontWeight="bold").encode(
+    number_mark = chart.mark_text(fontSize=11, fontWeight="bold").encode(
         y=y.field("share"), text="number:N", color=alt.value("white")
     )
-    figures = "; ".join(
-        f"{dot.way}: {value(dot.share, measure, share=True)} at {dot.cost:,.2f}" for dot in dots
+    layers = alt.layer(
+        chart.mark_rule(strokeWidth=2).encode(y=y.field("low"), y2="high:Q"),
+        chart.mark_point(filled=True, size=320, opacity=1).encode(y=y.field("share")),
+        number_mark,
     )
-    draw_chart(
-        alt.layer(interval, dot, number),
-        12 * ROW,
-        f"{title}. {words(measure)} at {unit}: {figures}.",
-    )
+    figures: list[str] = []
+    for dot in dots:
+        figures.append(f"{dot.way}: {value(dot.share, measure, share=True)} at {dot.cost:,.2f}")
+    draw_chart(layers, 12 * ROW, f"{title}. {measure} at {unit}: {'; '.join(figures)}.")
+
+
+def _data(dots: Sequence[_Dot]) -> alt.InlineData:
+    return data_of([dot._asdict() for dot in dots])
 
 
 def _tooltip(*fields: str) -> list[alt.Tooltip]:
-    return [alt.Tooltip(field, type="nominal") for field in fields]
+    """Returns what a mark says where a reader rests on it: these fields, the share and its interval."""
+    tooltips = [alt.Tooltip(field, type="nominal") for field in fields]
+    for field in ("share", "low", "high"):
+        tooltips.append(alt.Tooltip(field, type="quantitative", format=".1%"))
+    return tooltips
 
 
-def _percentages(*fields: str) -> list[alt.Tooltip]:
-    return [alt.Tooltip(field, type="quantitative", format=".1%") for field in fields]
-
-
-def _dots(shares: Sequence[Summary], axes: Sequence[str]) -> list[_Dot]:
+def _dots(ways: Sequence[Summary], axes: Sequence[str]) -> list[_Dot]:
     dots: list[_Dot] = []
-    for way in shares:
+    for way in ways:
         share = way.estimate
-        name = way_name(way.way, axes)
-        dots.append(_Dot(name, words(way.scorer), share.value, share.low, share.high))
+        if share.is_share:
+            name = way_name(way.way, axes)
+            dots.append(_Dot(name, words(way.scorer), share.value, share.low, share.high))
     return dots
 
 
-def _join_alike(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, dict[str, list[float]]]:
+def _times(rows: Sequence[Row], axes: Sequence[str]) -> dict[str, dict[str, list[float]]]:
     """Returns way -> part of a turn -> seconds. Ways that took the same time turn by turn get one
     line with all their names: they would lie on one another."""
-    by_way: dict[str, list[tuple[float | None, float]]] = {}
+    by_way: dict[str, dict[str, list[float]]] = {}
     for row in rows:
-        by_way.setdefault(way_name(row, axes), []).append((row["ttft"], row["seconds"]))
-    alike: dict[tuple[tuple[float | None, float], ...], list[str]] = {}
-    for way, timings in by_way.items():
-        alike.setdefault(tuple(timings), []).append(way)
-    times: dict[str, dict[str, list[float]]] = {}
-    for timings, names in alike.items():
-        first_texts = [first for first, _ in timings if first is not None]
-        parts = {"to the last text": [seconds for _, seconds in timings]}
-        if first_texts:
-            parts["to the first text"] = first_texts
-        times[", ".join(names)] = parts
-    return times
+        if row.get("seconds") is None:
+            continue
+        parts = by_way.setdefault(way_name(row, axes), {LAST_TEXT: []})
+        parts[LAST_TEXT].append(row["seconds"])
+        if row["ttft"] is not None:
+            parts.setdefault(FIRST_TEXT, []).append(row["ttft"])
+    alike: list[tuple[list[str], dict[str, list[float]]]] = []
+    for way, parts in by_way.items():
+        for names, other_parts in alike:
+            if other_parts == parts:
+                names.append(way)
+                break
+        else:
+            alike.append(([way], parts))
+    return {", ".join(names): parts for names, parts in alike}
 
 
 def _line(way: str, part: str, seconds: Sequence[float]) -> list[dict[str, Any]]:
-    count = len(seconds)
-    return [
-        {"way": way, "part": part, "seconds": second, "done": rank / count}
-        for rank, second in enumerate(sorted(seconds), 1)
-    ]
+    points: list[dict[str, Any]] = []
+    for rank, second in enumerate(sorted(seconds), 1):
+        points.append({"way": way, "part": part, "seconds": second, "done": rank / len(seconds)})
+    return points
 
 
-def _costs(rows: Sequence[Row], axes: Sequence[str], has_prices: bool) -> dict[str, list[float]]:
-    """Returns way -> what each of its turns cost: dollars for a thousand like it, else tokens."""
+def _costs(rows: Sequence[Row], axes: Sequence[str], has_prices: bool) -> dict[str, float]:
+    """Returns way -> the mean of what its turns cost: dollars for a thousand like it, else tokens."""
     costs: dict[str, list[float]] = {}
     for row in rows:
         cost = (row["input_tokens"] or 0) + (row["output_tokens"] or 0)
         if has_prices:
             cost = 1000 * row["cost"]
         costs.setdefault(way_name(row, axes), []).append(cost)
-    return costs
+    return {way: mean(each) for way, each in costs.items()}
 
 
 def _merge(dots: Sequence[_Dot]) -> list[_Dot]:
     """Returns the dots from the cheapest on; those that would lie on one another are one."""
-    widest = max((dot.cost for dot in dots), default=0.0) or 1.0
+    widest = max(dot.cost for dot in dots) or 1.0
     distinct_dots: list[_Dot] = []
     for dot in sorted(dots, key=lambda dot: (dot.cost, dot.share)):
         for number, rival in enumerate(distinct_dots):

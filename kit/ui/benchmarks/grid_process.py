@@ -62,7 +62,8 @@ class _Steps:
 
 
 def _listen(going: threading.Event) -> None:
-    while os.read(0, 4096):  # not sys.stdin, whose lock the interpreter wants when it ends
+    # Not sys.stdin, whose lock the interpreter wants when it ends.
+    while os.read(0, 4096):
         pass
     going.clear()
 
@@ -77,5 +78,6 @@ def _say(**step: Any) -> None:
 
 if __name__ == "__main__":
     if hasattr(os, "nice"):
-        os.nice(10)  # the chat beside it goes first
+        # The chat beside it goes first.
+        os.nice(10)
     sys.exit(main(*sys.argv[1:3]))

@@ -69,12 +69,11 @@ class Grids:
                 raise DataError(
                     f"one grid is played at a time: wait for {self.job.name}, or stop it"
                 )
+            # Streamlit finds the kit beside app.py, which is on its own path alone.
+            path = os.pathsep.join(sys.path)
             process = subprocess.Popen(
                 [*self._command, str(file), str(folder)],
-                env={
-                    **os.environ,
-                    "PYTHONPATH": os.pathsep.join(sys.path),
-                },  # Streamlit finds the kit beside app.py
+                env={**os.environ, "PYTHONPATH": path},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
@@ -104,6 +103,7 @@ class Grids:
                 self.job.process.kill()
 
 
+# The process reads its stdin and nothing else of us: the end of it says "stop", also when the app itself is killed.
 def _hang_up(process: "subprocess.Popen[str]") -> None:
     assert process.stdin is not None
     with contextlib.suppress(OSError):
@@ -116,6 +116,7 @@ def _follow(job: Job) -> None:
     noise = "it said nothing"
     with job.process.stdout as lines:
         for line in lines:
+            # Its stderr comes on the same pipe, so that the last words of one that breaks are known.
             try:
                 last |= json.loads(line)
             except (ValueError, TypeError):
@@ -129,16 +130,15 @@ def _follow(job: Job) -> None:
                 job.total = last["total"]
     code = job.process.wait()
     _hang_up(job.process)
-    if "complete" in last:
+    if last.get("complete"):
         job.dollars = last["dollars"]
-        if last["complete"] or job.state == "stopping":
-            job.message = ""
-        else:
+        job.state = "complete"
+    elif "complete" in last:
+        job.dollars = last["dollars"]
+        # It stops by itself for one reason alone.
+        if job.state != "stopping":
             job.message = "It reached its limit of dollars."
-        if last["complete"]:
-            job.state = "complete"
-        else:
-            job.state = "stopped"
+        job.state = "stopped"
     else:
         job.message = (
             last.get("error")

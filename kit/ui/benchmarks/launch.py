@@ -44,6 +44,7 @@ def draw_progress(see: Callable[[str], None]) -> None:
     results of a folder."""
     grids = open_grids()
     job = grids.job
+    # The newest job stays in memory; once somebody has seen its results its box goes.
     if job is None or st.session_state.get("bench-seen") == id(job):
         return
     if job.over:
@@ -63,10 +64,7 @@ def _running(grids: Grids) -> None:
     ):
         st.progress(job.done / job.total if job.total else 0.0, f"**{job.name}**: {_far(job)}")
         stopping = job.state == "stopping"
-        if stopping:
-            label = "Stopping"
-        else:
-            label = "Stop"
+        label = "Stopping" if stopping else "Stop"
         st.button(
             label,
             icon=":material/stop_circle:",
@@ -79,15 +77,11 @@ def _running(grids: Grids) -> None:
 def _far(job: Job) -> str:
     if not job.total:
         return "reading the grid"
-    if job.state == "running":
-        seconds = job.seconds_to_go
-    else:
-        seconds = None
-    if seconds is not None:
-        estimate = f", about {max(1, round(seconds)):,} s left"
-    else:
-        estimate = ""
-    return f"{job.done:,} of {job.total:,} cells{estimate}"
+    words = f"{job.done:,} of {job.total:,} cells"
+    seconds = job.seconds_to_go
+    if job.state == "running" and seconds is not None:
+        words += f", about {max(1, round(seconds)):,} s left"
+    return words
 
 
 def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
@@ -95,11 +89,9 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
         st.session_state["bench-seen"] = id(job)
         see(job.folder.name)
 
+    cells = f"{job.done:,} of {job.total:,} cells are played"
     if job.dollars:
-        cost = f", ${job.dollars:,.4f} spent"
-    else:
-        cost = ""
-    cells = f"{job.done:,} of {job.total:,} cells are played{cost}"
+        cells += f", ${job.dollars:,.4f} spent"
     with st.container(border=True, key="bench-job"):
         if job.state == "complete":
             st.success(
@@ -130,7 +122,8 @@ def _draw_end(grids: Grids, job: Job, see: Callable[[str], None]) -> None:
 
 
 def _again(grids: Grids, job: Job) -> None:
-    with suppress(DataError):  # somebody was quicker: theirs is shown
+    # Somebody was quicker: theirs is shown.
+    with suppress(DataError):
         grids.start(job.file, job.folder)
 
 
@@ -159,10 +152,9 @@ def draw_form(host: Host, runs: dict[str, StoredRun]) -> None:
             st.caption(
                 "One grid is played at a time. This one can start when the running one has ended."
             )
+        label = f"Play {many(order.asks.cells, 'cell')}"
         if order.name in runs:
             label = "Play what is missing"
-        else:
-            label = f"Play {many(order.asks.cells, 'cell')}"
         if st.button(
             label, icon=":material/play_arrow:", key="bench-start", disabled=busy or order.too_large
         ):
@@ -177,14 +169,10 @@ _order = st.cache_data(show_spinner=False, max_entries=32)(order)
 def _file() -> str:
     files = grid_files()
     names = list(files)
-    first = next(
-        (
-            number
-            for number, name in enumerate(names)
-            if name.endswith("/grid.yaml") or name == "patterns_example"
-        ),
-        0,
-    )
+    # A project's own grid comes first; of the shipped ones the quickest is offered.
+    first = 0
+    if "patterns_example" in names and not names[0].endswith("/grid.yaml"):
+        first = names.index("patterns_example")
     name = st.selectbox("Grid", names, index=first, key="bench-file", width=340)
     st.caption(about(files[name]).replace("`", "").replace("$", r"\$"))
     return text_of(files[name])
@@ -194,10 +182,9 @@ def _draw_own_choice(host: Host) -> str | None:
     settings = host.kit.settings
     specs = host.kit.deck.models
     missing = {key: missing_variable(spec, settings) for key, spec in specs.items()}
-    usable = sorted(
-        (key for key, name in missing.items() if not name),
-        key=lambda key: not key.startswith("simulated"),
-    )
+    usable = [key for key, variable in missing.items() if not variable]
+    # Simulated models come first: they cost nothing, and their figures say that they are simulated.
+    usable.sort(key=lambda key: not key.startswith("simulated"))
     models = st.multiselect("Models", usable, default=usable[:1], key="bench-models")
     draw_missing(missing)
     patterns = st.multiselect(
@@ -223,10 +210,9 @@ def _draw_own_choice(host: Host) -> str | None:
         )
     if not models or not patterns:
         return None
+    deck = str(settings.deck)
     if settings.deck == HOME / "cards" / "consumer":
         deck = ""
-    else:
-        deck = str(settings.deck)
     return Draft(
         models=tuple(models),
         patterns=tuple(patterns),
@@ -239,31 +225,24 @@ def _draw_own_choice(host: Host) -> str | None:
 
 def _asks(order: Order, runs: dict[str, StoredRun]) -> None:
     asks = order.asks
+    time = "time not known before the first cells"
     if asks.seconds is not None:
         time = f"about {_duration(asks.seconds)}"
-    else:
-        time = "time not known before the first cells"
     if not order.paid:
         money = f"$0: its models are {' and '.join(order.kinds)}, and no figure of theirs speaks for a language model"
     elif asks.dollars is None:
         money = "dollars not known: models.yaml has no price, so no limit can hold"
     else:
-        money = f"about ${asks.dollars:,.2f}"
-        money += (
-            f", and no cell is begun past ${order.limit:,.2f}"
-            if order.limit is not None
-            else ", without a limit"
-        )
+        limit = ", without a limit"
+        if order.limit is not None:
+            limit = f", and no cell is begun past ${order.limit:,.2f}"
+        money = f"about ${asks.dollars:,.2f}{limit}"
+    sentence = f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}."
     earlier_run = runs.get(order.name)
     if earlier_run:
-        note = f" {earlier_run.played:,} cells of an earlier start are there: those that fit are not played again."
-    else:
-        note = ""
-    st.markdown(
-        f"**{many(asks.cells, 'cell')}**, {many(asks.turns, 'turn')}; {time}; {money}.{note}".replace(
-            "$", r"\$"
-        )
-    )
+        sentence += f" {earlier_run.played:,} cells of an earlier start are there: "
+        sentence += "those that fit are not played again."
+    st.markdown(sentence.replace("$", r"\$"))
     if order.too_large:
         st.warning(
             f"That is more than the page starts ({MOST_CELLS:,} cells, fewer where the price is not "

@@ -10,6 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from kit.settings import HOME
 from kit.ui.shared.frame import report_errors, with_host
 from kit.ui.shared.selection import draw_list
+from kit.ui.shared.wording import literal
 
 if TYPE_CHECKING:
     from kit.bench.grid.comparison import Comparison, Summary
@@ -26,7 +27,8 @@ USUAL = ("exact", "seconds", "input_tokens")
 def page(host: "Host", _: DeltaGenerator) -> None:
     """Draws the page; the address names the run."""
     st.html(LOOK)
-    from kit.bench.grid.stored_runs import list_runs  # brings the bench: no other page waits for it
+    # Brings the bench: no other page waits for it.
+    from kit.bench.grid.stored_runs import list_runs
     from kit.ui.benchmarks.launch import draw_form, draw_progress
 
     runs, broken = list_runs([host.kit.settings.grids, HOME / "data" / "results"])
@@ -57,22 +59,14 @@ def _see(run: str) -> None:
 
 
 def _results(runs: "dict[str, StoredRun]") -> None:
-    name = st.query_params.get("run", "")
-    if name and name not in runs:
-        st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
-    if name in runs:
-        current = name
-    else:
+    current = st.query_params.get("run", "")
+    if current not in runs:
+        if current:
+            st.warning("There is no such run here. Choose one below.", icon=":material/search_off:")
         current = next(iter(runs))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         # A choice is known by its words: no two may be alike.
-        draw_list(
-            "Run",
-            "run",
-            list(runs),
-            current,
-            lambda comparison: f"{comparison} ({runs[comparison]})",
-        )
+        draw_list("Run", "run", list(runs), current, lambda name: f"{name} ({runs[name]})")
         choices = st.container(horizontal=True, vertical_alignment="bottom")
     with report_errors(st.empty()):
         _draw_run(runs[current], choices)
@@ -115,13 +109,15 @@ def _draw_run(run: "StoredRun", choices: Any) -> None:
         measure = st.selectbox(
             "By", measures, format_func=words, key=f"bench-by-{run.folder.name}", width=260
         )
-        names = [", ".join(f"{axis}: {name}" for axis, name in base.items()) for base in bases]
         key = f"bench-base-{run.folder.name}"
-        base = bases[
-            st.selectbox(
-                "Beside", range(len(bases)), format_func=names.__getitem__, key=key, width=220
-            )
-        ]
+        number = st.selectbox(
+            "Beside",
+            range(len(bases)),
+            format_func=lambda number: _pairs(bases[number]),
+            key=key,
+            width=220,
+        )
+        base = bases[number]
     result = _compare(str(run.folder), _stamp(run), tuple(measures), base)
     _verdict(run, result, measure, ", ".join(base.values()))
     from kit.ui.benchmarks.cases import draw_cases
@@ -139,37 +135,39 @@ def _draw_run(run: "StoredRun", choices: Any) -> None:
     _origin(run)
 
 
+def _pairs(base: dict[str, str]) -> str:
+    return ", ".join(f"{axis}: {name}" for axis, name in base.items())
+
+
 def _verdict(run: "StoredRun", result: _Comparisons, measure: str, base: str) -> None:
     from kit.ui.benchmarks.tables import verdicts_html
     from kit.ui.benchmarks.verdict import headline, lines, words
 
     kinds = " and ".join(run.kinds)
-    beside: list[Comparison] = []
-    for comparison in result.verdicts:
-        if comparison.scorer == measure:
-            beside.append(comparison)
+    beside = [comparison for comparison in result.verdicts if comparison.scorer == measure]
     ways = [summary for summary in result.ways if summary.scorer == measure]
     with st.container(border=True, key="verdict"):
-        st.markdown(
-            headline(beside, base, kinds, result.axes, ways, result.lost).replace("$", r"\$")
-        )
+        sentence = headline(beside, base, kinds, result.axes, ways, result.lost)
+        st.markdown(sentence.replace("$", r"\$"))
     if run.played + run.lost < run.cells:
-        sentence = (
+        st.warning(
             f"Stopped early: {run.played:,} of {run.cells:,} cells. Only cases that both "
-            f"ways have met are compared."
+            "ways have met are compared.",
+            icon=":material/stop_circle:",
         )
-        st.warning(sentence, icon=":material/stop_circle:")
     rows = lines(ways, beside, result.axes, result.lost)
     st.html(verdicts_html(rows, words(measure), kinds, base))
     st.caption(
         f"{result.cases:,} cases, {result.rows:,} turns. Intervals are at 95 %.{_method(len(result.verdicts))}"
     )
-    if result.verdicts:
-        st.caption(f"{run.plan} {run.plan.warning}".strip())
-    if result.verdicts:
-        with st.expander("Every verdict as a sentence", icon=":material/list:"):
-            sentences = "\n".join(f"- {kinds}: {comparison}" for comparison in result.verdicts)
-            st.markdown(sentences.replace("$", r"\$").replace("_", r"\_").replace("[", r"\["))
+    if not result.verdicts:
+        return
+    st.caption(f"{run.plan} {run.plan.warning}".strip())
+    with st.expander("Every verdict as a sentence", icon=":material/list:"):
+        sentences: list[str] = []
+        for comparison in result.verdicts:
+            sentences.append("- " + literal(f"{kinds}: {comparison}", 10_000))
+        st.markdown("\n".join(sentences))
 
 
 def _method(comparisons: int) -> str:
@@ -188,17 +186,11 @@ def _origin(run: "StoredRun") -> None:
     for number, provenance in enumerate(run.runs, 1):
         st.html(origin_html(provenance, number, len(run.runs)))
     results = run.folder / "results.jsonl"
-    name = run.name
     with st.container(horizontal=True):
+        # A function is called on a click: nobody waits for a file that is not wanted.
         download = partial(st.download_button, icon=":material/download:", on_click="ignore")
-        download(
-            "results.jsonl",
-            results.read_bytes,
-            f"{name}.jsonl",
-            "application/jsonl",
-            key="bench-jsonl",
-        )
-        download("CSV", lambda: csv_of(run.folder), f"{name}.csv", "text/csv", key="bench-csv")
+        download("results.jsonl", results.read_bytes, f"{run.name}.jsonl", "application/jsonl")
+        download("CSV", lambda: csv_of(run.folder), f"{run.name}.csv", "text/csv")
 
 
 def _stamp(run: "StoredRun") -> int:
@@ -221,21 +213,21 @@ def _bases(folder: str, stamp: int, grid_base: dict[str, str]) -> list[dict[str,
     rows = _rows(folder, stamp)
     if not rows:
         return []
-    differing: list[str] = []
+    names: dict[str, list[str]] = {}
     for axis in axes(rows):
-        if len({row[axis] for row in rows}) > 1:
-            differing.append(axis)
-    every: list[dict[str, Any]] = []
-    for axis in differing:
-        for name in sorted({row[axis] for row in rows}):
-            every.append({axis: name})
-    own_base: dict[str, str] = {}
+        values = sorted({row[axis] for row in rows})
+        if len(values) > 1:
+            names[axis] = values
+    bases: list[dict[str, str]] = []
     for axis, name in grid_base.items():
-        if axis in differing and any(row[axis] == name for row in rows):
-            own_base[axis] = name
-    return ([own_base] if own_base else []) + [base for base in every if base != own_base] or [
-        {"model": rows[0]["model"]}
-    ]
+        if name in names.get(axis, ()):
+            bases = bases or [{}]
+            bases[0][axis] = name
+    for axis, values in names.items():
+        for name in values:
+            if {axis: name} not in bases:
+                bases.append({axis: name})
+    return bases or [{"model": rows[0]["model"]}]
 
 
 @st.cache_data(show_spinner="Comparing", max_entries=16)
@@ -251,8 +243,9 @@ def _compare(
     rows = _rows(folder, stamp)
     failures = read_failures(Path(folder))
     scored_rows = list(tidy(rows, measures, failures))
-    every = axes([*rows, *failures])
-    differing = tuple(axis for axis in every if len({row[axis] for row in [*rows, *failures]}) > 1)
+    cells = [*rows, *failures]
+    every = axes(cells)
+    differing = tuple(axis for axis in every if len({cell[axis] for cell in cells}) > 1)
     plan = read_run(Path(folder)).plan
     verdicts: list[Comparison] = []
     if differing:
@@ -265,7 +258,6 @@ def _compare(
             clusters=plan.clusters,
         )
     ways = summarise(scored_rows, every, clusters=plan.clusters)
-    lost = {summary: str(count) for summary, count in unscored(ways, rows, failures).items()}
-    return _Comparisons(
-        len(rows), len({row["case"] for row in rows}), differing, ways, verdicts, lost
-    )
+    lost = {way: str(count) for way, count in unscored(ways, rows, failures).items()}
+    cases = len({row["case"] for row in rows})
+    return _Comparisons(len(rows), cases, differing, ways, verdicts, lost)

@@ -5,6 +5,7 @@ from typing import Any, Literal
 import altair as alt
 
 from kit.compose.deck import Deck
+from kit.core.card import AgentCard
 from kit.core.value import Value
 from kit.ui.shared.chart import (
     COLOURS,
@@ -24,11 +25,14 @@ _END = {"orchestrator": 0.235, "agent": 0.575, "tool": 1.0}
 _KINDS = {"orchestrator": COLOURS["turn"], "agent": COLOURS["agent"], "tool": COLOURS["tool"]}
 
 
+Kind = Literal["orchestrator", "agent", "tool"]
+
+
 class Node(Value):
     """A card or a tool, with its row from the top; `card` is what a click on it chooses."""
 
     id: str
-    kind: Literal["orchestrator", "agent", "tool"]
+    kind: Kind
     name: str
     card: str
     row: float
@@ -58,54 +62,45 @@ def graph_of(deck: Deck) -> Graph:
     """Lays a deck out: every sub-agent beside its tools, a tool of several cards once, the
     orchestrator in the middle."""
     root = deck.cards[deck.settings.orchestrator]
-    order = [root, *(deck.cards[name] for name in root.sub_agents)]
-    order += [card for card in deck.cards.values() if card not in order]
+    # Sub-agents of sub-agents, and cards that nobody asks, come after those that the orchestrator asks.
+    names = dict.fromkeys((root.id, *root.sub_agents, *deck.cards))
+    order = [deck.cards[name] for name in names]
     active = {card.id for card in deck.active()}
-    nodes = list[Node]()
-    edges = list[Edge]()
-    tools = set[str]()
+    nodes: list[Node] = []
+    edges: list[Edge] = []
+    tools: set[str] = set()
     row = 0
     for card in order:
-        new: list[str] = []
+        bound_tools = deck.tools_on(card)
+        first = row
         for tool in card.tools:
+            # A tool of several cards stands beside the first of them.
             if tool not in tools:
-                new.append(tool)
-        tools |= set(new)
-        on = deck.tools_on(card)
-        for tool_row, tool in enumerate(new, row):
-            nodes.append(
-                Node(id=tool, kind="tool", name=tool, card=card.id, row=tool_row, bound=tool in on)
-            )
-        if card is not root:
-            if new:
-                middle = row + (len(new) - 1) / 2
-            else:
-                middle = row
-            nodes.append(
-                Node(
-                    id=card.id,
-                    kind="agent",
-                    name=label(card.id),
-                    card=card.id,
-                    row=middle,
-                    bound=card.id in active,
+                tools.add(tool)
+                bound = tool in bound_tools
+                nodes.append(
+                    Node(id=tool, kind="tool", name=tool, card=card.id, row=row, bound=bound)
                 )
-            )
-        row += max(len(new), 0 if card is root else 1)
-        edges += [Edge(source=card.id, target=target) for target in (*card.sub_agents, *card.tools)]
-    nodes.append(
-        Node(id=root.id, kind="orchestrator", name=label(root.id), card=root.id, row=(row - 1) / 2)
-    )
+                row += 1
+        if card is not root:
+            row = max(row, first + 1)
+            middle = (first + row - 1) / 2
+            nodes.append(_card_node(card, "agent", middle, bound=card.id in active))
+        for target in (*card.sub_agents, *card.tools):
+            edges.append(Edge(source=card.id, target=target))
+    nodes.append(_card_node(root, "orchestrator", (row - 1) / 2, bound=True))
     return Graph(nodes=tuple(nodes), edges=tuple(edges))
+
+
+def _card_node(card: AgentCard, kind: Kind, row: float, *, bound: bool) -> Node:
+    return Node(id=card.id, kind=kind, name=label(card.id), card=card.id, row=row, bound=bound)
 
 
 def draw_graph(graph: Graph, selected: str) -> None:
     """Draws a graph. A click on a box puts its card into the address; the selected card and what it
     may ask or call stand out."""
-    words = (
-        f"The deck as a graph of {len(graph.nodes)} cards and tools; the list above "
-        f"chooses the same cards by keyboard"
-    )
+    words = f"The deck as a graph of {len(graph.nodes)} cards and tools; "
+    words += "the list above chooses the same cards by keyboard"
     chart = graph_chart(graph, selected)
     draw_selection_chart(chart, _ROW * graph.rows, words, "deck-graph", "card", "card")
 
@@ -172,12 +167,13 @@ def _names(nodes: alt.Chart, colours: Palette) -> alt.Chart:
 
 
 def _node_row(node: Node, graph: Graph, selected: str) -> dict[str, Any]:
-    below = sum(edge.source == node.id for edge in graph.edges)
-    description = {
-        "orchestrator": f"{node.name}, may ask or call {below}",
-        "agent": f"{node.name}, {below} tools",
-        "tool": node.name,
-    }[node.kind]
+    sources = [edge.source for edge in graph.edges]
+    below = sources.count(node.id)
+    description = node.name
+    if node.kind == "orchestrator":
+        description += f", may ask or call {below}"
+    elif node.kind == "agent":
+        description += f", {below} tools"
     if not node.bound:
         description += ", not bound here"
     return {

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from kit.bench.routing_report import RoutingReport
 
 CASES = HOME / "data" / "cases" / "switches.jsonl"
+_MARKS = str.maketrans({"$": r"\$", "_": r"\_", "<": r"\<"})
 A_SECOND = 60
 """How many questions the stand-in routes in a second, on two slow cores."""
 
@@ -50,11 +51,10 @@ def page(host: Host, top: DeltaGenerator) -> None:
 
 def _heading(deck: Deck) -> None:
     st.markdown("## Cards")
+    unbound = ""
     active = len(deck.active())
     if active < len(deck.cards):
         unbound = f", {len(deck.cards) - active} not bound here"
-    else:
-        unbound = ""
     st.markdown(
         f"The deck **{deck.name}**: {many(len(deck.cards), 'card')}{unbound}, "
         f"{many(len(deck.blocks), 'prompt block')}, at most "
@@ -63,15 +63,14 @@ def _heading(deck: Deck) -> None:
     if deck.warnings:
         advised = f"The deck check advises {many(len(deck.warnings), 'thing')}"
         with st.expander(advised, icon=":material/lightbulb:", expanded=True):
-            st.markdown("\n".join(f"- {_plain(warning)}" for warning in deck.warnings))
+            st.markdown("\n".join(map(_item, deck.warnings)))
     else:
         st.markdown(":green-badge[:material/check: Deck check] :gray[nothing to advise]")
 
 
-def _plain(warning: str) -> str:
-    return (
-        warning.replace(f"{HOME}/", "").replace("$", r"\$").replace("_", r"\_").replace("<", r"\<")
-    )
+def _item(warning: str) -> str:
+    # Backticks in a warning are the deck check's own: they may act, other marks may not.
+    return "- " + warning.replace(f"{HOME}/", "").translate(_MARKS)
 
 
 def _draw_card(host: Host, deck: Deck, card_id: str) -> None:
@@ -79,26 +78,21 @@ def _draw_card(host: Host, deck: Deck, card_id: str) -> None:
 
     graph_column, card_column = st.columns([6, 5], gap="medium")
     with graph_column:
-        ids = [
-            deck.settings.orchestrator,
-            *(name for name in deck.cards if name != deck.settings.orchestrator),
-        ]
-        draw_list("Card", "card", ids, card_id, label, width=260)
+        ids = dict.fromkeys((deck.settings.orchestrator, *deck.cards))
+        draw_list("Card", "card", list(ids), card_id, label, width=260)
         draw_graph(graph_of(deck), card_id)
+    running = None
     if card_id in host.kit.team.agents:
         running = host.kit.model
-    else:
-        running = None
     card_column.html(card_html(deck.cards[card_id], deck, running))
 
 
 def _prompt(host: Host, principal: Principal, card_id: str) -> None:
     deck = host.kit.deck
     session = host.kit.session("", principal.tenant_id, principal.user_id)
+    location = session.location
     if principal in host.people:
         location = host.people[principal].location
-    else:
-        location = session.location
     dynamic = DynamicContext(
         date=host.kit.today, user_id=principal.user_id, locale=session.locale, location=location
     )
@@ -117,9 +111,8 @@ def _reports(key: str) -> "list[RoutingReport]":
 
 
 def _routing(deck: Deck) -> None:
-    from kit.bench.deck_routing import (
-        DeckRoutes,
-    )  # brings the bench: the rest of the page does not wait for it
+    # It brings the bench: the rest of the page does not wait for it.
+    from kit.bench.deck_routing import DeckRoutes
 
     routes = DeckRoutes(deck, CASES)
     if not routes.questions:
@@ -132,8 +125,11 @@ def _routing(deck: Deck) -> None:
     if not reports:
         _offer(routes, reports)
     if reports:
-        right = sum(share.right or 0 for share in reports[0].accuracy.values())
-        total = sum(share.n for share in reports[0].accuracy.values())
+        right = 0
+        total = 0
+        for share in reports[0].accuracy.values():
+            right += share.right or 0
+            total += share.n
         st.markdown(
             f"**{right} of {total}** questions reached their card. Routed by the {OFFLINE.key} "
             f"stand-in, which is no language "
@@ -146,10 +142,9 @@ def _offer(routes: "DeckRoutes", reports: "list[RoutingReport]") -> None:
     seconds = max(1, round(routes.questions / A_SECOND))
     offer = st.empty()
     with offer.container():
+        remainder = ""
         if routes.left_out:
             remainder = f" {routes.left_out} dialogues about other cards are left out."
-        else:
-            remainder = ""
         st.markdown(
             "Dialogues that switch from every card to every other are routed by the descriptions "
             "alone, with sub-agents that "

@@ -44,6 +44,7 @@ def _pieces(plan: PromptPlan, card: AgentCard) -> list[Piece]:
         )
         # An empty line joins it to the next one.
         length += len(text) + 2
+    # What follows the blocks is made and not written: routing lines of a card that asks others, else its schema.
     remainder = plan.prefix[length:]
     if remainder and card.sub_agents:
         pieces.append(

@@ -23,7 +23,8 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
     """Draws the input and returns what is to be asked; a question whose files are refused is put
     back, and `notice` says why."""
     refusals: int = st.session_state.get("refusals", 0)
-    key = f"question-{refusals}"  # one input would not take the same words twice
+    # One input would not take the same words twice.
+    key = f"question-{refusals}"
     if refusal := st.session_state.pop("refusal", None):
         st.session_state[key], sentence = refusal
         notice.error(literal(sentence), icon=":material/error:")
@@ -35,9 +36,8 @@ def read_question(placeholder: str, notice: DeltaGenerator) -> Question | None:
         submit_mode="submit",
         accept_file="multiple",
         file_type=["png", "jpg", "jpeg", "webp", "gif"],
-        max_upload_size=MOST_PICTURES
-        * LARGEST
-        // 2**20,  # what is a little too large is told so in words
+        # What is a little too large is told so in words.
+        max_upload_size=MOST_PICTURES * LARGEST // 2**20,
     )
     suggestion: Question | None = st.session_state.pop("ask", None)
     if message is None:

@@ -52,7 +52,8 @@ def converse(layout: Places, question: Question | None, *, fresh: bool) -> None:
     panel = _draw_panel(layout, host, views, choices)
     slots = _slots(views)
     if _question_stands_elsewhere(question, waits, slot_of_question, slots, len(earlier)):
-        st.rerun()  # another tab has asked as well: the question stands in that turn's place
+        # Another tab has asked as well: the question stands in that turn's place.
+        st.rerun()
     canvases: dict[str, Canvas] = {}
     for view, number in zip(views, slots.values(), strict=True):
         canvases[view.turn_id] = Canvas(
@@ -157,6 +158,7 @@ def _session(host: Host) -> Session:
 
 def _slots(views: Sequence[TurnView]) -> dict[str, int]:
     """Returns the number of each turn's place: one that was shown keeps its own, also when older ones go."""
+    # Earlier turns that come in above must not move the others: each would be drawn anew, and the page would jump.
     shown: dict[str, int] = st.session_state.get("slots", {})
     if views:
         first = shown.get(views[0].turn_id, 0)

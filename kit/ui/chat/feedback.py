@@ -44,7 +44,8 @@ def remark(store: Store, feedback: Feedback) -> None:
 def _rate(store: Store, turn_id: str, key: str) -> None:
     feedback = store.feedback(turn_id)
     score = st.session_state[key]
-    if score is None:  # a thumb can be turned, not taken back
+    # A thumb can be turned, not taken back.
+    if score is None:
         st.session_state[key] = feedback.score if feedback else None
     else:
         _keep(store, Feedback(turn_id=turn_id, score=score, note=feedback.note if feedback else ""))

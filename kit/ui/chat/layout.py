@@ -54,7 +54,8 @@ class Places:
             asked = read_question(page.placeholder, stop)
         st.session_state["asked"] = st.session_state.get("asked", 0) + bool(asked)
         draw_scene(page.tour, tour)
-        with newest.container():  # another number makes the script begin anew
+        # Another number makes the script begin anew.
+        with newest.container():
             _script(
                 f'<button class="newest" data-asked="{st.session_state["asked"]}" hidden>Newest</button>',
                 "newest.js",

@@ -18,9 +18,8 @@ def page() -> None:
         fresh = st.session_state.get("fresh") == address.read("session")
         if fresh and not question:
             layout.first_screen()
-        from kit.ui.chat.conversation import (
-            converse,
-        )  # brings the whole kit: the first screen does not wait for it
+        # It brings the whole kit: the first screen does not wait for it.
+        from kit.ui.chat.conversation import converse
 
         converse(layout, question, fresh=fresh)
 
@@ -28,5 +27,6 @@ def page() -> None:
 def _page_settings() -> PageSettings:
     try:
         return read_page(Settings.read().deck)
-    except SettingsError:  # opening the kit says what is wrong with them
+    # Opening the kit says what is wrong with them.
+    except SettingsError:
         return PageSettings()

@@ -89,7 +89,28 @@ def panel(host: Host) -> Scenario:
         with st.container(key="switches"):
             _failures(host)
         _choices(host)
-    return Scenario.read(host)
+        scenario = Scenario.read(host)
+        ignored = _ignored(host, scenario)
+        if ignored:
+            st.warning(literal(f"Not taken from the address: {', '.join(ignored)}"))
+    return scenario
+
+
+def _ignored(host: Host, scenario: Scenario) -> list[str]:
+    """Returns what the address asks for and does not get: a limit, a name or a person that there is not."""
+    principal = visitor(host)
+    choices = {
+        "cap": str(scenario.cap),
+        "pattern": scenario.pattern,
+        "model": scenario.model,
+        "tenant": principal.tenant_id,
+        "user": principal.user_id,
+    }
+    ignored: list[str] = []
+    for name, choice in choices.items():
+        if address.read(name) not in ("", choice):
+            ignored.append(f"{name}={address.read(name)}")
+    return ignored
 
 
 def _failures(host: Host) -> None:

@@ -50,7 +50,8 @@ class StepBox:
             self._draw_entry(entry)
         self._entries = len(step.entries)
         if (self._label, self._step.state) != (_label(step), step.state):
-            self._draw_head(step)  # a box in the place of another one keeps what is in it
+            # A box in the place of another one keeps what is in it.
+            self._draw_head(step)
         self._step = step
         if step.state == "running":
             html = self._pace_of(step, now)

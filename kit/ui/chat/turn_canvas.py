@@ -69,7 +69,8 @@ class Canvas:
         else:
             now = view.seconds
         self._draw_marks(self._chips, "faults", "Made to fail on purpose", fault_lines(view))
-        preamble = bool(view.taken_on or view.running)  # which may repeat anybody's words
+        # Which may repeat anybody's words.
+        preamble = bool(view.taken_on or view.running)
         if self._update(
             "lead", literal(view.lead, len(view.lead)) if preamble else prose(view.lead)
         ):
@@ -124,8 +125,10 @@ class Canvas:
             st.markdown(" ".join(badges), width="content")
             feedback = thumbs(self._host.kit.store, view.turn_id)
             open_plan(st.empty(), view)
-            if not again:  # the newest turn's is in the panel
+            # The newest turn's is in the panel.
+            if not again:
                 open_trace(st.empty(), view.turn_id)
+            # Of an older turn the conversation has moved on: only the newest can be asked again.
             if again and view.status not in ("ok", "paused", "running"):
                 question = Question(
                     text=strip_marks(view.question) if self._pictures else view.question,
@@ -146,7 +149,8 @@ class Canvas:
             key = f"trace-of-{view.turn_id}"
             icon = ":material/account_tree:"
             slot = st.expander("How this was answered", key=key, icon=icon, on_change="rerun")
-            if slot.open:  # a chart that is drawn while nobody sees it has no width
+            # A chart that is drawn while nobody sees it has no width.
+            if slot.open:
                 from kit.ui.shared.waterfall import draw_waterfall
 
                 with slot:

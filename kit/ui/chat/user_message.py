@@ -13,7 +13,8 @@ def draw_user_message(text: str, pictures: Sequence[Picture]) -> None:
     with st.chat_message("user", avatar=":material/person:"):
         st.markdown(literal(text))
         if pictures:
-            from kit.ui.shared.template import render  # the first screen does not wait for it
+            # The first screen does not wait for it.
+            from kit.ui.shared.template import render
 
             # A picture that the browser cannot read shows its name.
             st.html(render("pictures", pictures=pictures))

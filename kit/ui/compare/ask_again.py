@@ -56,13 +56,13 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
         with st.container(horizontal=True, vertical_alignment="bottom"):
             pattern = _select("Pattern", list(patterns_of(host.kit.deck)), turn.pattern, label)
             model = _select("Model", usable_models(host.kit), turn.model, model_words)
-            caps = [str(cap) for cap in range(1, WIDEST + 1)]
+            caps = list(map(str, range(1, WIDEST + 1)))
             cap = _select("At once, at most", caps, str(turn.cap))
-            faults_by_words = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
-            failing = st.multiselect(
+            chosen_faults = st.multiselect(
                 "Made to fail",
-                list(faults_by_words),
-                [fault_words(fault) for fault in faults],
+                list(dict.fromkeys((*_faults(host), *faults))),
+                faults,
+                format_func=fault_words,
                 placeholder="Nothing",
                 width=320,
             )
@@ -84,7 +84,6 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     if everywhere:
         patterns = PATTERNS
     host.prepare(patterns, key)
-    chosen_faults = [faults_by_words[words] for words in failing]
     turn_ids: list[str] = []
     for name in patterns:
         past = host.kit.recall_before(turn)

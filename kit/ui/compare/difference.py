@@ -170,6 +170,7 @@ def _parts_of_message(turns: Sequence[tuple[TurnView, RoutingDecision]]) -> dict
     parts: dict[str, str] = {}
     for agent, count in counts.most_common():
         words = _words(agent, views)
+        # A sub-agent that one turn of many asked may be that turn's mistake: it counts with words of its own alone.
         is_new_part = bool(words) and words not in parts.values()
         asked_by_half = not words and 2 * count >= len(turns)
         if is_new_part or asked_by_half:

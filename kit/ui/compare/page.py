@@ -74,7 +74,10 @@ def _choose(host: Host, principal: Principal, labels: dict[str, str]) -> None:
     newest = host.kit.store.turns(
         tenant_id=principal.tenant_id, user_id=principal.user_id, limit=NEWEST
     )
-    words = {turn.id: _choice(turn) for turn in newest} | labels
+    words: dict[str, str] = {}
+    for turn in newest:
+        words[turn.id] = _choice(turn)
+    words |= labels
     # A new key for each choice: the list always shows what the address says.
     key = f"compare-{','.join(labels)}"
 
@@ -107,20 +110,19 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
     if same_question:
         st.markdown(f"### {literal(views[0].question)}")
     summary = st.empty()
-    labels: list[str] = []
+    names: dict[str, str] = {}
     for letter, view in zip("ABCDEFGH", views, strict=False):
-        labels.append(f"{letter} {label(view.pattern)}")
-    names = {view.turn_id: name for view, name in zip(views, labels, strict=True)}
+        names[view.turn_id] = f"{letter} {label(view.pattern)}"
     above = st.container()
-    notes = [_note(view, names, same_question=same_question) for view in views]
-    columns = _columns(views, labels, notes)
+    columns = _columns(views, names, same_question=same_question)
     _draw(summary, columns, views)
     if len(views) > 1:
         above = st.container()
     # Who opens a single turn is here to put another one beside it: the form stands above.
     with above:
         _change(host, principal, views[0], names)
-    if any(view.running for view in views):
+    running = _running(views)
+    if running:
         stop.button(
             "Stop",
             icon=":material/stop_circle:",
@@ -128,7 +130,6 @@ def _compare(host: Host, principal: Principal, views: list[TurnView], stop: Delt
             args=(host, list(names)),
             shortcut="Esc",
         )
-    running = _running(views)
     while running:
         for number in running:
             views[number] = _advance(host, views[number], TICK / len(running))
@@ -174,7 +175,7 @@ def _stop(host: Host, turn_ids: Sequence[str]) -> None:
 
 
 def _columns(
-    views: Sequence[TurnView], labels: Sequence[str], notes: Sequence[str]
+    views: Sequence[TurnView], names: Mapping[str, str], *, same_question: bool
 ) -> list[TurnColumn]:
     """Makes a column for each turn; from three on a row of small multiples, their answers in tabs."""
     bodies: Sequence[DeltaGenerator | None] = [None] * len(views)
@@ -182,13 +183,14 @@ def _columns(
         places = st.columns(len(views), gap="medium")
     else:
         places = [st.container(gap=None, key="compare-rows")] * len(views)
-        bodies = st.tabs(list(labels))
+        bodies = st.tabs(list(names.values()))
     columns: list[TurnColumn] = []
-    for slot, view, name, note, body in zip(places, views, labels, notes, bodies, strict=True):
+    for slot, view, body in zip(places, views, bodies, strict=True):
+        note = _note(view, names, same_question=same_question)
         # Rows below each other share the axis of the first.
         axis = body is None or not columns
         with slot:
-            columns.append(TurnColumn(view, name, note=note, body=body, axis=axis))
+            columns.append(TurnColumn(view, names[view.turn_id], note=note, body=body, axis=axis))
     return columns
 
 
@@ -212,7 +214,7 @@ def _draw(
 ) -> None:
     """Brings all columns up to date, on an axis as long as the longest turn; and above them what
     differs between those that have ended."""
-    clocks = [_elapsed(view) for view in views]
+    clocks = list(map(_elapsed, views))
     end = axis_end(max(clocks))
     for column, view, now in zip(columns, views, clocks, strict=True):
         column.draw(view, end, now)
@@ -226,4 +228,7 @@ def _elapsed(view: TurnView) -> float:
         return max(0.0, time.time() - view.started_at)
     if view.seconds is not None:
         return view.seconds
-    return max((event.at for event in view.events), default=0.0)
+    # Of a turn that nobody saw end the last event is all that is known.
+    if view.events:
+        return view.events[-1].at
+    return 0.0

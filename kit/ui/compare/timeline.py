@@ -45,6 +45,7 @@ def timeline_html(
         ended = span.ended
         words = _state(span)
         if view.running and span.status == "running":
+            # A span that is at work ends where the clock is, else its bar would not move.
             ended = now
             words = ""
         left = 100 * min(span.started / end, 1.0)

@@ -12,11 +12,14 @@ _NAMES = row_axis(labelPadding=8, labelFlush=False)
 
 def draw_bars(values: Mapping[str, float], title: str, *, share: bool = False) -> None:
     """Draws a bar for each name, in the order given, its value beside it; shares are 0 to 1."""
-    rows = [
-        {"name": name, "value": value, "label": _label(value, share)}
-        for name, value in values.items()
-    ]
-    longest = 1.0 if share else max([*values.values(), 1])
+    rows: list[dict[str, Any]] = []
+    words: list[str] = []
+    longest = 1.0
+    for name, value in values.items():
+        figure = f"{value:.0%}" if share else f"{value:,}"
+        rows.append({"name": name, "value": value, "label": figure})
+        words.append(f"{name}: {figure}")
+        longest = max(longest, value)
     colours = palette()
     # Room for the figure beside the longest bar.
     scale = alt.Scale(domain=[0, longest * 1.12], nice=False)
@@ -27,18 +30,8 @@ def draw_bars(values: Mapping[str, float], title: str, *, share: bool = False) -
     )
     bars = chart.mark_bar(height=15, cornerRadiusEnd=3, color=colours.bar)
     figures = chart.mark_text(align="left", dx=6, fontSize=12, color=colours.muted)
-    words = ", ".join(f"{row['name']}: {row['label']}" for row in rows)
-    draw_chart(
-        alt.layer(bars, figures.encode(text="label:N")),
-        ROW * max(len(rows), 1),
-        f"{title}. {words}",
-    )
-
-
-def _label(value: float, share: bool) -> str:
-    if share:
-        return f"{value:.0%}"
-    return f"{value:,}"
+    layers = alt.layer(bars, figures.encode(text="label:N"))
+    draw_chart(layers, ROW * max(len(rows), 1), f"{title}. {', '.join(words)}")
 
 
 def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> None:
@@ -46,11 +39,13 @@ def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> Non
     colours = palette()
     lines: list[dict[str, Any]] = []
     points: list[dict[str, Any]] = []
+    words: list[str] = []
     for name, p50, p95 in spans:
+        words.append(f"{name}: {p50:.2f} to {p95:.2f} s")
         lines.append({"name": name, "p50": p50, "p95": p95, "label": f"{p95:.2f} s"})
         points.append({"name": name, "percentile": "p50", "seconds": p50})
         points.append({"name": name, "percentile": "p95", "seconds": p95})
-    longest = max(point["seconds"] for point in points)
+    longest = max(p95 for _, _, p95 in spans)
     scale = alt.Scale(domain=[0, longest * 1.15], nice=False)
     x = alt.X(title="seconds", scale=scale, axis=alt.Axis(tickCount=5))
     y = alt.Y("name:O", sort=None, axis=_NAMES)
@@ -68,5 +63,4 @@ def draw_latencies(spans: Sequence[tuple[str, float, float]], title: str) -> Non
         dot.encode(x=x.field("seconds").type("quantitative"), y=y, color=colour),
         figure.encode(x=x.field("p95").type("quantitative"), text="label:N"),
     )
-    words = ", ".join(f"{name}: {p50:.2f} to {p95:.2f} s" for name, p50, p95 in spans)
-    draw_chart(layers, ROW * len(spans), f"{title}. {words}")
+    draw_chart(layers, ROW * len(spans), f"{title}. {', '.join(words)}")

@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
 from typing import Any
 
 import streamlit as st
@@ -23,7 +22,7 @@ from kit.stores.tally import Mismatch, Tally
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.template import render, table_html
-from kit.ui.shared.wording import label, literal, simulated_words, took
+from kit.ui.shared.wording import label, literal, moment, simulated_words, took
 
 WINDOWS = {"Last hour": 3_600.0, "Last day": 86_400.0, "Last week": 604_800.0, "All time": None}
 """Words -> seconds back from now; None: everything stored."""
@@ -51,6 +50,7 @@ def page(host: Host, _: DeltaGenerator) -> None:
         since = now - back
     else:
         since = None
+    # One pass over the stored sums: the alert, the models and every metric are read from it.
     tally = store.tally(principal.tenant_id, since)
     if not tally.counts["turns",]:
         _nothing(principal, ever=back is None)
@@ -111,10 +111,9 @@ def _alert(mismatches: Sequence[Mismatch], now: float, principal: Principal) -> 
         if len(every) > ALERTS:
             st.caption(f"The newest {ALERTS}; `{command('metrics')}` lists all.")
         for alert in every[: -ALERTS - 1 : -1]:
-            when = datetime.fromtimestamp(alert.since).strftime("%d %b %Y, %H:%M:%S")
-            st.markdown(
-                f"From {when} on, within five minutes: {_replies(alert.count)} in {many(len(alert.turn_ids), 'turn')}"
-            )
+            turns = many(len(alert.turn_ids), "turn")
+            begin = f"From {moment(alert.since)} on, within five minutes"
+            st.markdown(f"{begin}: {_replies(alert.count)} in {turns}")
             for turn_id in alert.turn_ids:
                 if turn_id in visitor_turns:
                     draw_link(
@@ -139,8 +138,7 @@ def _silences(noted: Sequence[Silence]) -> None:
         if len(noted) > ALERTS:
             st.caption(f"The newest {ALERTS} of {len(noted)}.")
         for silence in reversed(noted[-ALERTS:]):
-            when = datetime.fromtimestamp(silence.at).strftime("%d %b %Y, %H:%M:%S")
-            st.markdown(f"{when}, {silence.seconds:.2f} s")
+            st.markdown(f"{moment(silence.at)}, {silence.seconds:.2f} s")
             st.code("\n".join(silence.stack), language=None)
 
 

@@ -1,7 +1,6 @@
 """The page Plans: the visitor's plans, and one of them in full, live while it is at work."""
 
 import time
-from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -31,7 +30,8 @@ from kit.ui.plans.plan_words import (
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
-from kit.ui.shared.wording import is_simulated, literal, simulated_words
+from kit.ui.shared.selection import draw_rows
+from kit.ui.shared.wording import literal, simulated_words
 
 LOOK = Path(__file__).with_name("page.css")
 NEWEST = 100
@@ -69,19 +69,19 @@ def _list(host: Host, principal: Principal) -> None:
         _nothing(host)
         return
     now = time.time()
-    rows = [_row(plan, now) for plan in plans]
-    key = f"plans-{len(plans)}"
-    st.dataframe(
-        rows,
-        hide_index=True,
-        key=key,
-        on_select=partial(_open_row, key, plans),
-        selection_mode="single-cell",
-        alt="Plans, newest first; choose one to open it",
-    )
+    rows: list[dict[str, Any]] = []
+    ids: list[str] = []
+    models: list[str] = []
+    for plan in plans:
+        rows.append(_row(plan, now))
+        ids.append(plan.plan_id)
+        turn = host.kit.store.turn(_turn_id(plan), principal)
+        if turn is not None:
+            models.append(turn.model)
+    words = "Plans, newest first; choose one to open it"
+    draw_rows(rows, ids, "plan", f"plans-{len(plans)}", words)
     st.caption(f"{many(len(plans), 'plan')}, the newest first. Choose one to open it.")
-    turns = [host.kit.store.turn(_turn_id(plan), principal) for plan in plans]
-    simulated = simulated_words(turn.model for turn in turns if turn is not None)
+    simulated = simulated_words(models)
     if simulated:
         st.caption(simulated)
     with st.expander("How plans do", icon=":material/monitor_heart:"):
@@ -112,12 +112,6 @@ def _row(plan: Plan, now: float) -> dict[str, Any]:
     }
 
 
-def _open_row(key: str, plans: Sequence[Plan]) -> None:
-    cells = st.session_state[key].selection.cells
-    if cells:
-        st.query_params["plan"] = plans[cells[0][0]].plan_id
-
-
 def _events(host: Host, principal: Principal, plan_id: str | None = None) -> list[AgentEvent]:
     by = EventFilter(tenant_id=principal.tenant_id, plan_id=plan_id)
     return host.documents(lambda stores: stores.events.query(by, MOST_EVENTS))
@@ -133,14 +127,16 @@ def _draw_plan(host: Host, principal: Principal, plan: Plan) -> None:
 def _draw(host: Host, principal: Principal, plan_id: str) -> None:
     """Draws a plan as far as it has come."""
     plan = host.documents(lambda stores: stores.plans.read(principal, plan_id))
-    if plan is None:  # its user was forgotten while the page was open
+    # Its user was forgotten while the page was open.
+    if plan is None:
         st.rerun()
     now = time.time()
     _heading(host, principal, plan, now)
     events = _events(host, principal, plan_id)
     if plan.steps:
         st.html(steps_html(plan, _values(host, principal, plan), events, now))
-    if history := history_html(plan):
+    history = history_html(plan)
+    if history:
         st.markdown("#### Planned anew")
         st.html(history)
     with st.expander(f"All {many(len(events), 'event')}", icon=":material/list:"):
@@ -159,11 +155,13 @@ def _heading(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         _buttons(host, principal, plan, now)
     st.markdown(f"### {literal(plan.original_task)}")
     st.markdown(f"{state_of(plan, now).badge()} :gray[{literal(progress_of(plan))}]")
-    if turn is not None and is_simulated(turn.model):
-        st.caption(simulated_words([turn.model]))
-    if reason := reason_of(plan):
-        st.markdown(literal(reason))
-    if error := st.session_state.pop(f"plan-error-{plan.plan_id}", None):
+    simulated = simulated_words([turn.model] if turn is not None else [])
+    if simulated:
+        st.caption(simulated)
+    if plan.failure:
+        st.markdown(literal(reason_of(plan)))
+    error = st.session_state.pop(f"plan-error-{plan.plan_id}", None)
+    if error:
         st.error(literal(error))
 
 
@@ -200,18 +198,13 @@ def _resume(host: Host, principal: Principal, plan_id: str) -> None:
 
 def _values(host: Host, principal: Principal, plan: Plan) -> dict[int, Any]:
     """Returns step -> its output, of the steps that are done."""
-    keys: dict[int, str] = {}
-    for step in plan.steps:
-        if step.status == "complete" and step.memory_key:
-            keys[step.step_index] = step.memory_key
-    memories = {
-        index: host.documents(lambda stores, key=key: stores.memory.read(principal, key))
-        for index, key in keys.items()
-    }
     values: dict[int, Any] = {}
-    for index, memory in memories.items():
-        if memory is not None:
-            values[index] = memory.value
+    for step in plan.steps:
+        key = step.memory_key
+        if step.status == "complete" and key:
+            memory = host.documents(lambda stores, key=key: stores.memory.read(principal, key))
+            if memory is not None:
+                values[step.step_index] = memory.value
     return values
 
 

@@ -38,6 +38,7 @@ LONGEST = 1_500
 
 def state_of(plan: Plan, now: float) -> Tag:
     """Returns the state of a plan in words; one that nobody holds is stopped."""
+    # Whoever works on a plan holds a lease on it: one that has run out says that its process died.
     at_work = plan.status in ("complete", "failed") or (plan.lease_expires or 0) > now
     if at_work:
         return STATES[plan.status]

@@ -23,6 +23,7 @@ def keep() -> None:
     """Puts back what a change of page took out of the address, and gives a new visitor a session."""
     parts: dict[str, list[str]] = st.session_state.setdefault("address", {})
     for name in PARTS:
+        # Streamlit drops the query on a change of page.
         if name in st.query_params:
             parts[name] = st.query_params.get_all(name)
         elif name in parts:

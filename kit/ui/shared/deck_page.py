@@ -17,6 +17,7 @@ def load_people(deck: Deck, settings: Settings) -> Mapping[Principal, Person]:
     people: Iterable[Person] | str = deck.settings.page.people
     if isinstance(people, str):
         listing = load_reference(people, deck.tools.folder)
+        # A reference leads to code of the deck, which may be anything.
         if not callable(listing):
             raise CodeError(
                 f"people {people!r} is no function; write one that takes the data folder and the environment"

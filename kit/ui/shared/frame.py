@@ -31,9 +31,8 @@ DETAIL = 20_000
 
 
 def _key(settings: Settings) -> str:
-    return settings.model_dump_json(
-        exclude={"variables"}
-    )  # libraries set some while the app runs: they open no second kit
+    # Libraries set variables while the app runs: they open no second kit.
+    return settings.model_dump_json(exclude={"variables"})
 
 
 @st.cache_resource(
@@ -41,9 +40,8 @@ def _key(settings: Settings) -> str:
 )
 def open_host(settings: Settings) -> "Host":
     """Returns the process' one host for these settings."""
-    from kit.ui.shared.host import (
-        Host,
-    )  # brings the whole kit: the first screen does not wait for it
+    # It brings the whole kit: the first screen does not wait for it.
+    from kit.ui.shared.host import Host
 
     return Host(settings)
 
@@ -63,7 +61,8 @@ def deck_pages() -> Mapping[str, Callable[[], None]]:
     """Returns the pages that the deck brings, by name. The code of one is imported when it is drawn."""
     try:
         folder = Settings.read().deck
-    except KitError:  # the page that is open says what is wrong with the settings
+    # The page that is open says what is wrong with the settings.
+    except KitError:
         return {}
     pages: dict[str, Callable[[], None]] = {}
     for name, reference in read_pages(folder).items():
@@ -106,10 +105,12 @@ def visitor(host: "Host") -> Principal:
 def draw_link(container: DeltaGenerator, page: str, label: str, icon: str, **query: str) -> None:
     """Draws a link to another page of the app, for the same visitor; nothing where a page is served by itself."""
     target = st.session_state.get("pages", {}).get(page)
-    if target is not None:
-        container.page_link(
-            target, label=label, icon=icon, query_params=query and {**query, **address.of_visitor()}
-        )
+    if target is None:
+        return
+    # Without a query the address of the visitor is kept by itself (address.keep).
+    if query:
+        query |= address.of_visitor()
+    container.page_link(target, label=label, icon=icon, query_params=query)
 
 
 def open_page(page: str, **query: str) -> None:

@@ -4,10 +4,10 @@ import asyncio
 import logging
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from kit.compose.page import Person, Renderer
 from kit.core.context import OPERATOR, Principal, Session
@@ -74,6 +74,7 @@ class Host:
         Raises UnknownId or BindError."""
         if not model:
             return self.kit
+        # Binding takes a moment, and two visitors may choose the same model at once.
         with self._lock:
             if model not in self._kits:
                 self._kits[model] = self.kit.on(model)
@@ -82,17 +83,18 @@ class Host:
     def session(self, session_id: str, principal: Principal | None = None) -> Session | None:
         """Returns the session of that id, new or stored, for `who` or the settings' own; None when
         it is somebody else's."""
-        session = self.kit.session(
-            session_id, principal and principal.tenant_id, principal and principal.user_id
-        )
-        if session.principal in self.people and session.principal != self.kit.session("").principal:
-            session = session.model_copy(
-                update={"location": self.people[session.principal].location}
-            )
+        default = self.kit.session(session_id)
+        principal = principal or default.principal
         stored_session = self.kit.store.session(session_id)
-        if stored_session is None or stored_session.principal == session.principal:
-            return session
-        return None
+        if stored_session is not None and stored_session.principal != principal:
+            return None
+        if principal == default.principal:
+            return default
+        session = self.kit.session(session_id, principal.tenant_id, principal.user_id)
+        if principal in self.people:
+            location = self.people[principal].location
+            session = session.model_copy(update={"location": location})
+        return session
 
     def prepare(self, patterns: Iterable[str], model: str | None = None) -> None:
         """Binds what these patterns run with: where several turns start at once none waits for the team of another.
@@ -106,7 +108,7 @@ class Host:
             for pattern in patterns:
                 stages.team(modes[pattern])
 
-        asyncio.run_coroutine_threadsafe(bind(), self._loop).result(timeout=60)
+        self._wait(bind(), timeout=60)
 
     def start(
         self,
@@ -122,45 +124,37 @@ class Host:
     ) -> str:
         """Starts a turn and returns its id at once; the arguments, and what it raises, are those of `Kit.ask`."""
         ask = partial(self.on(model).ask, message, session, pattern, cap, faults, images, past=past)
-        starting = self._start(ask, session, mark_pictures(message, images), images)
-        return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+        return self._play(ask, session, mark_pictures(message, images), images)
 
     def fork(self, turn: TurnRecord, span_id: str, **changes: str | None) -> str:
         """Forks a turn and returns the id of the new one; the changes, and what it raises, are those of `fork_turn`."""
         past = self.kit.recall_before(turn)
+        session = past.session
         fork = partial(
-            fork_turn, self.kit, past.session.principal, turn.id, span_id, past=past, **changes
+            fork_turn, self.kit, session.principal, turn.id, span_id, past=past, **changes
         )
-        starting = self._start(fork, past.session, turn.message, ())
-        return asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+        return self._play(fork, session, turn.message)
 
     def resume(self, turn: TurnRecord, answers: Answers = None) -> None:
         """Lets a turn go on; the answers, and what it raises, are those of `resume_turn`."""
-        principal = turn.principal
-        session = self.kit.store.session(turn.session_id) or Session(
-            id=turn.session_id, principal=principal
-        )
-        starting = self._start(
-            partial(self.kit.resume, turn.id, answers, who=principal),
-            session,
-            turn.message,
-            (),
-            turn.started_at,
-        )
-        asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+        resume = partial(self.kit.resume, turn.id, answers, who=turn.principal)
+        self._play(resume, self._session_of(turn), turn.message, asked_at=turn.started_at)
 
     def resume_plan(self, plan_id: str, principal: Principal) -> None:
         """Takes a plan up where it stands; what it raises is that of `Kit.resume`."""
         turn = self.kit.store.turn(plan_id.removeprefix(PLAN), principal)
         if turn is None:
             raise ResumeError(f"the turn of plan {plan_id!r} is not stored: ask for it again")
-        session = self.kit.store.session(turn.session_id) or Session(
-            id=turn.session_id, principal=principal
-        )
-        starting = self._start(
-            partial(self.kit.resume, plan_id, who=principal), session, turn.message, ()
-        )
-        asyncio.run_coroutine_threadsafe(starting, self._loop).result(timeout=30)
+        resume = partial(self.kit.resume, plan_id, who=principal)
+        self._play(resume, self._session_of(turn), turn.message)
+
+    def _session_of(self, turn: TurnRecord) -> Session:
+        session = self.kit.store.session(turn.session_id)
+        return session or Session(id=turn.session_id, principal=turn.principal)
+
+    def _wait(self, work: Coroutine[Any, Any, T], timeout: float = 30) -> T:
+        """Runs work on the kit's loop, waits for it, and returns what it returns, or raises what it raises."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def documents(self, ask: Callable[[Documents], Awaitable[T]]) -> T:
         """Asks the stores of documents, on the kit's loop, and waits for what they say. Raises StoreError."""
@@ -168,7 +162,7 @@ class Host:
         async def answer() -> T:
             return await ask(self.kit.store.open_documents())
 
-        return asyncio.run_coroutine_threadsafe(answer(), self._loop).result(timeout=30)
+        return self._wait(answer())
 
     def runs(self, turn_id: str) -> bool:
         """Whether a turn runs in this process."""
@@ -204,18 +198,19 @@ class Host:
         A turn that another living process runs is shown as that: nobody here can stop it, or go on with it.
         """
         live_turns, turns = self._turns(session, limit)
-        views = [live.view() for live in live_turns.values()] + [
-            self._restored(turn, limit) for turn in turns if turn.id not in live_turns
-        ]
+        views = [live.view() for live in live_turns.values()]
+        for turn in turns:
+            if turn.id not in live_turns:
+                views.append(self._restored(turn, limit))
         return sorted(views, key=lambda view: view.started_at)[-limit:]
 
     def view(self, turn_id: str, principal: Principal) -> TurnView | None:
         """Returns a turn as it stands now, of this process or stored; None when there is none of
         that id, or it is another's."""
-        if (live := self._live.get(turn_id)) is not None:
-            if live.session.principal == principal:
-                return live.view()
-            return None
+        live = self._live.get(turn_id)
+        if live is not None and live.session.principal == principal:
+            return live.view()
+        # The store gives nobody the turn of somebody else.
         turn = self.kit.store.turn(turn_id, principal)
         if turn is None:
             return None
@@ -224,10 +219,10 @@ class Host:
     def newest(self, session: Session) -> str:
         """Returns the id of a session's newest turn, of this process or another one; empty when it has none."""
         live_turns, turns = self._turns(session, limit=1)
-        times = [(turn.started_at, turn.id) for turn in turns] + [
-            (live.asked_at, turn_id) for turn_id, live in live_turns.items()
-        ]
-        return max(times, default=(0.0, ""))[1]
+        times = {turn.id: turn.started_at for turn in turns}
+        for turn_id, live in live_turns.items():
+            times[turn_id] = live.asked_at
+        return max(times, key=times.__getitem__, default="")
 
     def _turns(
         self, session: Session, limit: int
@@ -254,10 +249,8 @@ class Host:
         """Returns a stored turn; the newest looked at are held, as many at least as one page shows at `most`."""
         with self._lock:
             view = self._restored_views.pop(turn.id, None)
-        if view is None or (view.status, view.seconds) != (
-            turn.status,
-            turn.seconds,
-        ):  # it may have gone on since
+        # A turn that was paused or interrupted may have gone on since.
+        if view is None or (view.status, view.seconds) != (turn.status, turn.seconds):
             view = stored_view(turn, self.kit.store.events(turn.id, turn.principal))
         if view.running:
             if self._died(turn):
@@ -271,14 +264,17 @@ class Host:
 
     def _died(self, turn: TurnRecord) -> bool:
         """Whether the process that ran a turn is gone; the store then calls the turn interrupted."""
+        # Only a look at its process tells a slow turn from a dead one, and that look is the store's.
         try:
             self.kit.store.mark_interrupted()
         except StoreBusy:
-            return False  # the next look will tell
+            # The next look will tell.
+            return False
         now = self.kit.store.turn(turn.id, turn.principal)
         return now is not None and now.status == "interrupted"
 
     def _run(self, settings: Settings | None, opening: "Future[Kit]") -> None:
+        # The kit opens, works and closes here: its clients and stores belong to the loop that made them.
         asyncio.set_event_loop(self._loop)
         serving = self._loop.create_task(self._serve(settings, opening))
         self._loop.run_until_complete(asyncio.wait([serving]))
@@ -298,16 +294,14 @@ class Host:
             opening.set_result(kit)
             await self._closing.wait()
             watchdog.stop()
+            # A turn that is told to stop is stored as stopped; one whose process only ends is interrupted.
             for live in self._live.values():
                 live.turn.cancel()
             await asyncio.gather(*self._pumps, return_exceptions=True)
 
     def _on_silence(self, kit: Kit, silence: Silence) -> None:
         """Logs a silence of the loop and keeps it for the page Metrics; called in the watchdog's thread."""
-        if silence.stack:
-            where = silence.stack[-1]
-        else:
-            where = "unknown"
+        where = " ".join(silence.stack[-1:]) or "unknown"
         log.warning("the loop was silent for %.2f s: %s", silence.seconds, where)
         tenant_id = kit.session("").principal.tenant_id
 
@@ -324,27 +318,29 @@ class Host:
         tenant_id = self.kit.session("").principal.tenant_id
         return self.documents(lambda documents: silences(documents.events, tenant_id, since))
 
-    async def _start(
+    def _play(
         self,
         ask: Callable[[], Turn],
         session: Session,
         message: str,
-        images: Sequence[Picture],
+        images: Sequence[Picture] = (),
         asked_at: float | None = None,
     ) -> str:
-        asked_at = asked_at or time.time()
-        turn = ask()
-        self.pictures.keep(turn.id, images)
-        live = LiveTurn(turn, session, message, asked_at)
-        with self._lock:
-            self._live[turn.id] = live
-            finished: list[str] = []
-            for turn_id, live in self._live.items():
-                if live.done.is_set():
-                    finished.append(turn_id)
-            for oldest in finished[:-MOST_FINISHED]:
-                del self._live[oldest]
-        pump = self._loop.create_task(live.pump())
-        self._pumps.add(pump)
-        pump.add_done_callback(self._pumps.discard)
-        return turn.id
+        """Starts a turn on the kit's loop and returns its id; from here on it needs nobody."""
+
+        async def begin() -> str:
+            turn = ask()
+            self.pictures.keep(turn.id, images)
+            live = LiveTurn(turn, session, message, asked_at or time.time())
+            with self._lock:
+                self._live[turn.id] = live
+                finished = [key for key, other in self._live.items() if other.done.is_set()]
+                for oldest in finished[:-MOST_FINISHED]:
+                    del self._live[oldest]
+            # The loop holds a task weakly: without the set it could be collected in mid-turn.
+            pump = self._loop.create_task(live.pump())
+            self._pumps.add(pump)
+            pump.add_done_callback(self._pumps.discard)
+            return turn.id
+
+        return self._wait(begin())

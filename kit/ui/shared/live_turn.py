@@ -50,6 +50,7 @@ class LiveTurn:
     def batch(self, from_seq: int, timeout: float) -> Batch:
         """Waits up to `timeout` seconds for events from `from_seq` on, and returns them; none when there were none."""
         with self.change:
+            # One draw for a burst of events; at the end of the turn nobody waits for more.
             if self.change.wait_for(
                 lambda: self.done.is_set() or len(self.events) > from_seq, timeout
             ):

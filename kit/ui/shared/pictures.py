@@ -28,6 +28,7 @@ class PictureCache:
             return
         with self._lock:
             self._pages[turn_id] = tuple(pictures)
+            # The newest stay however large they are: their question is on the page right now.
             while (
                 sum(len(picture.data) for page in self._pages.values() for picture in page)
                 > self._room

@@ -11,7 +11,7 @@ from kit.core.fault import Fault
 from kit.core.value import Value
 from kit.ui.shared.tag import Tag, Tone
 from kit.ui.shared.turn_view import TONES, TurnView
-from kit.ui.shared.wording import is_simulated, label, model_words
+from kit.ui.shared.wording import is_simulated, label, model_words, price
 
 _GUARDS: dict[GuardAction, str] = {
     "asked_again": "Asked the model again: a part of the message had no call",
@@ -85,22 +85,23 @@ def fault_words(fault: str) -> str:
 
 def fault_lines(view: TurnView) -> tuple[str, ...]:
     """Returns a turn's faults in plain words, and says of one that could not happen that it did not."""
-    agents: set[str] = set()
-    for event in view.events:
-        if isinstance(event.body, AgentStarted | ModelStarted):
-            agents.add(event.body.agent)
-    known = bool(agents) and not view.running
+    agents = {body.agent for body in view.bodies(AgentStarted, ModelStarted)}
+    is_known = bool(agents) and not view.running
     lines: list[str] = []
     for text in view.faults:
-        lines.append(fault_words(text) + (UNMET if known and _absent(text, agents) else ""))
+        line = fault_words(text)
+        if is_known and _is_absent(text, agents):
+            line += UNMET
+        lines.append(line)
     return tuple(lines)
 
 
-def _absent(fault: str, agents: set[str]) -> bool:
+def _is_absent(text: str, agents: set[str]) -> bool:
     try:
-        return (read := Fault.from_text(fault)).needs_agent and read.where not in agents
+        fault = Fault.from_text(text)
     except ValueError:
         return False
+    return fault.needs_agent and fault.where not in agents
 
 
 def headline(view: TurnView) -> Tag:
@@ -122,15 +123,16 @@ def answer_text(view: TurnView) -> str:
 
 
 def _facts(view: TurnView) -> Iterator[Fact]:
-    agents = tuple(
-        Tag(text=step.label, tone=TONES[step.state], why=step.verdict) for step in view.taken_on
-    )
-    left_out = tuple(Tag(text=name, tone="warn", why="left out") for name in view.skipped)
-    if agents or left_out:
-        ids = ",".join(dict.fromkeys(step.agent for step in view.taken_on))
-        yield Fact(
-            name="agents", label="Asked", tags=agents + left_out, lines=view.shortfalls, value=ids
-        )
+    tags: list[Tag] = []
+    agents: dict[str, None] = {}
+    for step in view.taken_on:
+        tags.append(Tag(text=step.label, tone=TONES[step.state], why=step.verdict))
+        agents[step.agent] = None
+    for name in view.skipped:
+        tags.append(Tag(text=name, tone="warn", why="left out"))
+    if tags:
+        ids = ",".join(agents)
+        yield Fact(name="agents", label="Asked", tags=tuple(tags), lines=view.shortfalls, value=ids)
     elif not view.running:
         yield Fact(name="agents", label="Asked", text=DIRECT if view.status == "ok" else EARLY)
     yield from _routing_facts(view)
@@ -138,10 +140,10 @@ def _facts(view: TurnView) -> Iterator[Fact]:
     yield from _guard_facts(view)
     yield from _cost_facts(view)
     if view.bodies(Fork):
-        spans = [span for span in view.trace.spans if span.kind in ("model", "tool")]
-        played = sum(span.is_replay for span in spans)
-        text = f"{many(played, 'call')} played, {len(spans) - played} made"
-        yield Fact(name="fork", label="Forked", text=text, value=f"{played}/{len(spans)}")
+        calls = [span.is_replay for span in view.trace.spans if span.kind in ("model", "tool")]
+        played = sum(calls)
+        text = f"{many(played, 'call')} played, {len(calls) - played} made"
+        yield Fact(name="fork", label="Forked", text=text, value=f"{played}/{len(calls)}")
     if view.faults:
         yield Fact(name="faults", label="Made to fail", lines=fault_lines(view))
 
@@ -165,49 +167,39 @@ def _routing_facts(view: TurnView) -> Iterator[Fact]:
 
 
 def _data_facts(view: TurnView) -> Iterator[Fact]:
-    replies = view.bodies(Envelope)
-    if view.principal:
-        principal = str(view.principal)
-    else:
-        principal = ""
-    if not replies:
-        if not view.running and principal:
-            unchecked = Tag(text="not checked", why="no reply of a tool says whose data it is")
-            if view.bodies(ToolEnded):
-                tag = unchecked
-            else:
-                tag = Tag(text="none was fetched")
-            yield Fact(name="principal", label="Data of", text=principal, tags=(tag,))
+    verified = 0
+    blocked = 0
+    for reply in view.bodies(Envelope):
+        if reply.principal_verified:
+            verified += 1
+        else:
+            blocked += 1
+    tags: list[Tag] = []
+    if verified:
+        tags.append(Tag(text=f"{verified} verified", tone="good"))
+    if blocked:
+        why = "a reply was not proven to be this person's"
+        tags.append(Tag(text=f"{blocked} blocked", tone="bad", why=why))
+    if not tags and (view.running or not view.principal):
         return
-    foreign = sum(not reply.principal_verified for reply in replies)
-    if foreign < len(replies):
-        tags = [Tag(text=f"{len(replies) - foreign} verified", tone="good")]
-    else:
-        tags = []
-    tags += (
-        [
-            Tag(
-                text=f"{foreign} blocked",
-                tone="bad",
-                why="a reply was not proven to be this person's",
-            )
-        ]
-        if foreign
-        else []
-    )
+    if not tags and view.bodies(ToolEnded):
+        tags.append(Tag(text="not checked", why="no reply of a tool says whose data it is"))
+    elif not tags:
+        tags.append(Tag(text="none was fetched"))
+    principal = str(view.principal or "")
     yield Fact(name="principal", label="Data of", text=principal, tags=tuple(tags))
 
 
 def _guard_facts(view: TurnView) -> Iterator[Fact]:
-    if acts := view.bodies(GuardActed):
-        yield Fact(
-            name="guards", label="Guards", lines=tuple(dict.fromkeys(_act(act) for act in acts))
-        )
+    acts = dict.fromkeys(map(_act, view.bodies(GuardActed)))
+    if acts:
+        yield Fact(name="guards", label="Guards", lines=tuple(acts))
     elif not view.running:
         yield Fact(name="guards", label="Guards", text="none had to act", full=True)
-    if how := view.owning_up:
-        full = how == "nothing_owed"
-        yield Fact(name="acknowledged", label="Owned up", text=OWNING_UP[how], full=full)
+    owning_up = view.owning_up
+    if owning_up:
+        full = owning_up == "nothing_owed"
+        yield Fact(name="acknowledged", label="Owned up", text=OWNING_UP[owning_up], full=full)
 
 
 def _act(act: GuardActed) -> str:
@@ -218,30 +210,18 @@ def _act(act: GuardActed) -> str:
 
 def _cost_facts(view: TurnView) -> Iterator[Fact]:
     if view.seconds is not None:
+        text = f"{view.seconds:.2f} s"
         if view.ttft is not None:
-            first = f", first words after {view.ttft:.2f} s"
-        else:
-            first = ""
-        yield Fact(name="time", label="Time", text=f"{view.seconds:.2f} s{first}")
-    if count := view.usage:
-        yield Fact(
-            name="tokens",
-            label="Tokens",
-            text=f"{count.input_tokens:,} in, {count.output_tokens:,} out",
-            full=True,
-        )
-        if count.cost is not None:
-            cost = view.cost_words
-        else:
-            cost = "price not known"
-        yield Fact(name="cost", label="Cost", text=cost)
+            text += f", first words after {view.ttft:.2f} s"
+        yield Fact(name="time", label="Time", text=text)
+    usage = view.usage
+    if usage:
+        text = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
+        yield Fact(name="tokens", label="Tokens", text=text, full=True)
+        yield Fact(name="cost", label="Cost", text=price(usage.cost))
     if is_simulated(view.model) and (view.seconds is not None or view.usage):
         words = "simulated: no language model made them"
         yield Fact(name="simulated", label="Figures", text=words, value=view.model)
     if view.pattern:
-        yield Fact(
-            name="pattern",
-            label="Pattern",
-            text=f"{view.pattern}, {model_words(view.model)}",
-            full=True,
-        )
+        text = f"{view.pattern}, {model_words(view.model)}"
+        yield Fact(name="pattern", label="Pattern", text=text, full=True)

@@ -1,7 +1,6 @@
 """Folds events into the view of a turn: one pure function for live, stored and replayed turns alike."""
 
 from collections.abc import Iterable
-from itertools import chain
 
 from kit.core.bodies.call import (
     AgentEnded,
@@ -18,7 +17,7 @@ from kit.core.event import Event
 from kit.core.outcome import Answer, Outcome
 from kit.core.record import TurnRecord
 from kit.core.transcript import transcript
-from kit.ui.shared.turn_view import PARTLY, REASONS, Entry, Step, StepState, TurnView
+from kit.ui.shared.turn_view import PARTLY, Entry, Step, TurnView, step_end
 
 
 def advance(view: TurnView, events: Iterable[Event]) -> TurnView:
@@ -57,7 +56,9 @@ def stored_view(turn: TurnRecord, events: Iterable[Event] = ()) -> TurnView:
 
 def interrupt(view: TurnView) -> TurnView:
     """Returns the view of a turn that will never complete, because its process died or it broke."""
-    steps = tuple(_stop_step(step, view.events[-1].at) for step in view.steps)
+    if not view.steps:
+        return view.model_copy(update={"status": "interrupted"})
+    steps = _stop_steps(view.steps, view.events[-1].at)
     return view.model_copy(update={"status": "interrupted", "steps": steps})
 
 
@@ -75,7 +76,7 @@ def _apply(view: TurnView, event: Event) -> TurnView:
                 "model": begun.model,
                 "faults": begun.faults,
             }
-        case AgentStarted() if any(step.span_id == event.parent_span_id for step in view.steps):
+        case AgentStarted() if _step_of(view.steps, event):
             # A member of a race or the like: its asker's step stands for it.
             return view
         case AgentStarted(agent=agent, query=query, call_id=call_id):
@@ -100,11 +101,28 @@ def _apply(view: TurnView, event: Event) -> TurnView:
         case TurnUsage(usage=usage):
             fields = {"usage": usage}
         case Completed(status=status, saved=saved):
-            steps = tuple(_stop_step(step, event.at) for step in view.steps)
+            steps = _stop_steps(view.steps, event.at)
             fields = {"status": status, "seconds": event.at, "steps": steps, "saved": saved}
         case _:
             return view
     return view.model_copy(update=fields)
+
+
+def _step_of(steps: tuple[Step, ...], event: Event) -> Step | None:
+    """Returns the step that an event belongs to: that of its span, or of the span above it."""
+    for step in steps:
+        if step.span_id in (event.span_id, event.parent_span_id):
+            return step
+    return None
+
+
+def _replace(steps: tuple[Step, ...], target: Step, **fields: object) -> tuple[Step, ...]:
+    number = steps.index(target)
+    return (*steps[:number], target.model_copy(update=fields), *steps[number + 1 :])
+
+
+def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[Step, ...]:
+    return _replace(steps, target, entries=(*target.entries, entry))
 
 
 def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> tuple[Step, ...]:
@@ -116,20 +134,24 @@ def _with_line(steps: tuple[Step, ...], event: Event, agent: str, text: str) -> 
         for name in sorted({step.agent for step in steps if step.state == "running"}):
             steps = _with_line(steps, event, name, text)
         return steps
-    in_span = (step for step in steps if step.span_id == event.span_id)
-    above = (step for step in steps if step.span_id == event.parent_span_id)
-    newest = (step for step in reversed(steps) if step.agent == agent)
-    target = next(chain(in_span, above, newest), None)
+    target = _step_of(steps, event) or _newest(steps, agent)
     if target is None or target.lines[-1:] == (text,):
         return steps
     return _with_entry(steps, target, Entry(at=event.at, text=text, is_status=True))
+
+
+def _newest(steps: tuple[Step, ...], agent: str) -> Step | None:
+    for step in reversed(steps):
+        if step.agent == agent:
+            return step
+    return None
 
 
 def _with_act(
     steps: tuple[Step, ...], event: Event, act: ModelStarted | ModelEnded | ToolStarted | ToolEnded
 ) -> tuple[Step, ...]:
     """Adds what a sub-agent did to its step, without what came back: that is for the trace."""
-    target = next((step for step in steps if step.span_id == event.parent_span_id), None)
+    target = _step_of(steps, event)
     if target is None:
         return steps
     if isinstance(act, ModelStarted):
@@ -144,41 +166,23 @@ def _with_act(
     return _with_entry(steps, target, Entry(at=event.at, text=words))
 
 
-def _with_entry(steps: tuple[Step, ...], target: Step, entry: Entry) -> tuple[Step, ...]:
-    longer = target.model_copy(update={"entries": (*target.entries, entry)})
-    results: list[Step] = []
-    for step in steps:
-        results.append(longer if step is target else step)
-    return tuple(results)
-
-
 def _with_end(steps: tuple[Step, ...], event: Event, outcome: Outcome) -> tuple[Step, ...]:
-    results: list[Step] = []
-    for step in steps:
-        if step.span_id == event.span_id:
-            results.append(_end_step(step, outcome, event.at))
-        else:
-            results.append(step)
-    return tuple(results)
-
-
-def _end_step(step: Step, outcome: Outcome, seconds: float) -> Step:
-    state: StepState = "failed"
-    note = ""
-    if not isinstance(outcome, Answer):
-        note = REASONS[outcome.reason]
-        if outcome.reason in ("cancelled", "paused"):
-            state = "stopped"
-    else:
-        state = "ok"
-        if outcome.is_partial:
-            state = "partial"
+    target = _step_of(steps, event)
+    # The end of a member of a race is not the end of the step that stands for it.
+    if target is None or target.span_id != event.span_id:
+        return steps
+    if isinstance(outcome, Answer):
+        state, note = step_end(None, partial=outcome.is_partial)
         if outcome.reservation:
             note = PARTLY
-    return step.model_copy(update={"state": state, "end": seconds, "note": note})
+    else:
+        state, note = step_end(outcome.reason)
+    return _replace(steps, target, state=state, end=event.at, note=note)
 
 
-def _stop_step(step: Step, seconds: float) -> Step:
-    if step.state == "running":
-        return step.model_copy(update={"state": "stopped", "end": seconds})
-    return step
+def _stop_steps(steps: tuple[Step, ...], at: float) -> tuple[Step, ...]:
+    """Returns the steps of a turn that is over: nobody will hear of those that still run."""
+    for step in steps:
+        if step.state == "running":
+            steps = _replace(steps, step, state="stopped", end=at)
+    return steps

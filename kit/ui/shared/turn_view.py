@@ -34,6 +34,13 @@ TONES: dict[StepState, Tone] = {
     "failed": "bad",
     "stopped": "warn",
 }
+VERDICTS: dict[StepState, str] = {
+    "running": "working",
+    "ok": "answered",
+    "partial": "answered in part",
+    "failed": "failed",
+    "stopped": "stopped",
+}
 _Body = TypeVar("_Body", bound=BaseModel)
 _REGRET: dict[TurnStatus, str] = {
     "interrupted": "This was interrupted before there was an answer.",
@@ -64,6 +71,17 @@ REASONS: dict[Reason, str] = {
     "paused": "waits for your answer",
 }
 PARTLY = "answered without one of its sources"
+
+
+def step_end(reason: Reason | None, *, partial: bool = False) -> tuple[StepState, str]:
+    """Returns how a step ended, and a note on why it failed or what its answer lacks."""
+    if reason in ("cancelled", "paused"):
+        return "stopped", REASONS[reason]
+    if reason is not None:
+        return "failed", REASONS[reason]
+    if partial:
+        return "partial", PARTLY
+    return "ok", ""
 
 
 class Entry(Value):
@@ -99,14 +117,7 @@ class Step(Value):
     @property
     def verdict(self) -> str:
         """A word or a clause on how the step went."""
-        words = {
-            "running": "working",
-            "ok": "answered",
-            "partial": "answered in part",
-            "failed": "failed",
-            "stopped": "stopped",
-        }
-        return self.note or words[self.state]
+        return self.note or VERDICTS[self.state]
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -119,37 +130,30 @@ class Step(Value):
 
     def pace(self, now: float, quiet: float, stalled: float) -> Pace:
         """Returns how a running step goes; `quiet` and `stalled` in seconds since it last did something."""
-        acts: list[float] = []
+        pace: Pace = "starting"
+        heard_at = self.start
         for entry in self.entries:
+            # The runtime may say a status line for a sub-agent that hangs: only an act counts.
             if not entry.is_status:
-                acts.append(entry.at)
-        silence = now - max(acts, default=self.start)
+                pace = "active"
+                heard_at = entry.at
+        silence = now - heard_at
         if silence >= stalled:
             return "stalled"
         if silence >= quiet:
             return "quiet"
-        if acts:
-            return "active"
-        return "starting"
+        return pace
 
     def seconds(self, now: float) -> float:
         """Returns how long the step has run, or ran; `now` in seconds since the turn began."""
-        return max(0.0, (now if self.end is None else self.end) - self.start)
+        if self.end is not None:
+            now = self.end
+        return max(0.0, now - self.start)
 
     @classmethod
     def of(cls, outcome: RoutedOutcome) -> "Step":
         """Returns a step that only its outcome is known of: a part that one agent did for another."""
-        state: StepState = (
-            "failed" if outcome.reason else "partial" if outcome.result == "partial" else "ok"
-        )
-        if outcome.reason in ("cancelled", "paused"):
-            state = "stopped"
-        if outcome.reason:
-            note = REASONS[outcome.reason]
-        elif state == "partial":
-            note = PARTLY
-        else:
-            note = ""
+        state, note = step_end(outcome.reason, partial=outcome.result == "partial")
         return cls(
             span_id=outcome.call_id,
             call_id=outcome.call_id,
@@ -264,9 +268,7 @@ class TurnView(Value):
     @property
     def skipped(self) -> tuple[str, ...]:
         """Parts that were not taken on, in words: over the limit, or asked of nobody."""
-        if self.routing is None:
-            return tuple(map(label, self.left_out))
-        return (*map(label, self.parts.over_cap), *self.parts.left_out.names)
+        return (*map(label, self._over_cap), *self.parts.left_out.names)
 
     @property
     def headline(self) -> str:
@@ -277,10 +279,7 @@ class TurnView(Value):
     @property
     def owned_up(self) -> Acknowledged | None:
         """How the answer came to own up to what it lacks; None where no event says so."""
-        acknowledgements = self.bodies(Acknowledged)
-        if acknowledgements:
-            return acknowledgements[-1]
-        return None
+        return next(reversed(self.bodies(Acknowledged)), None)
 
     @property
     def owning_up(self) -> OwningUp | None:
@@ -301,14 +300,15 @@ class TurnView(Value):
     @property
     def shortfalls(self) -> tuple[str, ...]:
         """What went wrong, one plain clause for each part."""
-        failed = tuple(
-            f"{step.label}: {step.note}"
-            for step in self.taken_on
-            if step.note and step.state != "stopped"
-        )
-        over_cap = tuple(f"{label(agent)}: left out, over the limit" for agent in self._over_cap)
-        unasked = tuple(f"{name}: left out, nobody was asked" for name in self.parts.left_out.names)
-        return (*failed, *over_cap, *unasked)
+        clauses: list[str] = []
+        for step in self.taken_on:
+            if step.note and step.state != "stopped":
+                clauses.append(f"{step.label}: {step.note}")
+        for agent in self._over_cap:
+            clauses.append(f"{label(agent)}: left out, over the limit")
+        for name in self.parts.left_out.names:
+            clauses.append(f"{name}: left out, nobody was asked")
+        return tuple(clauses)
 
     @property
     def _over_cap(self) -> tuple[str, ...]:
@@ -322,12 +322,11 @@ class TurnView(Value):
         routing = self.routing
         if routing is None or self.is_plan:
             return ""
-        if routing.later_calls:
-            later = f", {routing.later_calls} more later"
-        else:
-            later = ""
         counted = many(routing.reported_intents, "part")
-        return f"model counted {counted}, made {many(routing.intent_count, 'call')}{later}"
+        words = f"model counted {counted}, made {many(routing.intent_count, 'call')}"
+        if routing.later_calls:
+            words += f", {routing.later_calls} more later"
+        return words
 
     @property
     def cap_words(self) -> str:

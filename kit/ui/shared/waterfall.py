@@ -31,7 +31,10 @@ def draw_waterfall(trace: Trace, key: str, selected: str | None = None) -> None:
     the part `span` of the address."""
     height = ROW * len(trace.spans)
     words = f"Timeline of {many(len(trace.spans), 'span')}"
-    failed = [span_name(span) for span in trace.spans if span.status == "error"]
+    failed: list[str] = []
+    for span in trace.spans:
+        if span.status == "error":
+            failed.append(span_name(span))
     if failed:
         words += f"; with errors: {', '.join(failed)}"
     if selected is None:
@@ -44,9 +47,15 @@ def draw_waterfall(trace: Trace, key: str, selected: str | None = None) -> None:
 
 def waterfall_rows(trace: Trace) -> list[dict[str, Any]]:
     """Returns the chart's data: a row a span in tree order, times in seconds."""
-    spans = bars(trace)
-    end = max((bar.span.ended for bar in spans), default=0.0)
-    return [_row(number, bar, end) for number, bar in enumerate(spans)]
+    rows: list[dict[str, Any]] = []
+    end = _end(trace)
+    for number, bar in enumerate(bars(trace)):
+        rows.append(_row(number, bar, end))
+    return rows
+
+
+def _end(trace: Trace) -> float:
+    return max((bar.span.ended for bar in bars(trace)), default=0.0)
 
 
 def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
@@ -69,18 +78,10 @@ def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
         .mark_rect(color=colours.muted, opacity=0.16, aria=False)
         .encode(y=y)
     )
-    end = max((row["ended"] for row in rows), default=0.0)
-    x = (
-        alt.X("started:Q", title="seconds")
-        .axis(tickCount=6)
-        .scale(domain=[0, max(end, 0.01)], nice=False)
-    )
-    failed = alt.when("datum.status === 'error'").then(alt.value(colours.error))
-    colour = (
-        alt.Color("kind:N")
-        .scale(domain=list(COLOURS), range=list(COLOURS.values()))
-        .legend(orient="top", title=None, columns=2, columnPadding=12, labelFontSize=12)
-    )
+    x = alt.X("started:Q", title="seconds", axis=alt.Axis(tickCount=6))
+    x = x.scale(domain=[0, max(_end(trace), 0.01)], nice=False)
+    is_failed = alt.when("datum.status === 'error'").then(alt.value(colours.error))
+    colour = alt.Color("kind:N").scale(domain=list(COLOURS), range=list(COLOURS.values()))
     spans = (
         alt.Chart(data_of(rows), name="bars")
         .mark_bar(height=15, cornerRadius=2, strokeWidth=2, cursor="pointer")
@@ -88,14 +89,16 @@ def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
             x=x,
             x2="ended:Q",
             y=y,
-            color=colour,
-            stroke=failed.otherwise(alt.value("transparent")),
-            tooltip=[f"{field}:N" for field in TOOLTIP],
+            color=colour.legend(
+                orient="top", title=None, columns=2, columnPadding=12, labelFontSize=12
+            ),
+            # A bar keeps the colour of its kind: what failed has a red edge.
+            stroke=is_failed.otherwise(alt.value("transparent")),
+            tooltip=TOOLTIP,
             description="description:N",
         )
         .add_params(picked_by("id"))
     )
-    within = alt.when("datum.within").then(alt.value("white"))
     times = (
         alt.Chart(data_of(rows))
         # A text that reaches beyond the chart is cut: it would take its room from the bars, on a phone all of it.
@@ -109,7 +112,9 @@ def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
             x="edge:Q",
             y=y,
             text="beside:N",
-            color=within.when("datum.status === 'error'")
+            color=alt.when("datum.within")
+            .then(alt.value("white"))
+            .when("datum.status === 'error'")
             .then(alt.value(colours.error))
             .otherwise(alt.value(colours.muted)),
         )
@@ -117,7 +122,16 @@ def waterfall_chart(trace: Trace, *, selected: str = "") -> Layers:
     return alt.layer(highlight, spans, times)
 
 
-TOOLTIP = ("span", "agent", "kind", "status", "took", "tokens", "cost", "error")
+TOOLTIP = [
+    "span:N",
+    "agent:N",
+    "kind:N",
+    "status:N",
+    "took:N",
+    "tokens:N",
+    "cost:N",
+    "error:N",
+]
 
 
 def _row(number: int, bar: Bar, end: float) -> dict[str, Any]:

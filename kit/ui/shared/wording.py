@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Container, Iterable
+from datetime import datetime
 
 from kit.core.model import OFFLINE
 from kit.core.trace import Span
@@ -13,6 +14,7 @@ LONGEST = 1_200
 def is_simulated(model: str) -> bool:
     """Whether the figures of a model are simulated: those of the offline stand-in, and those of a
     simulated model, whose key or name says so."""
+    # A stored turn has the key of its model and nothing else of it.
     return model == OFFLINE.key or "stand-in" in model or "simulated" in model
 
 
@@ -43,6 +45,13 @@ def dollars(cost: float | None) -> str:
     return "$0"
 
 
+def price(cost: float | None) -> str:
+    """Returns a cost in US dollars; where no price is known, that."""
+    if cost is None:
+        return "price not known"
+    return dollars(cost)
+
+
 def span_name(span: Span) -> str:
     """Returns the name of a span in charts, lists and headings."""
     if span.kind == "model":
@@ -55,6 +64,11 @@ def took(seconds: float) -> str:
     if seconds >= 0.1:
         return f"{seconds:.2f} s"
     return f"{seconds * 1000:.0f} ms"
+
+
+def moment(at: float) -> str:
+    """Returns a time of the wall clock as a person reads it."""
+    return datetime.fromtimestamp(at).strftime("%d %b %Y, %H:%M:%S")
 
 
 def label(agent: str) -> str:
@@ -85,6 +99,7 @@ def prose(text: str) -> str:
 
     `$` is money, a heading a bold line; links, pictures and addresses are text.
     """
+    # Backslashes in front of a mark would set it free again: one stands there, however many there were.
     plain = re.sub(r"(?<!\\)\\*([$\[<])", r"\\\1", text)
     plain = _UNDERLINE.sub(r"\1", plain)
     return inert(_NESTED_HEADING.sub(r"\1\\#", _HEADING.sub(_bold, plain)))
@@ -102,6 +117,7 @@ def inert(text: str) -> str:
 def literal(text: str, longest: int = LONGEST) -> str:
     """Returns a text from outside as it was written: no markdown in it acts."""
     start = inert(text if len(text) <= longest else text[:longest] + " …")
+    # `:` and `/` too: Streamlit makes colours, icons and emoji of words between colons.
     return re.sub(r"([\\`*_{}\[\]()#+\-.!~|>$:<&@/=])", r"\\\1", start).replace("\n", "  \n")
 
 

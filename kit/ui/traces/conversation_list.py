@@ -1,16 +1,15 @@
 """The list of the visitor's conversations, and the head of one of them: where to go on with it."""
 
-from collections.abc import Sequence
 from datetime import datetime
-from functools import partial
+from typing import Any
 
 import streamlit as st
 
 from kit.core.context import Principal
 from kit.core.display.count import many
 from kit.stores.protocol import Store
-from kit.stores.turn_filter import Conversation
 from kit.ui.shared.frame import draw_link
+from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.wording import literal
 
 PAGE = 15
@@ -20,27 +19,19 @@ def draw_conversations(store: Store, principal: Principal) -> None:
     """Draws the conversations of a principal, the newest first; a click shows the turns of one."""
     page_index = int(st.session_state.get("conversations-page", 1)) - 1
     rows, count = store.conversations(principal, PAGE, page_index * PAGE)
-    key = f"conversations-{page_index}-{count}"
-    st.dataframe(
-        [
-            {
-                "First question": " ".join(row.first.split()),
-                "Turns": row.turns,
-                "Newest turn": datetime.fromtimestamp(row.newest),
-            }
-            for row in rows
-        ],
-        hide_index=True,
-        key=key,
-        on_select=partial(_open_row, key, rows),
-        selection_mode="single-cell",
-        column_config={
-            "First question": st.column_config.TextColumn(width=520),
-            "Turns": st.column_config.NumberColumn(width=70),
-            "Newest turn": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
-        },
-        alt="Conversations, the newest first; choose one to see its turns",
-    )
+    table: list[dict[str, Any]] = []
+    for row in rows:
+        question = " ".join(row.first.split())
+        when = datetime.fromtimestamp(row.newest)
+        table.append({"First question": question, "Turns": row.turns, "Newest turn": when})
+    columns = {
+        "First question": st.column_config.TextColumn(width=520),
+        "Turns": st.column_config.NumberColumn(width=70),
+        "Newest turn": st.column_config.DatetimeColumn(format="D MMM, HH:mm", width=110),
+    }
+    ids = [row.id for row in rows]
+    words = "Conversations, the newest first; choose one to see its turns"
+    draw_rows(table, ids, "conversation", f"conversations-{page_index}-{count}", words, columns)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"{many(count, 'conversation')}. Choose one to see its turns, and to go on with it."
@@ -60,18 +51,12 @@ def draw_conversation(store: Store, principal: Principal, session: str) -> None:
         st.space("stretch")
         if turns:
             draw_link(st.empty(), "chat", "Go on in the chat", ":material/chat:", session=session)
-    st.markdown(
-        f"Its newest question: {literal(turns[0].message)}"
-        if turns
-        else "There is no such conversation of yours."
-    )
+    if turns:
+        st.markdown(f"Its newest question: {literal(turns[0].message)}")
+    else:
+        st.markdown("There is no such conversation of yours.")
 
 
 def leave() -> None:
     """Goes back from one conversation to the lists."""
     st.query_params.pop("conversation", None)
-
-
-def _open_row(key: str, rows: Sequence[Conversation]) -> None:
-    if cells := st.session_state[key].selection.cells:
-        st.query_params["conversation"] = rows[cells[0][0]].id

@@ -31,26 +31,24 @@ def draw_fork(host: Host, turn: TurnRecord, span: Span, request: ModelRequest | 
         pattern = st.selectbox(
             "Pattern", [UNCHANGED, *patterns_of(host.kit.deck)], format_func=label
         )
+        stored_prompt = ""
         if request is not None:
             stored_prompt = request.prompt
-        else:
-            stored_prompt = ""
+        prompt = stored_prompt
         if stored_prompt:
             prompt = st.text_area("Stable prompt", stored_prompt, height=160)
-        else:
-            prompt = stored_prompt
         if not st.form_submit_button("Fork", icon=":material/fork_right:", type="primary"):
             return
-    changes = {
-        "model": model,
-        "pattern": pattern,
-        "prompt": prompt if prompt != stored_prompt else UNCHANGED,
-    }
+    changes: dict[str, str] = {}
+    if model != UNCHANGED:
+        changes["model"] = model
+    if pattern != UNCHANGED:
+        changes["pattern"] = pattern
+    if prompt != stored_prompt:
+        changes["prompt"] = prompt
     notice = st.empty()
     with report_errors(notice):
-        fork = host.fork(
-            turn, span.id, **{name: value for name, value in changes.items() if value != UNCHANGED}
-        )
+        fork = host.fork(turn, span.id, **changes)
         notice.success(
             "It runs, and stands beside this turn on the page Compare.",
             icon=":material/fork_right:",

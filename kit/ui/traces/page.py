@@ -1,7 +1,6 @@
 """The page Traces: the visitor's turns, and one of them in full, its routing decision first."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import partial
 
 import streamlit as st
@@ -19,7 +18,8 @@ from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link, visitor, with_host
 from kit.ui.shared.host import Host
 from kit.ui.shared.selection import draw_list
-from kit.ui.shared.turn_facts import answer_text, headline
+from kit.ui.shared.template import render
+from kit.ui.shared.turn_facts import answer_text, fault_lines, headline
 from kit.ui.shared.turn_fold import stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.shared.wording import (
@@ -27,6 +27,7 @@ from kit.ui.shared.wording import (
     label,
     literal,
     model_words,
+    moment,
     prose,
     span_name,
     took,
@@ -131,7 +132,8 @@ def _trace(host: Host, turn: TurnRecord, *, live: bool = False) -> None:
 def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
     with st.container(horizontal=True, vertical_alignment="center", key="trace-head"):
         if st.button("All traces", icon=":material/arrow_back:", type="tertiary", on_click=_back):
-            st.rerun()  # the list is not a part of a live trace
+            # The list is not a part of a live trace.
+            st.rerun()
         st.space("stretch")
         origin = repeated_turn(turn.session_id)
         if origin:
@@ -163,13 +165,15 @@ def _heading(turn: TurnRecord, view: TurnView, settings: Settings) -> None:
             verb = "Forked"
         badges += f" :blue-badge[{verb}: first as {origin[-8:]}]"
     st.markdown(f"{badges} :gray[{_summary(turn, view)}]")
+    if view.faults:
+        lines = fault_lines(view)
+        st.html(render("marks", kind="faults", label="Made to fail on purpose", lines=lines))
 
 
 def _summary(turn: TurnRecord, view: TurnView) -> str:
     """Returns what made a turn, when, and what it took, in one line of markdown."""
     made_by = filter(None, (label(turn.pattern), model_words(turn.model)))
-    when = datetime.fromtimestamp(turn.started_at).strftime("%d %b %Y, %H:%M:%S")
-    parts = [literal(", ".join(made_by)), when]
+    parts = [literal(", ".join(made_by)), moment(turn.started_at)]
     if view.seconds is not None:
         parts.append(f"{view.seconds:.2f} s")
     if view.ttft is not None:
@@ -207,17 +211,17 @@ def _timeline(host: Host, turn: TurnRecord, trace: Trace, view: TurnView) -> Non
         request = None
         if span.kind == "model":
             request = model_request(host.kit.store, turn, span.id, view.events)
-        draw_span(trace, span, view.events, request, _prompt_note(host.kit, turn, request))
+        note = _prompt_note(host.kit, turn, request)
+        draw_span(trace, span, view, request, note)
         draw_fork(host, turn, span, request)
 
 
 def _prompt_note(kit: Kit, turn: TurnRecord, request: ModelRequest | None) -> str:
     """Says that a card, a block or a flag has changed since a model was sent a prompt; nothing where none has."""
-    teams = [team for (stage, *_), team in kit.stages.bound.items() if stage in ("", turn.pattern)]
     cohorts: set[str] = set()
-    for team in teams:
-        for prompt in team.prompts:
-            cohorts.add(prompt.cohort)
+    for (stage, *_), team in kit.stages.bound.items():
+        if stage in ("", turn.pattern):
+            cohorts.update(prompt.cohort for prompt in team.prompts)
     if request is None or not request.cohort or request.cohort in cohorts:
         return ""
     return "Its card has changed since: today the prompt is another."

@@ -13,7 +13,8 @@ from kit.core.trace import Span, Trace
 from kit.stores.model_request import ModelRequest
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render
-from kit.ui.shared.wording import beginning, dollars, label, literal, span_name, took
+from kit.ui.shared.turn_view import TurnView
+from kit.ui.shared.wording import beginning, label, literal, price, span_name, took
 from kit.ui.traces.model_request import draw_request
 
 QUIET = (
@@ -51,7 +52,7 @@ def choice(span: Span) -> str:
 def draw_span(
     trace: Trace,
     span: Span,
-    events: Sequence[Event],
+    view: TurnView,
     request: ModelRequest | None = None,
     note: str = "",
 ) -> None:
@@ -60,7 +61,8 @@ def draw_span(
     if span.error:
         st.error(literal(span.error), icon=":material/error:")
     diagnosis = diagnose(trace, span)
-    if diagnosis:
+    # Nobody has to mend what was made to fail on purpose.
+    if diagnosis and not any(fault.startswith(f"{span.agent}=") for fault in view.faults):
         st.info(_diagnosis_words(diagnosis), icon=":material/timer_off:")
     if request is None:
         _text("Input", span.input)
@@ -76,7 +78,7 @@ def draw_span(
         with st.expander("Attributes", icon=":material/data_object:"):
             st.code(text, language="json", wrap_lines=True)
     span_events: list[Event] = []
-    for event in events:
+    for event in view.events:
         if event.span_id == span.id and event.kind in QUIET:
             span_events.append(event)
     if span_events:
@@ -104,9 +106,7 @@ def _head(span: Span) -> str:
     usage = span.usage
     if span.kind in ("model", "agent") and (usage.input_tokens or usage.output_tokens):
         figures["Tokens"] = f"{usage.input_tokens:,} in, {usage.output_tokens:,} out"
-        figures["Cost"] = dollars(usage.cost)
-        if usage.cost is None:
-            figures["Cost"] = "price not known"
+        figures["Cost"] = price(usage.cost)
     return render("span", span=span, status=_STATUSES[span.status], figures=figures)
 
 

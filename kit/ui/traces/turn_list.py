@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
 from typing import Any
 
 import streamlit as st
@@ -16,6 +15,7 @@ from kit.stores.recall import repeated_turn
 from kit.stores.turn_filter import FailureAxis, TurnChoices, TurnFilter
 from kit.ui.shared import address
 from kit.ui.shared.frame import draw_link
+from kit.ui.shared.selection import draw_rows
 from kit.ui.shared.wording import agent_labels, label, model_words, simulated_words
 
 PAGE = 15
@@ -38,7 +38,8 @@ def draw_turns(store: Store, principal: Principal, agents: Sequence[str]) -> Non
     page_index = int(st.session_state.get("traces-page", 1)) - 1
     page = store.search(principal, by, PAGE, page_index * PAGE)
     last = -(-page.total // PAGE)
-    if page_index >= last > 0:  # fewer turns pass the filter now
+    # Fewer turns pass the filter now.
+    if page_index >= last > 0:
         page = store.search(principal, by, PAGE, (last - 1) * PAGE)
         page_index = last - 1
     if not page.total:
@@ -46,16 +47,11 @@ def draw_turns(store: Store, principal: Principal, agents: Sequence[str]) -> Non
             "No turn is like that. Take out a filter to see more.", icon=":material/filter_alt_off:"
         )
         return
+    # Under the same key a table of other rows keeps the cell that was chosen, and opens the wrong turn.
     key = f"traces-{page_index}-{page.total}"
-    st.dataframe(
-        table(page.turns),
-        hide_index=True,
-        key=key,
-        on_select=partial(_open_row, key, page.turns),
-        selection_mode="single-cell",
-        column_config=_columns(page.longest),
-        alt="Turns, newest first; choose one to open its trace",
-    )
+    ids = [turn.id for turn in page.turns]
+    words = "Turns, newest first; choose one to open its trace"
+    draw_rows(table(page.turns), ids, "turn", key, words, _columns(page.longest))
     with st.container(horizontal=True, vertical_alignment="center"):
         st.caption(
             f"{page.total:,} of {many(choices.total, 'turn')}. Choose one to open its trace."
@@ -135,7 +131,7 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
                 "Model",
                 "f-models",
                 choices.models,
-                {key: model_words(key) for key in choices.models},
+                dict(zip(choices.models, map(model_words, choices.models), strict=True)),
             )
             late = st.toggle(
                 f"Slowest 5 % (≥ {choices.slow:.1f} s)", key="f-slow", disabled=choices.slow <= 0
@@ -150,8 +146,3 @@ def _read_filter(choices: TurnChoices, agents: Sequence[str]) -> TurnFilter:
         session=address.read("conversation"),
         at_least=choices.slow if late else 0.0,
     )
-
-
-def _open_row(key: str, turns: Sequence[TurnRecord]) -> None:
-    if cells := st.session_state[key].selection.cells:
-        st.query_params["turn"] = turns[cells[0][0]].id
