@@ -307,14 +307,6 @@ def test_a_new_chat_has_an_address_of_its_own(store: Path) -> None:
     assert session_of(page) != before and not page.chat_message and page.pills
 
 
-def test_a_suggestion_asks_its_question(store: Path) -> None:
-    page = open_page()
-    label = next(label for label in SUGGESTIONS if "Three" in label)
-    page.pills[0].set_value(label).run()
-    assert not page.exception
-    assert len(steps(page)) == 3 and not page.pills
-
-
 @pytest.mark.req("PC2-S5.8")
 def test_a_person_breaks_a_part_and_reads_so_in_plain_words(store: Path) -> None:
     page = open_page()
@@ -357,6 +349,7 @@ def test_faults_come_with_the_address_and_unknown_ones_are_told(store: Path) -> 
     )
     assert page.toggle(key="fault-rewards=raise").value
     assert "nobody" in page.warning[0].value
+    assert "Not taken from the address: pattern=no-such" in unescaped(page.warning[1].value)
     ask(page, MIXED)
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id=session_of(page))

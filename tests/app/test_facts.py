@@ -16,7 +16,7 @@ from kit.ui.shared.turn_facts import UNMET, Fact, facts, fault_lines, fault_word
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
-from tests.app.logs import WHO, Stamped, begin, decision, end, failed, mixed, stamp
+from tests.app.logs import WHO, Stamped, begin, end, mixed, stamp
 
 
 def known(*bodies: Body, over: bool = True) -> dict[str, Fact]:
@@ -139,15 +139,3 @@ def test_who_answered_directly_asked_nobody_and_an_unpriced_turn_is_not_free() -
     direct = stamp([*begin("hi"), *end("Hello!", usage=Usage(input_tokens=1, cost=0.0))])
     told = {fact.name: fact.text for fact in facts(advance(TurnView(), direct))}
     assert told["agents"] == "nobody: answered directly" and told["cost"] == "$0"
-
-
-def test_a_turn_over_its_limit_names_who_was_left_out() -> None:
-    log = stamp(
-        [
-            *begin(),
-            (0.1, "s1", None, decision("shop", cap=1, behavior="over", dropped=("play",))),
-            (0.2, "s9", "s1", failed("shop", "timeout")),
-        ]
-    )
-    told = {fact.name: fact for fact in facts(advance(TurnView(), log))}
-    assert told["cap"].value == "over 1" and "over the limit of 1" in told["cap"].text

@@ -128,6 +128,7 @@ def test_a_blocked_reply_is_said_and_nothing_of_it_is_in_page_or_file(
     blocked = stored(asked)[1]
     said = shown(open_turn(page, blocked))
     assert "blocked" in said and "verified" in said
+    assert "Rewards is sent somebody else's data" in unescape(said), "it was made to fail"
     events = tuple(SqliteStore(asked).events(blocked.id, OPERATOR))
     file = json.loads(export(blocked, events))
     assert {span["id"] for span in file["spans"]} == {span.id for span in trace_of(events).spans}

@@ -17,7 +17,7 @@ from kit.core.outcome import Failure, Reason, Usage
 from kit.core.record import TurnRecord
 from kit.ui.shared.turn_fold import advance, interrupt, stored_view
 from kit.ui.shared.turn_view import TurnView
-from kit.ui.shared.wording import label, literal, prose
+from kit.ui.shared.wording import literal, prose
 from tests.app.logs import answered, begin, decision, end, failed, mixed, stamp
 from tests.effort import effort
 from tests.pages import marks, unescaped
@@ -164,18 +164,6 @@ def test_a_repeated_line_is_said_once() -> None:
     assert view.steps[0].lines == ("Searching",)
 
 
-def test_replaced_text_no_longer_stands() -> None:
-    log = stamp(
-        [
-            *begin(),
-            (0.1, "s1", None, Text(channel="answer", text="Wrong.")),
-            (0.2, "s1", None, TextReplaced(from_seq=2, text="Right.")),
-        ]
-    )
-    assert advance(TurnView(), log[:3]).answer == "Wrong."
-    assert advance(TurnView(), log).answer == "Right."
-
-
 @pytest.mark.parametrize(
     "reason", [reason for reason in get_args(Reason) if reason not in ("cancelled", "paused")]
 )
@@ -239,11 +227,6 @@ def test_an_unknown_price_is_a_dash() -> None:
     assert advance(TurnView(), log).tokens == 15
 
 
-def test_times_are_those_of_the_log() -> None:
-    view = advance(TurnView(), mixed())
-    assert (view.ttft, view.seconds, view.started_at, view.status) == (0.1, 2.0, 1000.0, "ok")
-
-
 def test_a_stopped_turn_leaves_no_step_running() -> None:
     view = advance(
         TurnView(),
@@ -294,10 +277,6 @@ def test_a_stored_turn_without_events_still_has_its_answer() -> None:
         "You have 120 points.",
         "",
     )
-
-
-def test_an_agent_is_named_in_plain_words() -> None:
-    assert label("offer_details") == "Offer details"
 
 
 PIECES = (

@@ -65,12 +65,6 @@ def test_the_selected_span_alone_is_marked() -> None:
     assert [row["id"] for row in marked] == ["s4"]
 
 
-def test_the_stand_in_model_is_not_shown_by_its_key() -> None:
-    assert [row["name"] for row in waterfall_rows(trace_of(mixed())) if row["kind"] == "model"] == [
-        "decide"
-    ]
-
-
 def test_a_running_or_empty_trace_can_be_drawn() -> None:
     assert waterfall_rows(trace_of([])) == [] and chart_of(trace_of([]))["layer"]
     running = waterfall_rows(trace_of(mixed()[:10]))

@@ -4,7 +4,6 @@ is said in plain words."""
 # pyright: reportMissingImports=false
 
 import asyncio
-import json
 import statistics
 import threading
 import time
@@ -17,7 +16,6 @@ from playwright.sync_api import expect
 
 from case_pictures import draw_picture
 from kit.core.context import OPERATOR
-from kit.core.fault import CANARY, CANARY_NUMBER, RAW
 from kit.core.picture import LARGEST
 from kit.core.record import TurnRecord
 from kit.core.trace import trace_of
@@ -25,7 +23,7 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from tests.browser.raw import raw_visitor, resident
-from tests.browser.stage import MIXED, PHONE, Served, Visitor, told, visit, within
+from tests.browser.stage import MIXED, Served, Visitor, told, visit, within
 
 pytestmark = pytest.mark.browser
 HANGS = "?fault=rewards%3Dhang"
@@ -132,84 +130,6 @@ def test_switches_thumbs_and_another_page_leave_a_running_turn_alone(
     assert given and given.score == 1
 
 
-PAIRS = [
-    ("rewards=raise", "shop=error_envelope", "A receipt that does not scan"),
-    ("rewards=foreign_principal", "support=refuses", "Coffee offers"),
-    ("shop=bad_payload", "rewards=instantiation", "A receipt that does not scan"),
-]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "healthy"), PAIRS, ids=[f"{one} {other}" for one, other, _ in PAIRS]
-)
-def test_what_failed_is_said_plainly_and_the_raw_reason_is_for_the_trace(
-    visitor: Visitor, served: Served, one: str, other: str, healthy: str
-) -> None:
-    visitor.open(f"?fault={one.replace('=', '%3D')}&fault={other.replace('=', '%3D')}")
-    visitor.ready()
-    visitor.ask(MIXED)
-    visitor.settled()
-    (turn,) = turns_of(served, visitor)
-    with stored(served) as store:
-        spans = trace_of(store.events(turn.id, OPERATOR)).spans
-    broken = {span.agent: span for span in spans if span.kind == "agent" and span.error}
-    assert set(broken) == {fault.split("=")[0] for fault in (one, other)} == set(turn.failed)
-    answer = visitor.page.get_by_test_id("stChatMessage").nth(1)
-    assert healthy in answer.inner_text()
-    for agent, span in broken.items():
-        step = answer.locator("details", has_text=agent.capitalize()).locator("summary")
-        assert step.locator(".stMarkdownColoredText").count() == 1, "its step is not red"
-        assert str(span.error) not in visitor.text()
-    everything = visitor.page.content()
-    assert (
-        RAW not in everything and CANARY not in everything and str(CANARY_NUMBER) not in everything
-    )
-    visitor.page.get_by_role("link", name="Open trace").first.click()
-    for agent, span in broken.items():
-        visitor.page.locator(f"path[aria-roledescription=bar][aria-label*='{agent}']").first.click()
-        visitor.page.locator(f"[data-span='{span.id}']").wait_for()
-        assert (
-            str(span.error)
-            in visitor.page.locator(".st-key-span-detail [data-testid=stAlert]").inner_text()
-        )
-
-
-def test_a_pill_runs_its_scenario_and_nothing_of_somebody_else_gets_out(
-    visitor: Visitor, served: Served
-) -> None:
-    visitor.open()
-    visitor.ready()
-    visitor.page.get_by_text("Someone else's data").click()
-    visitor.settled()
-    chip = visitor.page.get_by_test_id("stChatMessage").nth(1).locator(".faults li")
-    assert chip.all_inner_texts() == ["Rewards is sent somebody else's data"]
-    assert (
-        "1 blocked" in visitor.page.locator(".st-key-panel-desk [data-fact=principal]").inner_text()
-    )
-    pages = [visitor.page.content()]
-    visitor.page.get_by_role("link", name="Open trace").first.click()
-    visitor.page.locator("path[aria-roledescription=bar]").first.wait_for()
-    visitor.page.get_by_text("events").last.click()
-    with visitor.page.expect_download() as download:
-        visitor.page.get_by_role("button", name="JSON").click()
-    file = Path(download.value.path()).read_text()
-    assert json.loads(file)["turn"]["message"].startswith("How many points")
-    for told_to_somebody in (*pages, visitor.page.content(), file):
-        assert CANARY not in told_to_somebody and str(CANARY_NUMBER) not in told_to_somebody
-
-
-def test_later_turns_add_two_messages_each_on_a_phone(visitor: Visitor) -> None:
-    visitor.page.set_viewport_size(PHONE)
-    visitor.open()
-    visitor.ready()
-    visitor.page.get_by_text("My points").click()
-    visitor.settled()
-    visitor.ask("and what are they worth?")
-    visitor.settled(2)
-    assert visitor.seen()["most"] == 4
-    assert "points" in visitor.page.get_by_test_id("stChatMessage").nth(1).inner_text()
-
-
 def test_every_span_of_the_stored_trace_has_its_labelled_bar(
     visitor: Visitor, served: Served
 ) -> None:
@@ -263,38 +183,6 @@ def test_a_picture_is_shown_and_answered_and_another_file_is_refused_in_a_senten
     assert (
         turn.invoked == ("support",) and visitor.page.get_by_test_id("stChatMessage").count() == 2
     )
-
-
-def test_the_panel_says_what_is_stored_and_a_thumb_outlives_the_page(
-    visitor: Visitor, served: Served
-) -> None:
-    visitor.open("?cap=2")
-    visitor.ready()
-    visitor.ask(MIXED)
-    visitor.settled()
-    (turn,) = turns_of(served, visitor)
-    with stored(served) as store:
-        trace = trace_of(store.events(turn.id, OPERATOR))
-    routing, usage = trace.routing, trace.usage
-    assert routing
-    facts = visitor.page.locator(".st-key-panel-desk .turn [data-fact]")
-    visitor.page.locator(".st-key-panel-desk [data-fact=cost]").wait_for()
-    shown = dict(facts.evaluate_all("all => all.map(one => [one.dataset.fact, one.dataset.value])"))
-    assert shown["agents"] == ",".join(routing.invoked) and len(routing.invoked) == 2
-    assert shown["intents"] == f"{routing.reported_intents}/{routing.intent_count}" == "3/2"
-    assert shown["cap"] == f"{routing.cap_behavior} {routing.cap}" == "over 2"
-    panel = visitor.page.locator(".st-key-panel-desk .turn").inner_text()
-    assert (
-        f"{usage.input_tokens:,} in, {usage.output_tokens:,} out" in panel
-        and f"{turn.seconds:.2f} s" in panel
-    )
-
-    up = visitor.page.get_by_role("radio", name="Thumbs up")
-    up.click()
-    visitor.page.get_by_placeholder("What was good").wait_for()
-    visitor.page.reload()
-    visitor.settled()
-    assert up.get_attribute("aria-checked") == "true"
 
 
 def seeded(store: Path, session: str, turns: int) -> None:

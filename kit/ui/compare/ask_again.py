@@ -58,11 +58,12 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
             model = _select("Model", usable_models(host.kit), turn.model, model_words)
             caps = list(map(str, range(1, WIDEST + 1)))
             cap = _select("At once, at most", caps, str(turn.cap))
-            chosen_faults = st.multiselect(
+            # The browser tells choices apart by their words, and `hang` has those of `hang:3`.
+            faults_by_words = {fault_words(fault): fault for fault in (*_faults(host), *faults)}
+            failing = st.multiselect(
                 "Made to fail",
-                list(dict.fromkeys((*_faults(host), *faults))),
-                faults,
-                format_func=fault_words,
+                list(faults_by_words),
+                list(map(fault_words, faults)),
                 placeholder="Nothing",
                 width=320,
             )
@@ -84,6 +85,7 @@ def draw_again(host: Host, turn: TurnRecord, name: str, faults: Sequence[str]) -
     if everywhere:
         patterns = PATTERNS
     host.prepare(patterns, key)
+    chosen_faults = [faults_by_words[words] for words in failing]
     turn_ids: list[str] = []
     for name in patterns:
         past = host.kit.recall_before(turn)
