@@ -326,21 +326,28 @@ class Host:
         images: Sequence[Picture] = (),
         asked_at: float | None = None,
     ) -> str:
-        """Starts a turn on the kit's loop and returns its id; from here on it needs nobody."""
+        return self._wait(self._start(ask, session, message, images, asked_at))
 
-        async def begin() -> str:
-            turn = ask()
-            self.pictures.keep(turn.id, images)
-            live = LiveTurn(turn, session, message, asked_at or time.time())
-            with self._lock:
-                self._live[turn.id] = live
-                finished = [key for key, other in self._live.items() if other.done.is_set()]
-                for oldest in finished[:-MOST_FINISHED]:
-                    del self._live[oldest]
-            # The loop holds a task weakly: without the set it could be collected in mid-turn.
-            pump = self._loop.create_task(live.pump())
-            self._pumps.add(pump)
-            pump.add_done_callback(self._pumps.discard)
-            return turn.id
-
-        return self._wait(begin())
+    async def _start(
+        self,
+        ask: Callable[[], Turn],
+        session: Session,
+        message: str,
+        images: Sequence[Picture],
+        asked_at: float | None = None,
+    ) -> str:
+        """Starts a turn and returns its id; from here on it needs nobody."""
+        asked_at = asked_at or time.time()
+        turn = ask()
+        self.pictures.keep(turn.id, images)
+        live = LiveTurn(turn, session, message, asked_at)
+        with self._lock:
+            self._live[turn.id] = live
+            finished = [key for key, other in self._live.items() if other.done.is_set()]
+            for oldest in finished[:-MOST_FINISHED]:
+                del self._live[oldest]
+        # The loop holds a task weakly: without the set it could be collected in mid-turn.
+        pump = self._loop.create_task(live.pump())
+        self._pumps.add(pump)
+        pump.add_done_callback(self._pumps.discard)
+        return turn.id
