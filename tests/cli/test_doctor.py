@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import yaml
 
 from tests.cli.test_cli import Result, refused, run
 from tests.loopback_openai import Call, Loopback, Raw, Refuse, Reply, Say, loopback
@@ -114,6 +115,26 @@ def test_what_fails_is_named_with_what_to_do(
     line = next(line for line in result.stdout.splitlines() if line.startswith(f"  {what} "))
     assert "failed" in line and words in line and result.returncode == code, result.stdout
     assert "Traceback" not in result.stderr
+
+
+def test_the_model_that_stands_in_for_a_failed_one_is_tried_as_well(
+    server: Loopback, tmp_path: Path
+) -> None:
+    deck = tmp_path / "helpdesk"
+    deck.mkdir()
+    model = {"provider": "openai"}
+    (tmp_path / "models.yaml").write_text(yaml.safe_dump({"first": model, "second": model}))
+    (deck / "deck.yaml").write_text("orchestrator: lead\nrequired_blocks: []\n")
+    both = {"model": "first", "fallback_model": "second"}
+    lead = {"id": "lead", "description": "Passes questions on.", "sub_agents": ["desk"], **both}
+    desk = {"id": "desk", "description": "Knows what the shop has in stock.", **both}
+    for card in (lead, desk):
+        (deck / f"{card['id']}.yaml").write_text(yaml.safe_dump(card))
+    works = (Say(["Four."]), Say(["Fo", "ur."]), ONE, TWO, BY_SCHEMA)
+    server.plays(*works, Refuse(401, "wrong key"))
+    result = run("doctor", KIT_DECK=str(deck), OPENAI_BASE_URL=server.url, OPENAI_API_KEY=KEY)
+    assert "second" in result.stdout and "HTTP 401" in result.stdout, result.stdout
+    assert result.returncode == 1
 
 
 def test_a_server_that_is_not_there_and_a_key_that_is_missing() -> None:

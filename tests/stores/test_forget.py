@@ -1,6 +1,7 @@
 """A user is forgotten: their rows, their bytes, the sums they were part of, and nobody else's."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -42,7 +43,7 @@ async def _fill(path: Path) -> None:
 
 def counts(path: Path, who: str) -> dict[str, int]:
     """Rows of one user, found by what each table says of itself."""
-    with sqlite3.connect(path) as db:
+    with closing(sqlite3.connect(path)) as db:
         mine = f"SELECT id FROM turns WHERE {who}"
         sessions = f"SELECT id FROM sessions WHERE {who}"
         rows = {
