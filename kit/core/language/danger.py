@@ -139,6 +139,7 @@ def _holds(
         if place is None or end - place > TOGETHER:
             return False
         start = min(start, place)
+    # A message may name many shops: to look at each for every rule would cost more than the message's length.
     for term in rule.shut_out:
         term_places = places.get(term, [])
         next_place = bisect_left(term_places, start - BESIDE)

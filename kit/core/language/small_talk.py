@@ -140,7 +140,8 @@ _TAKE_REST = re.compile(
             (?:rest|others?(?:\ (?:ones?|parts?))?|remaining(?:\ (?:ones?|parts?))?|missing\ (?:one|part)s?)
         |(?:take|do|answer)\ (?:it|them|that|those)(?:\ next)?|what\ (?:about|of)\ the\ (?:rest|others?)
         |sigue|contin[uú]a|adelante|dale|hazlo
-        |(?:(?:y|toma|haz|responde|contesta|mira|sigue\ con)\ )?(?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
+        |(?:(?:y|toma|haz|responde|contesta|mira|sigue\ con)\ )?
+            (?:el\ resto|lo\ dem[aá]s|lo\ que\ falta))
         (?:\W++(?:now|next|please|then|too|ahora|por\ favor|también))*\W*+""",
     re.IGNORECASE | re.VERBOSE,
 )
