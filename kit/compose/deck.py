@@ -59,10 +59,10 @@ class Deck(Parts):
         name: str = "deck",
         tools: object = None,
         known: Collection[str] | None = None,
-        flags: Mapping[str, bool] | None = None,
-        tool_settings: Mapping[str, Mapping[str, Any]] | None = None,
-        flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] | None = None,
-        tool_flags: Mapping[str, str] | None = None,
+        flags: Mapping[str, bool] = {},
+        tool_settings: Mapping[str, Mapping[str, Any]] = {},
+        flag_settings: Mapping[str, Mapping[str, Mapping[str, Any]]] = {},
+        tool_flags: Mapping[str, str] = {},
         rubrics: Iterable[Rubric] = (),
         dangers: Iterable[Danger] = (),
     ) -> "Deck":
@@ -93,10 +93,10 @@ class Deck(Parts):
             cards=by_id("card", cards),
             blocks=by_id("block", blocks),
             models=Registry("model", specs),
-            flags=flags or {},
-            tool_settings=tool_settings or {},
-            flag_settings=flag_settings or {},
-            tool_flags=tool_flags or {},
+            flags=flags,
+            tool_settings=tool_settings,
+            flag_settings=flag_settings,
+            tool_flags=tool_flags,
             rubrics=by_id("rubric", rubrics),
             dangers=by_id("danger", dangers),
             tools=deck_tools,
@@ -116,7 +116,7 @@ def load_deck(
     path: str | Path,
     known: Collection[str] | None = None,
     environment: str = "default",
-    flags: Mapping[str, bool] | None = None,
+    flags: Mapping[str, bool] = {},
 ) -> Deck:
     """Reads and checks a deck's folder.
 
@@ -132,7 +132,7 @@ def load_deck(
     if not folder.is_dir():
         fault = f"{folder} is not a folder; give the folder that holds deck.yaml"
         raise DeckError(f"no deck at {folder}:", [fault])
-    parts, draft = read_deck(folder, environment, flags or {})
+    parts, draft = read_deck(folder, environment, flags)
     check = Check(parts, draft.where, _tool_ids(parts, known), draft.unreadable, draft.faults)
     return _deck_of(check, f"deck {parts.name!r} cannot be used:")
 

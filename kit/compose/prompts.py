@@ -54,14 +54,25 @@ class PromptPlan:
 
     def assemble(self, dynamic: DynamicContext) -> Prompt:
         """Returns the prompt with the request's own context as its suffix."""
-        lines = f"Date: {_line(dynamic.date)}"
+        date = dynamic.date
+        user = dynamic.user_id
+        locale = dynamic.locale
+        location = dynamic.location or ""
+        persona = dynamic.persona
+        # A persona or a location comes from a user, who may write line breaks into it: in one line
+        # each it cannot pass for another line of the prompt.
+        if not f"{date}{user}{locale}{location}{persona}".isprintable():
+            date, user, locale, location, persona = (
+                " ".join(value.split()) for value in (date, user, locale, location, persona)
+            )
+        lines = f"Date: {date}"
         if self.closed:
             return Prompt(self.prefix, lines, self.cohort)
-        lines += f"\nUser: {_line(dynamic.user_id)}\nLocale: {_line(dynamic.locale)}"
-        if dynamic.location:
-            lines += f"\nLocation: {_line(dynamic.location)}"
-        if dynamic.persona and self.speaks:
-            lines += f"\n{WISH}: {_line(dynamic.persona)}"
+        lines += f"\nUser: {user}\nLocale: {locale}"
+        if location:
+            lines += f"\nLocation: {location}"
+        if persona and self.speaks:
+            lines += f"\n{WISH}: {persona}"
         if dynamic.in_play:
             lines += f"\nCalled in the previous turn: {_ask_tools(dynamic.in_play)}"
         if dynamic.unanswered:
@@ -177,11 +188,3 @@ def _cohort(card: AgentCard, deck: Parts, blocks: Iterable[Block], prefix: str) 
     parts.append(prefix)
     # A prompt may hold half of a surrogate pair, which strict UTF-8 refuses.
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-def _line(value: str) -> str:
-    """Returns a value in one line, so that it cannot pass for another line of the prompt."""
-    # A persona or a location comes from a user, who may write line breaks into it.
-    if value.isprintable():
-        return value
-    return " ".join(value.split())

@@ -24,7 +24,7 @@ def load_deck_at(
     path: str | Path,
     known: Collection[str] | None = None,
     environment: str = "default",
-    flags: Mapping[str, bool] | None = None,
+    flags: Mapping[str, bool] = {},
 ) -> Deck:
     """Loads the deck at `path` as it was at `revision` (a commit, a tag, HEAD~2); the working tree
     is left alone.

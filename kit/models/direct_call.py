@@ -185,7 +185,9 @@ def _needs_wrapper(
         return True
     if model.cache is not False and (model.cache is not None or get_llm_cache() is not None):
         return True
-    for message in cast("Sequence[Any]", messages):
+    # Any: LangChain leaves the items of a list of blocks unknown.
+    every_message: Any = messages
+    for message in every_message:
         if type(message.content) is not str:
             return True
     return has_listeners(model.callbacks, model.verbose)

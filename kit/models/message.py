@@ -30,12 +30,12 @@ M = TypeVar("M", bound=BaseMessage)
 
 def human_text(text: str) -> HumanMessage:
     """Returns `HumanMessage(text)`."""
-    return _made(HumanMessage, "human", text, _FIELDS_SET)
+    return _made(HumanMessage, "human", text, {"content"})
 
 
 def system_text(text: str) -> SystemMessage:
     """Returns `SystemMessage(text)`."""
-    return _made(SystemMessage, "system", text, _FIELDS_SET)
+    return _made(SystemMessage, "system", text, {"content"})
 
 
 def tool_text(
@@ -46,16 +46,12 @@ def tool_text(
         ToolMessage,
         "tool",
         text,
-        _TOOL_FIELDS_SET,
+        {"content", "name", "tool_call_id", "status"},
         name,
         tool_call_id=call_id,
         artifact=None,
         status="error" if failed else "success",
     )
-
-
-_FIELDS_SET = {"content"}
-_TOOL_FIELDS_SET = {"content", "name", "tool_call_id", "status"}
 
 
 def _made(
@@ -72,7 +68,7 @@ def _made(
     fields: dict[str, Any] = {"content": text, "type": role, "name": name, "id": None}
     fields |= {"additional_kwargs": {}, "response_metadata": {}, **extra_fields}
     object.__setattr__(message, "__dict__", fields)
-    object.__setattr__(message, "__pydantic_fields_set__", fields_set.copy())
+    object.__setattr__(message, "__pydantic_fields_set__", fields_set)
     object.__setattr__(message, "__pydantic_extra__", {})
     object.__setattr__(message, "__pydantic_private__", None)
     return message
@@ -138,9 +134,14 @@ def ending_of(message: AIMessage, spec: ModelSpec) -> str | None:
 def reasoning_of(message: BaseMessage) -> str:
     """Returns what a message or a piece of one says of the model's reasoning: a field beside its
     content, or blocks in it."""
-    texts: list[Any] = [cast("Any", message).additional_kwargs.get("reasoning_content")]
-    content: Any = message.content
-    for block in cast("list[Any]", content) if isinstance(content, list) else ():
+    reply: Any = message
+    aside = reply.additional_kwargs.get("reasoning_content")
+    texts: list[Any] = [aside] if aside else []
+    # Most replies are plain text, whose content is no list of blocks.
+    blocks: Any = reply.content
+    if not isinstance(blocks, list):
+        blocks = ()
+    for block in cast("Iterable[Any]", blocks):
         match block:
             case {"type": "reasoning", "summary": [*parts]}:
                 texts += [part.get("text") for part in cast("list[dict[str, Any]]", parts)]
@@ -151,6 +152,8 @@ def reasoning_of(message: BaseMessage) -> str:
                 texts.append(text)
             case _:
                 pass
+    if not texts:
+        return ""
     return "".join(text for text in texts if isinstance(text, str))
 
 

@@ -95,7 +95,8 @@ _PLEASING = _either(
     lovely|fantastic"""
 )
 _AFFIRM = _either(
-    r"""yes|yeah|yep|yup|yea|yeap|sure|correct|right|exactly|ok|okay|k|alright|definitely|absolutely|certainly|understood
+    r"""yes|yeah|yep|yup|yea|yeap|sure|correct|right|exactly|ok|okay|k|alright|definitely
+    absolutely|certainly|understood
     sure thing|of course|all right|please do|go ahead|do it|why not(?!\W*\?)|i see|got it|makes sense|good to know
     no problem|no worries
     sí|claro|vale|de acuerdo|por supuesto|entendido|está bien|muy bien|desde luego|adelante""",
@@ -103,7 +104,8 @@ _AFFIRM = _either(
     rf"(?:that|this|it)(?:'s|'ll be|'d be| is| was| would be| will be| works| looks| seems)(?: {_PLEASING}| so)*",
 )
 _PRAISE = _either(
-    r"""great|good|perfect|awesome|excellent|cool|nice|wonderful|fantastic|lovely|amazing|brilliant|super|neat|sweet|fine
+    r"""great|good|perfect|awesome|excellent|cool|nice|wonderful|fantastic|lovely|amazing|brilliant|super|neat
+    sweet|fine
     (?:good|great|nice) (?:job|work)
     well done
     (?:i )?love it
