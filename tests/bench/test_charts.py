@@ -1,3 +1,4 @@
+from pathlib import Path
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -199,6 +200,15 @@ def test_ecdf_rises_to_all_turns_in_each_panel_and_names_each_line_once():
         and [text.get_text() for text in named.get_texts()] == ["b (n = 2)", "a (n = 4)"]
         and left.get_legend() is None
     )
+
+
+@pytest.mark.parametrize(("suffix", "head"), [("pdf", b"%PDF-"), ("svg", b"<?xml")])
+def test_a_figure_is_written_as_vectors_for_a_paper(tmp_path: Path, suffix: str, head: bytes):
+    row = {"row": "shop", "line": "before", "y": 0.5, "low": 0.3, "high": 0.7}
+    figure = dots(pd.DataFrame([row]), {"before": BLUE}, "found", "x")
+    figure.savefig(tmp_path / f"figure.{suffix}")
+    content = (tmp_path / f"figure.{suffix}").read_bytes()
+    assert content.startswith(head) and b"image/png" not in content, "no picture of the figure"
 
 
 def test_heat_writes_every_count_and_tells_the_diagonal_from_a_leak():

@@ -85,7 +85,7 @@ def forecast(spec: GridSpec, paces: Paces) -> Forecast:
     that of the earlier run."""
     grid = spec.grid
     often = len(grid.prompts) * len(grid.settings) * len(grid.faults) * grid.repeats
-    turns = often * sum(len(case.scored) for case in spec.cases)
+    turns = often * spec.scored_turns
     prices = {key: _price_of(model, grid) for key, model in spec.every_model.items()}
     seconds = START
     dollars = 0.0
@@ -111,7 +111,7 @@ def announce(spec: GridSpec) -> str:
     if spec.timeless or not (spec.grid.judges or "measured" in spec.kinds.values()):
         return ""
     grid = spec.grid
-    turns = sum(len(case.scored) for case in spec.cases) * grid.repeats * len(spec.faults)
+    turns = spec.scored_turns * grid.repeats * len(spec.faults)
     ways = len(spec.kinds) * len(spec.decks) * len(grid.patterns)
     measured_models = [model for model, kind in spec.kinds.items() if kind == "measured"]
     limits: list[str] = []
@@ -154,6 +154,7 @@ def _about(spec: GridSpec) -> str:
     dollars = forecast(spec, pace(EXAMPLE)).dollars
     if dollars is None:
         return "nobody can say the dollars, for a model of it has no price"
+    # A part of a cent has more digits than anybody can know beforehand.
     if dollars < 0.01:
         return "about less than $0.01 for all of it"
     return f"about ${dollars:,.2f} for all of it"

@@ -134,6 +134,11 @@ class GridSpec:
         return {key: _KINDS.get(model.provider, "measured") for key, model in self.models.items()}
 
     @property
+    def scored_turns(self) -> int:
+        """Turns of one way that count, each played once."""
+        return sum(len(case.scored) for case in self.cases)
+
+    @property
     def concurrency(self) -> int:
         """Turns at the same time in each process."""
         if self.grid.limits.concurrency is not None:

@@ -257,7 +257,7 @@ def write(folder: Path, spec: GridSpec, all_cells: Iterable[Cell], ledger: Ledge
         _replace(folder / RESULTS, ledger.lines("lines", order))
         _replace(folder / TIMINGS, ledger.lines("timing", order))
         failures = ledger.failures()
-        failure_lines = [failures[key] for key in order if key in failures]
+        failure_lines = list(filter(None, map(failures.get, order)))
         _replace(folder / FAILURES, failure_lines)
         if not failure_lines:
             (folder / FAILURES).unlink()

@@ -119,7 +119,9 @@ def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
 
 def write_sheet(path: Path, sheet: Iterable[Item]) -> None:
     """One turn a line, its label last: `"label": {"turn_id": ..., "agents": null, ...}` is what a labeller edits."""
-    path.write_text("".join(item.model_dump_json() + "\n" for item in sheet), encoding="utf-8")
+    with path.open("w", encoding="utf-8") as file:
+        for item in sheet:
+            file.write(item.model_dump_json() + "\n")
 
 
 def read_sheet(path: Path) -> list[Item]:

@@ -1,0 +1,199 @@
+"""A grid that cannot be played or finished: bad input, limits and full disks, each as one sentence."""
+
+import json
+import resource
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.bench.grid.cell import cells
+from kit.bench.grid.ledger import FinishedCell, Ledger
+from kit.bench.grid.report import report
+from kit.bench.grid.results import read_results
+from kit.bench.grid.run import LEDGER, RESULTS, run_grid
+from kit.cli import main
+from kit.core.errors import DataError
+from kit.home import HOME
+from tests.grids.test_grid import MIXED, OPENER, play, spec_of, write
+
+
+def test_no_cell_is_begun_once_the_dollars_are_spent_and_the_rest_follows_when_there_are_more(
+    tmp_path: Path,
+) -> None:
+    model = {
+        "provider": "simulated",
+        "law": {"tokens": {"median": 100}},
+        "price_in": 0.0,
+        "price_out": 1000.0,
+    }
+    fields: dict[str, Any] = {
+        "specs": {"simulated-test": model},
+        "patterns": ["direct"],
+        "sub_agents": "stubs",
+    }
+    spec = spec_of(tmp_path, limits={"dollars": 0.35, "concurrency": 2}, **fields)
+    for again in range(2):
+        run, rows = play(spec, tmp_path / "out")
+        assert "stopped early" in report(spec, run)
+        assert (
+            not run.complete
+            and run.before + run.done == len(rows)
+            and (run.done == 0) == bool(again)
+        )
+        assert 0.35 <= run.dollars <= 0.35 + 2 * max(row["cost"] for row in rows)
+    run, rows = play(spec_of(tmp_path, **fields), tmp_path / "out")
+    assert run.complete and run.before > 0 and run.done > 0 and len(rows) == run.total
+
+
+BAD = [
+    (
+        {"patterns": ["mediated", "superviser"]},
+        r"small.yaml:\d+: unknown pattern 'superviser': did you mean 'supervisor'",
+    ),
+    (
+        {"models": ["simulated-tset"]},
+        r"small.yaml:\d+: unknown model 'simulated-tset': did you mean 'simulated-test'",
+    ),
+    ({"scorers": ["exatc"]}, r"small.yaml:\d+: unknown scorer 'exatc': did you mean 'exact'"),
+    ({"modles": ["offline"]}, r"small.yaml:\d+: unknown field 'modles': did you mean 'models'"),
+    ({"repeats": 0}, r"small.yaml:\d+: 'repeats': input should be greater than 0"),
+    (
+        {"faults": {"down": ["reward=down"]}},
+        r"small.yaml:\d+: unknown agent 'reward': did you mean 'rewards'",
+    ),
+    (
+        {"prompts": {"x": {"instruction-routing": ""}}},
+        r"small.yaml:\d+: unknown block 'instruction-routing': did you mean",
+    ),
+    ({"settings": {"x": {"cap": 0}}}, r"small.yaml:\d+: 'cap': input should be greater than 0"),
+    ({"cases": [{"file": "/dev/null"}]}, r"small.yaml:\d+: no case to play"),
+    ({"settings": {"x": {"cpa": 3}}}, r"small.yaml:\d+: unknown field 'cpa': did you mean .*'cap'"),
+    ({"baseline": {"pattern": "direct"}}, r"small.yaml:\d+: unknown pattern 'direct': .*mediated"),
+    (
+        {"baseline": {"patern": "mediated"}},
+        r"small.yaml:\d+: unknown axis 'patern': did you mean 'pattern'",
+    ),
+    (
+        {"verdicts": ["secondz"]},
+        r"small.yaml:\d+: unknown scorer or measure 'secondz': did you mean 'seconds'",
+    ),
+    ({"specs": {"simulated-test": {"provider": "simulated"}}}, r"small.yaml:\d+: .*needs a law"),
+    (
+        {"specs": {"wrong": {"provider": "simulated", "law": {}}}},
+        r"small.yaml:\d+: the key of a simulated model must hold [^{]*$",
+    ),
+    (
+        {"cases": [{"file": "nowhere.jsonl"}]},
+        r"cannot read the cases of .*/test_bad_\S*/nowhere.jsonl",
+    ),
+    ({"cases": [MIXED, MIXED]}, r"mixed.jsonl: case 'mixed-2-001' is in .* too"),
+    ({"deck": "cards/nowhere"}, r"small.yaml:\d+: no deck at"),
+]
+
+
+@pytest.mark.parametrize(
+    ("fields", "sentence"),
+    BAD,
+    ids=[next(iter(fields)) + str(n) for n, (fields, _) in enumerate(BAD)],
+)
+def test_bad_input_is_one_sentence_with_file_and_line_and_the_nearest_name(
+    fields: dict[str, Any], sentence: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["grid", str(write(tmp_path, **fields)), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("kit: ") and said.count("\n") == 1
+    with pytest.raises(DataError, match=sentence):
+        spec_of(tmp_path, **fields)
+
+
+@pytest.mark.parametrize(
+    ("line", "sentence"),
+    [
+        ({"id": "", "user": "x", "expected_sub_agents": []}, "cases.jsonl:3: a case without an id"),
+        (
+            {"id": "c", "user": "x", "expected_sub_agents": ["rewrads"]},
+            "cases.jsonl:3: unknown agent 'rewrads': did you mean 'rewards'",
+        ),
+    ],
+)
+def test_a_bad_case_is_named_with_its_line_and_finished_cells_are_kept(
+    line: dict[str, Any], sentence: str, tmp_path: Path
+) -> None:
+    lines = (HOME / "data" / "cases" / "mixed.jsonl").read_text().splitlines()[:2]
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    fields: dict[str, Any] = {"cases": [{"file": "cases.jsonl"}]}
+    play(spec_of(tmp_path, **fields), tmp_path / "out")
+    (tmp_path / "cases.jsonl").write_text("\n".join([*lines, json.dumps(line)]))
+    with pytest.raises(DataError, match=sentence):
+        spec_of(tmp_path, **fields)
+    (tmp_path / "cases.jsonl").write_text("\n".join(lines))
+    assert play(spec_of(tmp_path, **fields), tmp_path / "out")[0].before == 2
+
+
+@contextmanager
+def full_disk(room: int) -> Generator[None]:
+    """No file of this process may grow beyond `room` bytes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (room, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_full_disk_is_one_sentence_and_finished_cells_are_kept(tmp_path: Path) -> None:
+    spec = spec_of(
+        tmp_path, cases=[{"file": "data/cases/mixed.jsonl", "every": 2}], sub_agents="stubs"
+    )
+    with (
+        full_disk(140_000),
+        pytest.raises(
+            DataError, match=r"make room on its disk.*; \d+ finished cells are kept"
+        ) as caught,
+    ):
+        run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert "\n" not in str(caught.value)
+    run, rows = play(spec, tmp_path / "out")
+    assert (
+        run.before >= 32
+        and run.complete
+        and [row["cell"] for row in rows] == [cell.key for cell in cells(spec)]
+    )
+    with (
+        full_disk(20_000),
+        pytest.raises(DataError, match=r"results cannot be written .* 156 finished cells are kept"),
+    ):
+        run_grid(spec, tmp_path / "out", OPENER, 1)
+    assert len(read_results(tmp_path / "out")) == 156, "the results that were there are whole"
+
+
+def test_a_ledger_in_use_or_of_another_program_is_one_sentence(tmp_path: Path) -> None:
+    first = Ledger(tmp_path / LEDGER)
+    first.begin("{}")
+    with pytest.raises(DataError, match="another run writes to it"):
+        Ledger(tmp_path / LEDGER)
+    first.keep([FinishedCell("a", "x", "y", None), FinishedCell("a", "z", "y", None)])
+    assert first.count == 1 and list(first.lines("lines", ["b", "a"])) == ["x"]
+    first.close()
+    (tmp_path / "other.db").write_text(
+        "no database at all, but long enough to be taken for one " * 20
+    )
+    with pytest.raises(DataError, match="it is no ledger"):
+        Ledger(tmp_path / "other.db")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="choose a folder"):
+        Ledger(tmp_path / "file" / LEDGER)
+
+
+def test_results_that_are_none_are_named_with_file_and_line(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="run the grid first"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": "a", "seconds": 1}\n')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid \('model' is missing\)"):
+        read_results(tmp_path)
+    (tmp_path / RESULTS).write_text('{"cell": 1')
+    with pytest.raises(DataError, match=rf"{RESULTS}:1: no line of a grid;"):
+        read_results(tmp_path)

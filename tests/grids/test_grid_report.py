@@ -1,0 +1,198 @@
+"""What a grid shows: its command, its report, its rows, and what a cell costs."""
+
+import tracemalloc
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.cell_cost import CALLS, cell_costs
+from kit.bench.charts.frame import load_frame
+from kit.bench.grid.cell import cells
+from kit.bench.grid.grid_file import read_grid
+from kit.bench.grid.provenance import Plan
+from kit.bench.grid.report import compare_ways, report
+from kit.bench.grid.results import Results, read_results, tidy
+from kit.bench.grid.run import Bar
+from kit.cli import main
+from kit.core.errors import DataError
+from kit.home import HOME
+from tests.grids.test_grid import OPENER, QUARTER, play, spec_of, write
+
+
+def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without_a_terminal(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(
+        tmp_path,
+        models=["simulated-test", "offline"],
+        baseline={"model": "simulated-test"},
+        sub_agents="stubs",
+    )
+    for played in ("16 cells played, 0 were there", "0 cells played, 16 were there"):
+        assert main(["grid", str(path), "--out", str(tmp_path / "out")]) == 0
+        out, err = capsys.readouterr()
+        assert played in out and err == ""
+    assert out.startswith("# small: offline stand-in and simulated\n")
+    told = [line for line in out.splitlines() if line.startswith("- ")]
+    assert (
+        len(told) == 3
+        and "simulated-test" in told[1]
+        and "paired by 8 items" in told[2]
+        and "after Holm" in told[2]
+    )
+    assert (tmp_path / "out" / "report.md").read_text() in out
+    assert {row["kind"] for row in read_results(tmp_path / "out")} == {
+        "simulated",
+        "offline stand-in",
+    }
+
+
+def test_the_bar_is_one_line_on_a_terminal(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    with Bar() as bar:
+        for done in (1, 50, 100):
+            bar(done, 100)
+    shown = capsys.readouterr().err
+    assert shown.count("\n") == 1 and shown.endswith("\n") and "100 of 100 cells" in shown
+
+
+def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Python calls, which no other work on the machine can change."""
+    spec = spec_of(tmp_path, cases=[QUARTER])
+    [cost] = cell_costs(spec, OPENER, take=32, rounds=1)
+    print(cost)
+    assert 100 < cost.harness_calls < CALLS < cost.turn_calls
+    assert (
+        main(
+            [
+                "grid",
+                str(write(tmp_path, cases=[QUARTER], sub_agents="stubs")),
+                "--cost",
+                "--out",
+                str(tmp_path / "out"),
+            ]
+        )
+        == 0
+    )
+    assert (
+        f"at most {CALLS} Python calls: held" in capsys.readouterr().out
+        and not (tmp_path / "out").exists()
+    )
+    with pytest.raises(DataError, match="case of one turn without faults"):
+        cell_costs(
+            spec_of(tmp_path, cases=[{"file": "data/cases/partial.jsonl", "take": 2}]), OPENER
+        )
+
+
+def test_the_grids_that_are_shipped_can_be_read() -> None:
+    shipped = sorted((HOME / "data" / "grids").glob("*.yaml"))
+    assert shipped and all(list(cells(read_grid(path))) for path in shipped)
+
+
+def test_rows_are_tidy(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path)
+    _, rows = play(spec, tmp_path / "out")
+    told = list(tidy(rows, ["exact", "seconds"]))
+    assert len(told) == 2 * len(rows) and {row["scorer"] for row in told} == {"exact", "seconds"}
+    assert list(load_frame(tmp_path / "out")["exact"]) == [
+        row["value"] for row in told if row["scorer"] == "exact"
+    ]
+
+
+@pytest.mark.req("PC1-S9.3-3")
+def test_a_report_on_quality_sets_every_vertical_against_its_own_threshold(tmp_path: Path) -> None:
+    quality: dict[str, Any] = {
+        "scorers": ["exact", "response_quality"],
+        "verdicts": ["response_quality"],
+    }
+    spec = spec_of(tmp_path, cases=[{"file": "data/cases/single.jsonl", "every": 40}], **quality)
+    run, rows = play(spec, tmp_path / "out")
+    lines = report(spec, run).partition("## Against the cards' own thresholds\n\n")[2].splitlines()
+    assert len(lines) == len(spec.grid.patterns) * len(
+        {row["domain"] for row in rows} & set(spec.deck.cards)
+    )
+    assert all(
+        ", response_quality: " in line and (" reached" in line or " missed" in line)
+        for line in lines
+    )
+
+
+def test_a_report_holds_of_a_turn_no_more_than_its_scores(tmp_path: Path) -> None:
+    """A sample of `python -m tests.grid_growth`, which reports a hundred thousand cells in 300 MB."""
+    spec = read_grid(HOME / "data" / "grids" / "patterns_example.yaml")
+    spec = replace(spec, grid=spec.grid.model_copy(update={"verdicts": ("exact",)}))
+    text = (
+        HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
+    ).read_text()
+    peaks = list[int]()
+    for size in (1, 1, 6):  # the first brings what is imported and kept for good
+        (tmp_path / "results.jsonl").write_text(text * size)
+        tracemalloc.start()
+        compare_ways(spec, Results(tmp_path), Plan())
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert (peaks[2] - peaks[1]) / (5 * len(text.splitlines())) < 700
+
+
+def test_rows_of_a_large_grid_hold_what_lines_have_in_common_once(tmp_path: Path) -> None:
+    text = (
+        HOME / "data" / "results" / "reference" / "patterns_example" / "results.jsonl"
+    ).read_text()
+    (tmp_path / "results.jsonl").write_text(text * 5)
+    tracemalloc.start()
+    rows = read_results(tmp_path)
+    size, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    lines = len(text.splitlines()) * 5
+    assert len(rows) == lines and size / lines < 3_000, (
+        "a line alone has 840 characters and 43 names"
+    )
+    assert peak - size < len(text), "the file is read line by line"
+
+
+@pytest.mark.req("SAT-24")
+def test_a_fault_that_was_asked_for_and_never_happened_voids_its_cell(tmp_path: Path) -> None:
+    faults = {
+        "none": [],
+        "down": ["rewards=down"],
+        "crash": ["rewards=raise"],
+        "slow": ["orchestrator=slow_drip:0.1"],
+    }
+    spec = spec_of(
+        tmp_path, patterns=["mediated", "monolith"], faults=faults, verdicts=["exact", "seconds"]
+    )
+    _, rows = play(spec, tmp_path / "out")
+    void = {
+        fault: [row for row in rows if row["fault"] == fault and "void" in row] for fault in faults
+    }
+    for fault, happens in (("down", "rewards=error_envelope"), ("crash", "rewards=raise")):
+        of_rewards = {
+            row["case"]
+            for row in rows
+            if "rewards" in row["called"] and row["pattern"] == "mediated"
+        }
+        others = [row for row in void[fault] if row["pattern"] == "mediated"]
+        assert others and not {row["case"] for row in others} & {
+            r["case"] for r in rows if r["fault"] == fault and "rewards" in r["called"]
+        }
+        assert of_rewards and {row["void"] for row in others} == {f"{happens} never happened"}
+        assert all(set(row["scores"].values()) == {None} for row in void[fault])
+    assert not void["none"] and not void["slow"]
+    assert len([row for row in void["crash"] if row["pattern"] == "monolith"]) == len(spec.cases), (
+        "it asks nobody"
+    )
+    ways, _ = compare_ways(spec, rows)
+    seconds = {
+        way.way["fault"]: way
+        for way in ways
+        if way.scorer == "seconds" and way.way["pattern"] == "mediated"
+    }
+    assert seconds["crash"].undecided == len(
+        [row for row in void["crash"] if row["pattern"] == "mediated"]
+    )
