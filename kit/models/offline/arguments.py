@@ -5,8 +5,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
-from jsonschema import Draft202012Validator
-
 from kit.core.language.clauses import clauses
 from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english, projection
@@ -263,8 +261,19 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
 
 
 def _holds(number: float, spec: Schema) -> bool:
-    validator: Any = Draft202012Validator(spec)
-    return validator.is_valid(number)
+    """Whether a number is within the bounds of its field.
+
+    The jsonschema package says it too, for 0.14 s of import that every `kit ask` would pay.
+    """
+    if kind_of(spec) == "integer" and number != int(number):
+        return False
+    if number < spec.get("minimum", number) or number > spec.get("maximum", number):
+        return False
+    if "exclusiveMinimum" in spec and number <= spec["exclusiveMinimum"]:
+        return False
+    if "exclusiveMaximum" in spec and number >= spec["exclusiveMaximum"]:
+        return False
+    return "multipleOf" not in spec or number % spec["multipleOf"] == 0
 
 
 def _boolean(name: str, spec: Schema, source: Source, required: bool) -> Any:
