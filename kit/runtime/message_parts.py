@@ -14,6 +14,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import islice
 
 from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, tells
 from kit.core.language.words import content_words, word_set, words
@@ -57,6 +58,13 @@ PROMPT = re.compile(
 )
 """What an assistant was told before the conversation: no agent has it, so it is never promised for the next answer."""
 LETTER = re.compile(r"[^\W\d_]")
+MOST_JOINERS = 20
+"""Joiners up to which a message is cut by its cards; each costs two comparisons, and a list of more is no request of
+several agents."""
+LONGEST_CLAUSE = 600
+"""Characters up to which a clause is cut by its cards."""
+MOST_CLAUSES = 50
+"""Clauses that are counted. Nobody asks for more at once, and each further one costs the loop its time."""
 SHORT = 3
 """Words that say something, up to which a clause with "it" or "that" belongs to the one before it."""
 FITS = 0.2
@@ -103,7 +111,11 @@ def parts_of(message: str, cards: Cards) -> tuple[Part, ...]:
 
 @lru_cache(maxsize=256)
 def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
-    stretches = _merge(list(_stretches(text, cards)), cards)
+    # Whoever sends a page of "a, b, a, b" must not hold up everybody else's turn.
+    cutting_cards = cards
+    if len(PAIR.findall(text)) > MOST_JOINERS:
+        cutting_cards = ()
+    stretches = _merge(list(islice(_stretches(text, cutting_cards), MOST_CLAUSES)), cards)
     if len(stretches) < 2:
         return ()
     contents = [content_words(stretch) for stretch in stretches]
@@ -181,7 +193,7 @@ def _stretches(text: str, cards: Cards) -> Iterator[_Stretch]:
 
 def _cut(text: str, cards: Cards) -> list[str]:
     """Cuts a clause where both sides of a joiner lean most clearly to different cards, and those again."""
-    if not cards:
+    if not cards or len(text) > LONGEST_CLAUSE:
         return [text]
     clearest = CUT
     halves: tuple[str, str] | None = None
