@@ -169,7 +169,8 @@ _GENERIC = word_set(
 
 
 _DEGREE = re.compile(
-    r"\bhow\s+\w+(?:\s+(?:along|away))?(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)",
+    r"\bhow\s+\w+(?:\s+(?:along|away))?"
+    r"(?=\s+(?:am|is|are|was|were|do|does|did|can|could|will|would|should|has|have)\b)",
     re.I,
 )
 """How far, how long: the word says to what degree, and names nothing."""
