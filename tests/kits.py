@@ -75,6 +75,14 @@ def asks(
     )
 
 
+def classifies(*agents: str, part: str) -> dict[str, str | BaseChatModel]:
+    """The models of one turn of a classifier gateway that hears one part of the message alone and
+    asks these agents for it; all but the classifier are the offline stand-in."""
+    route = Line(calls=[("submit_route", {"labels": list(agents), "query": part})])
+    rest = Line(calls=[("submit_query", {"query": part})])
+    return {"orchestrator": ScriptedModel(route, *[rest] * (len(agents) - 1)), "*": "offline"}
+
+
 def stitched(messages: list[BaseMessage]) -> Line:
     """Composes by joining every tool result of the turn, without those, and the references, that it
     is told to leave out."""

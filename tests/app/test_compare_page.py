@@ -23,6 +23,7 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.app.logs import answered, begin, decision, failed, routed, stamp
+from tests.kits import classifies
 
 ALONE = "from kit.ui.shared import address; from kit.ui.compare import page; address.keep(); page.page()"
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
@@ -32,24 +33,27 @@ Ids = dict[str, str]
 
 @pytest.fixture(scope="module")
 def store(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Ids]:
-    """A store with a question that was asked whole, with a failing part and by a gateway, and a
-    turn of somebody else."""
+    """A store with a question that was asked whole, with a failing part and by a gateway that heard
+    one part of it, and a turn of somebody else."""
     path = tmp_path_factory.mktemp("compare") / "kit.db"
+    settings = Settings(store=str(path), pace=0, model="offline")
 
     async def turns() -> Ids:
-        async with open_kit(Settings(store=str(path), pace=0, model="offline"), faults=True) as kit:
+        async with open_kit(settings, faults=True) as kit:
             replies = {
                 "whole": await kit.ask(MIXED, kit.session("whole")),
                 "failing": await kit.ask(MIXED, kit.session("failing"), faults=["rewards=raise"]),
                 "capped": await kit.ask(MIXED, kit.session("capped"), cap=2),
-                "gateway": await kit.ask(
-                    MIXED, kit.session("gateway"), pattern="classifier_gateway"
-                ),
                 "other": await kit.ask("find coffee deals", kit.session("other")),
                 "theirs": await kit.ask(
                     "How many points do I have?", kit.session("theirs", user="u-002")
                 ),
             }
+        models = classifies("support", "ereceipts", part="My receipt didn't scan")
+        async with open_kit(settings, models=models) as kit:
+            replies["gateway"] = await kit.ask(
+                MIXED, kit.session("gateway"), pattern="classifier_gateway"
+            )
         return {name: reply.turn_id for name, reply in replies.items()}
 
     return path, asyncio.run(turns())
@@ -148,7 +152,7 @@ def test_what_a_pattern_lost_in_silence_is_told_from_its_routing(page: AppTest, 
     table = next(one for one in html(page) if 'class="differences"' in one)
     ends = [table.count(f"<td>{words}</td>") for words in ("2 of 3 answered", "2 of 4 answered")]
     assert ends == [1, 1], "in the words of the turns themselves"
-    assert "B Mediated lost Shop “find coffee deals” (nobody was asked);" in words, (
+    assert "B Mediated lost Rewards “how many points do I have” (nobody was asked);" in words, (
         "it owns up to the part over the cap"
     )
     assert len(timelines(page)) == 3 and "get_user_points" not in timelines(page)[0], (
@@ -257,8 +261,9 @@ def test_one_question_runs_on_all_patterns_at_once(page: AppTest, store: tuple[P
     assert len(named(page)) == 7 == len(timelines(page)) and not page.exception
     words = text(page)
     assert (
-        "C Classifier gateway lost Rewards “how many points do I have”" in words
-        and "G A2a lost nothing" in words
+        "D Monolith lost Shop “find coffee deals” (nobody was asked);" in words
+        and "A Mediated, B Direct, C Classifier gateway, E Supervisor, F Swarm and G A2a lost nothing."
+        in words
     )
     kept = SqliteStore(store[0])
     turns = [kept.turn(turn_id, OPERATOR) for turn_id in named(page)]

@@ -13,7 +13,7 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from kit.worlds.consumer.tools import TOOL_IDS
-from tests.kits import ALICE
+from tests.kits import ALICE, classifies
 from tests.plan_kits import draft, gives_rows, plan_kit
 from tests.planning.test_plans import raises
 
@@ -28,17 +28,20 @@ async def turn(pattern: str, faults: tuple[str, ...] = (), cap: int | None = Non
     return advance(TurnView(), reply.events)
 
 
+def assert_left_out(view: TurnView, count: int, words: str) -> None:
+    """Asserts that a turn's headline counts the parts that it left out, and its facts do not deny them."""
+    assert (headline(view).text, headline(view).tone) == (words, "warn")
+    assert len(view.skipped) == count
+    assert "nothing was owed" not in {fact.text for fact in facts(view)}
+
+
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("pattern", PATTERNS)
 async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
     whole, foreign = await turn(pattern), await turn(pattern, ("rewards=foreign_principal",))
-    # The gateway asked two sub-agents for one of the three parts, the monolith looked up two parts.
-    left_out = {"classifier_gateway": 2, "monolith": 1}.get(pattern, 0)
-    if left_out:
-        words = f"2 of {2 + left_out} answered"
-        assert (headline(whole).text, headline(whole).tone) == (words, "warn")
-        assert len(whole.skipped) == left_out
-        assert "nothing was owed" not in {fact.text for fact in facts(whole)}
+    # The monolith looks up two of the three parts; every other pattern asks for all of them.
+    if pattern == "monolith":
+        assert_left_out(whole, 1, "2 of 3 answered")
     else:
         assert (headline(whole).text, headline(whole).tone, whole.skipped) == (
             "Answered",
@@ -47,6 +50,17 @@ async def test_every_pattern_says_how_much_was_answered(pattern: str) -> None:
         )
         assert (headline(foreign).text, headline(foreign).tone) == ("2 of 3 answered", "warn")
     assert not [tool for tool in TOOL_IDS if tool.replace("_", " ").capitalize() in whole.answer]
+
+
+@pytest.mark.req("K-15")
+async def test_two_sub_agents_asked_for_one_part_do_not_answer_the_parts_left_out() -> None:
+    models = classifies("support", "ereceipts", part="My receipt didn't scan")
+    async with open_kit(EMBEDDED, models=models) as kit:
+        reply = await kit.ask(MIXED, kit.session("s"), pattern="classifier_gateway")
+    view = advance(TurnView(), reply.events)
+    assert_left_out(view, 2, "2 of 4 answered")
+    assert [step.agent for step in view.steps] == ["support", "ereceipts"]
+    assert not [tool for tool in TOOL_IDS if tool.replace("_", " ").capitalize() in view.answer]
 
 
 @pytest.mark.req("K-15")

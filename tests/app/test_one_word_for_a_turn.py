@@ -28,7 +28,7 @@ from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
-from tests.kits import SmallKit, answering, asks, small_kit, stitched
+from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
 from tests.plan_kits import plan_kit
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -71,9 +71,6 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
             replies["one failed"] = await kit.ask(
                 MIXED, session("one failed"), faults=["rewards=raise"]
             )
-            replies["part left out"] = await kit.ask(
-                MIXED, session("part left out"), pattern="classifier_gateway"
-            )
             replies["nobody asked"] = await kit.ask("hello", session("nobody asked"))
             replies["off script"] = await kit.ask(
                 "What is the weather in Paris?", session("off script")
@@ -88,6 +85,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
                 if event.kind == "agent_started":
                     turn.cancel()
             replies["stopped"] = await turn
+        models = classifies("support", "ereceipts", part="My receipt didn't scan")
+        async with open_kit(settings, models=models) as kit:
+            replies["part left out"] = await kit.ask(
+                MIXED, session("part left out"), pattern="classifier_gateway"
+            )
 
     async def of_small_kits() -> None:
         models = {"a": answering("A is known."), "b": answering("B is known.")}

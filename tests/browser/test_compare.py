@@ -35,10 +35,7 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
         page.locator(HEADS).count() == len(PATTERNS) and page.locator(f"{HEADS} .busy").count() == 0
     )
     said = page.locator(".losses").inner_text()
-    assert (
-        "C Classifier gateway lost Rewards “how many points do I have” and Shop “find coffee deals”"
-        in said
-    )
+    assert "D Monolith lost Shop “find coffee deals”" in said
     ticks = page.locator(".st-key-compare-rows .axis span")
     bars = page.locator(".st-key-compare-rows li > span:last-child")
     edges = {

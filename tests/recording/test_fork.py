@@ -67,7 +67,11 @@ async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(patter
                 continue
             reply = await kit.fork(told.turn_id, at.id)
             assert (reply.status, error(reply)) == ("ok", "")
-            assert reply.text == told.text
+            if pattern == "direct":
+                # Who is done first speaks first, and what is called again takes a time of its own.
+                assert sorted(reply.text.split("\n\n")) == sorted(told.text.split("\n\n"))
+            else:
+                assert reply.text == told.text
             assert sorted(one.name for one in reply.trace.spans) == sorted(
                 one.name for one in told.trace.spans
             )

@@ -21,7 +21,8 @@ OPENERS = word_set(
     remove put set turn cancel change update track rate remind make let let's need want help
     call send text share schedule explain compare open close start stop create delete move copy
     write read see watch suggest recommend any there's there it's my you if also then transfer
-    pay use redeem scan upload convert calculate post sort qué que cuál cuáles cuánto cuánta
+    pay use redeem scan upload convert calculate post sort pick
+    choose pull fix qué que cuál cuáles cuánto cuánta
     cuántos cuántas cuándo dónde cómo quién por mi mis hay quiero quisiera necesito puedo puede
     puedes busca buscar encuentra muestra muéstrame dime dame ayuda tengo quedan"""
 )
@@ -133,6 +134,11 @@ def _speaks(piece: Sequence[str]) -> bool:
 
 
 def _opens(following: Sequence[str]) -> bool:
+    """Whether words begin a clause; "to tell me" and "until when" do as "tell me" and "when" do."""
+    if len(following) > 2 and following[0] == "to":
+        following = following[1:]
+    if len(following) > 2 and following[0] in PREPOSITIONS and following[1] in _ASKERS:
+        return True
     return bool(following[1:]) and following[0] in OPENERS
 
 

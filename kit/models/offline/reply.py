@@ -29,11 +29,12 @@ from kit.models.offline.routing import (
     Situation,
     SmallTalk,
     Unfit,
+    classify,
     decide,
     is_sentence,
     points_back,
 )
-from kit.models.offline.similarity import index
+from kit.models.offline.similarity import index, spoken
 
 _ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
@@ -139,6 +140,26 @@ def _fill_form(request: Request) -> Reply | None:
         arguments = fill(
             form.schema, Source(talk.request, "\n".join(texts)[-20_000:], is_form=True)
         )
+    return _make_calls(talk, "", [(form, arguments)])
+
+
+def _classify(request: Request) -> Reply | None:
+    """The labels of a classifier: the decision over tools, by what its prompt says of each label."""
+    form = request.forced
+    if form is None or form.routes or "labels" not in properties_of(form.schema):
+        return None
+    labels = [str(label) for label in properties_of(form.schema)["labels"]["items"].get("enum", ())]
+    documents: list[tuple[str, str]] = []
+    for label in labels:
+        line = re.search(rf"^{re.escape(label)}: (.+)$", request.talk.system, re.MULTILINE)
+        if line is None:
+            return None
+        documents.append((spoken(label), line[1]))
+    talk = request.talk
+    in_play = frozenset(labels.index(label) for label in labels if f"ask_{label}" in talk.in_play)
+    situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply)
+    chosen, query = classify(situation)
+    arguments = {"labels": [labels[number] for number in chosen], "query": query}
     return _make_calls(talk, "", [(form, arguments)])
 
 
@@ -426,6 +447,7 @@ def _make_calls(talk: Conversation, text: str, calls: Sequence[Call]) -> Reply:
 MODES: tuple[Callable[[Request], Reply | None], ...] = (
     _plan,
     _carry_out_step,
+    _classify,
     _fill_form,
     _share_in_swarm,
     _call_in_turns,

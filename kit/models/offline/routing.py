@@ -1,6 +1,6 @@
 """Which tools a request is for: the decision of the offline stand-in, from descriptions and the conversation alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,7 +9,7 @@ from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english
-from kit.models.offline.similarity import Floats, content, index
+from kit.models.offline.similarity import Floats, Index, content, index
 
 FITS = 0.15
 """The score below which nothing fits."""
@@ -20,6 +20,8 @@ RELEVANT = 0.08
 """The score below which a clause says nothing about any tool."""
 CLEAR = 0.065
 """What a further tool must gain over those chosen, on a clause of its own, before a request is split."""
+CLEAR_BY_WORDING = 0.03
+"""The same where descriptions list requests: what a clause gains by its wording is seldom there by chance."""
 MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
@@ -28,6 +30,8 @@ AUXILIARIES = word_set(
     "is are am was were do does did can could would should will may have has had i you we"
 )
 """Words without which a question is a fragment: "which days" is one, "who are you" is none."""
+LONGEST_JOINER = 8
+"""Characters that may stand between two clauses that are given in one piece."""
 MANY = 3
 """Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
 STAY = 0.1
@@ -161,23 +165,61 @@ def decide(situation: Situation, most: int) -> Decision:
     if not situation.tools:
         return Unfit()
     table = index(situation.tools)
-    lift = _head_start(situation)
-    whole = table.score(_with_its_matter(situation.request))
-    first = int((whole + lift).argmax())
-    pieces: list[Clause] = []
+    head_start = _head_start(situation)
+    request = _with_its_matter(situation.request)
+    closeness = table.score(request)
+    fitting = closeness + head_start
+    preferred = fitting
+    # "and the next one?" is worded like requests of agents that nobody has spoken of.
+    if not (situation.in_play and points_back(situation.request, situation.last_reply)):
+        preferred = fitting + table.wording(request)
+    first = int(preferred.argmax())
+    if fitting[first] < FITS:
+        # Nobody is asked for the wording alone: "recommend a film for tonight" is no wish to eat.
+        first = int(fitting.argmax())
+    matters: list[_Matter] = []
     for clause in clauses(situation.request, opening=not situation.in_play):
         if clause.content:
-            pieces.append(clause)
-    if pieces[1:]:
-        parts = _split(
-            situation.request, pieces, np.stack([table.score(p.text) for p in pieces]), lift, first
-        )
-    else:
-        parts = ()
-    if len(parts) < 2:
-        return _single(situation, whole, lift, first)
-    best = sorted(parts, key=lambda part: -part.score)[:most]
-    return Routes(tuple(part for part in parts if part in best), len(parts))
+            matters.append(_matter(clause, table, head_start))
+    if len(matters) > 1:
+        groups = _groups(matters, first, table, is_going_on=bool(head_start.any()))
+        if len(groups) > 1:
+            return _routes(situation.request, groups, most)
+    return _single(situation, closeness, head_start, first)
+
+
+@dataclass(frozen=True, slots=True)
+class _Matter:
+    """One clause of a request, and how much each tool is preferred for it."""
+
+    clause: Clause
+    scores: Floats
+    weight: float
+    """How much the clause counts: little for one of few words, nothing for one that is about no tool."""
+
+    def gains(self, tools: Sequence[int]) -> Floats:
+        """What each further tool would gain for it over the best of `tools`."""
+        best = max(float(self.scores[tool]) for tool in tools)
+        penalty = 0.0 if self.clause.has_joiner else SENTENCE
+        return self.weight * (self.scores - best) - penalty
+
+
+def _matter(clause: Clause, table: Index, head_start: Floats) -> _Matter:
+    closeness = table.score(clause.text)
+    weight = 0.0
+    if closeness.max() >= RELEVANT:
+        weight = min(1.0, 0.4 * len(content(clause.text)))
+    return _Matter(clause, closeness + table.wording(clause.text) + head_start, weight)
+
+
+def classify(situation: Situation) -> tuple[list[int], str]:
+    """Returns the tools that a request is for, in the order they are bound, and the words for the first of them."""
+    decision = decide(situation, len(situation.tools))
+    if not isinstance(decision, Routes):
+        return [], situation.request
+    words_of_tools = {part.tool: part.text for part in decision.parts}
+    tools = sorted(words_of_tools)
+    return tools, words_of_tools[tools[0]]
 
 
 def _with_its_matter(request: str) -> str:
@@ -189,79 +231,81 @@ def _with_its_matter(request: str) -> str:
 
 def _head_start(situation: Situation) -> Floats:
     """What the tools in play are given beforehand: little when the request stands on its own."""
-    lift = np.zeros(len(situation.tools), np.float32)
-    if situation.in_play:
-        if english.COMPLAINT.search(situation.request):
-            start = 0.0
-        else:
-            start = STAY
-        start += QUESTION if asks(situation.last_reply) else 0.0
-        if points_back(situation.request, situation.last_reply):
-            start += ELLIPTIC if is_elliptic(situation.request) else BACK
-        start -= FRESH if english.FRESH.search(situation.request) else 0.0
-        lift[list(situation.in_play)] = start
-    return lift
+    head_start = np.zeros(len(situation.tools), np.float32)
+    if not situation.in_play:
+        return head_start
+    request = situation.request
+    start = 0.0 if english.COMPLAINT.search(request) else STAY
+    if asks(situation.last_reply):
+        start += QUESTION
+    if points_back(request, situation.last_reply):
+        start += ELLIPTIC if is_elliptic(request) else BACK
+    if english.FRESH.search(request):
+        start -= FRESH
+    head_start[list(situation.in_play)] = start
+    return head_start
 
 
-def _single(situation: Situation, scores: Floats, lift: Floats, best: int) -> Decision:
+def _single(situation: Situation, scores: Floats, head_start: Floats, best: int) -> Decision:
     """One call, or none where the request stands on its own and nothing here is close to it."""
     answers = asks(situation.last_reply) or points_back(situation.request, situation.last_reply)
+    fits = float((scores + head_start).max()) >= FITS
     if not (situation.in_play and answers):
-        if is_stray(situation.request):
-            floor = FITS
-        else:
-            floor = OWN
-        if float(scores.max()) < floor or scores[best] + lift[best] < FITS:
+        floor = FITS if is_stray(situation.request) else OWN
+        if not fits or float(scores.max()) < floor:
             return Unfit()
-    if scores[best] + lift[best] < FITS:
+    if not fits:
         best = max(situation.in_play, key=lambda position: (float(scores[position]), -position))
     return Routes((Part(best, situation.request.strip(), float(scores[best])),), 1)
 
 
-def _split(
-    request: str, pieces: Sequence[Clause], scores: Floats, lift: Floats, first: int
-) -> tuple[Part, ...]:
-    """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it
-    prefers among those."""
-    weight = np.array([min(1.0, 0.4 * len(content(piece.text))) for piece in pieces], np.float32)
-    weight *= scores.max(axis=1) >= RELEVANT
-    scores = scores + lift
-    joiner_count = sum(piece.has_joiner and w > 0 for piece, w in zip(pieces, weight, strict=True))
-    many = joiner_count >= MANY and not lift.any()
-    bar = CLEAR + (MIDWAY if lift.any() else 0.0)
-    apart = np.array([0.0 if piece.has_joiner else SENTENCE for piece in pieces], np.float32)[
-        :, None
-    ]
-    if many:
-        first = int((weight[:, None] * scores).max(axis=0).argmax())
+def _groups(
+    matters: Sequence[_Matter], first: int, table: Index, *, is_going_on: bool
+) -> dict[int, list[_Matter]]:
+    """Adds tools while each gains enough on a clause of its own; every clause goes to the tool it prefers among those.
+
+    `is_going_on`: another tool is in play.
+    """
+    joined = 0
+    for matter in matters:
+        if matter.clause.has_joiner and matter.weight > 0:
+            joined += 1
+    if joined >= MANY and not is_going_on:
+        first = int(np.max([matter.weight * matter.scores for matter in matters], axis=0).argmax())
+    bar = CLEAR_BY_WORDING if table.lists_requests else CLEAR
+    if is_going_on:
+        bar += MIDWAY
     tools = [first]
-    while len(tools) < len(pieces):
-        best_so_far = scores[:, tools].max(axis=1, keepdims=True)
-        gain = (weight[:, None] * (scores - best_so_far) - apart).max(axis=0)
-        best = int(gain.argmax())
-        if gain[best] < bar:
+    while len(tools) < len(matters):
+        gains = np.max([matter.gains(tools) for matter in matters], axis=0)
+        best = int(gains.argmax())
+        if gains[best] < bar:
             break
         tools.append(best)
-    groups: dict[int, list[int]] = {}
-    for i, row in enumerate(scores):
-        if weight[i] > 0:
-            groups.setdefault(max(tools, key=lambda tool: row[tool]), []).append(i)
-    return tuple(
-        Part(
-            tool,
-            _text(request, [pieces[i] for i in mine]),
-            float(max(scores[i][tool] for i in mine)),
-        )
-        for tool, mine in groups.items()
-    )
+    groups: dict[int, list[_Matter]] = {}
+    for matter in matters:
+        if matter.weight > 0:
+            tool = max(tools, key=lambda tool: float(matter.scores[tool]))
+            groups.setdefault(tool, []).append(matter)
+    return groups
 
 
-def _text(request: str, mine: Sequence[Clause]) -> str:
+def _routes(request: str, groups: Mapping[int, Sequence[_Matter]], most: int) -> Routes:
+    parts: list[Part] = []
+    for tool, matters in groups.items():
+        text = _text(request, [matter.clause for matter in matters])
+        score = max(float(matter.scores[tool]) for matter in matters)
+        parts.append(Part(tool, text, score))
+    closest = sorted(parts, key=lambda part: -part.score)[:most]
+    return Routes(tuple(part for part in parts if part in closest), len(parts))
+
+
+def _text(request: str, matters: Sequence[Clause]) -> str:
     """Clauses as the user wrote them, in one piece where they are neighbours."""
-    runs: list[tuple[int, int]] = []
-    for clause in mine:
-        if runs and clause.start - runs[-1][1] <= 8:
-            runs[-1] = (runs[-1][0], clause.end)
+    stretches: list[tuple[int, int]] = []
+    for clause in matters:
+        if stretches and clause.start - stretches[-1][1] <= LONGEST_JOINER:
+            stretches[-1] = (stretches[-1][0], clause.end)
         else:
-            runs.append((clause.start, clause.end))
-    return " ".join(request[a:b].strip(" ,;") for a, b in runs)
+            stretches.append((clause.start, clause.end))
+    return " ".join(request[start:end].strip(" ,;") for start, end in stretches)

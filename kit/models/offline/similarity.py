@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from kit.core.errors import DataError
 from kit.core.language.words import STOP, words
 from kit.models.offline.english import FAINT, NEGATED
+from kit.models.offline.example_requests import ExampleRequests
 
 Floats = NDArray[np.float32]
 
@@ -27,6 +28,8 @@ UNIT = 0.2
 WORD = 0.15
 CHARACTER = 0.15
 """Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
+WORDING = 0.6
+"""How much the wording of the requests that descriptions list counts beside a score."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
 
@@ -155,6 +158,7 @@ class Index:
         self._words = _unit(np.stack([_vector(word) for word in flat])) * scale[:, None]
         self._word_starts = _starts([len(row) for row in rows])
         self._near: dict[str, Floats] = {}
+        self._requests = ExampleRequests([text for _, text in documents])
         self._index_grams([_grams(content(text)) for text in whole])
 
     def _index_grams(self, counts: list[Counter[str]]) -> None:
@@ -188,6 +192,19 @@ class Index:
             + WORD * sharp
             + CHARACTER * self._by_character([token for token in tokens if token not in FAINT])
         )
+
+    @property
+    def lists_requests(self) -> bool:
+        """Whether the documents list requests by whose wording others can be told."""
+        return not self._requests.is_empty
+
+    def wording(self, text: str) -> Floats:
+        """How much a text is worded like the requests that each document lists, beside the others.
+
+        It says which document a text is for, and never whether it is for any: "how many people live in Peru" is
+        worded like a request for points, and is about nothing here.
+        """
+        return WORDING * self._requests.score(text)
 
     def _by_word(self, token: str) -> Floats:
         """How close the closest word of each document is, squared so that near matches count for little."""

@@ -88,7 +88,9 @@ class Part:
 
     def is_labelled(self, text: str) -> bool:
         words = re.sub(r"[-_\W]+", " ", text.lower())
-        stem = self.label.rstrip("s") or self.label
+        # A label may be words of the user's, with signs that the text has just lost: "the 100,000 points".
+        label = re.sub(r"[-_\W]+", " ", self.label.lower()).strip()
+        stem = label.rstrip("s") or label
         if re.search(rf"\b{re.escape(stem)}s?\b", words) is not None:
             return True
         # "e receipts" is written "ereceipts" as often; a short stem would be found inside other words
