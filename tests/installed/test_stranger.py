@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-CORE = 200e6
-"""Bytes that the core may have on disk, with all it depends on."""
+CORE = 220e6
+"""Bytes that the core may have on disk, with all it depends on: SQLAlchemy and Alembic took 20 of 214 million."""
 BUDGET = 180.0
 """Seconds for the whole way, on a machine that has nothing else to do."""
 BEGAN = time.monotonic()

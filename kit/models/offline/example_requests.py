@@ -78,7 +78,8 @@ class ExampleRequests:
         wanted = np.zeros((len(requests), self._count), np.float32)
         wanted[np.arange(len(requests)), owners] = 1.0
         wanted -= wanted.mean(axis=0)
-        shares = np.linalg.solve(table @ table.T + np.diag(penalty), wanted)
+        kernel = table @ table.T + np.diag(penalty)
+        shares = np.asarray(np.linalg.solve(kernel, wanted), np.float64)
         self._weights = np.asarray(table.T @ shares, np.float32)
 
     def score(self, text: str) -> Floats:
