@@ -10,6 +10,7 @@ from streamlit.testing.v1 import AppTest
 
 from kit.settings import HOME
 from kit.ui.shared import frame
+from tests.app.rooms import app_over
 
 QUESTION = "May I open a ticket?"
 FILES = {
@@ -58,15 +59,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (folder / "tools.py").write_text(TOOLS)
     for name, content in FILES.items():
         (folder / name).write_text(yaml.safe_dump(content))
-    for name, value in {
-        "DECK": folder,
-        "STORE": tmp_path / "kit.db",
-        "PACE": 0,
-        "MODEL": "offline",
-    }.items():
-        monkeypatch.setenv(f"KIT_{name}", str(value))
-    yield folder
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch, DECK=folder):
+        yield folder
 
 
 def opened(session: str = "one") -> AppTest:

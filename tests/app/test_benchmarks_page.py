@@ -34,10 +34,8 @@ from kit.ui.benchmarks.draft import CASE_SETS, MOST_CELLS, Draft, grid_files, or
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
-from kit.ui.shared import frame
+from tests.app.rooms import app_over, room
 from tests.pages import unescaped
-
-ALONE = "from kit.ui.shared import address; from kit.ui.benchmarks import page; address.keep(); page.page()"
 
 
 def rows(scorer: str = "exact", **ways: Sequence[float]) -> list[dict[str, Any]]:
@@ -376,20 +374,8 @@ def test_ways_on_one_dot_share_it_and_the_cheapest_is_the_first() -> None:
 
 @pytest.fixture
 def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in (
-        "KIT_DECK",
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPENAI_API_KEY",
-        "OPENAI_BASE_URL",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        yield room("benchmarks")
     launch.open_grids.clear()
 
 

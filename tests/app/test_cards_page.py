@@ -25,11 +25,9 @@ from kit.ui.cards.graph import graph_chart, graph_of
 from kit.ui.cards.prompt import assembled, prefix_share, prompt_html
 from kit.ui.cards.routing_heatmap import matrix, routes_html
 from kit.ui.shared import frame
+from tests.app.rooms import app_over, room
 from tests.kits import small_deck
 
-ALONE = (
-    "from kit.ui.shared import address; from kit.ui.cards import page; address.keep(); page.page()"
-)
 DECK = load_deck(HOME / "cards" / "consumer")
 FEW = 6
 """Dialogues; the whole file takes seconds."""
@@ -40,19 +38,8 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     few = tmp_path / "few.jsonl"
     few.write_text("".join(cards.CASES.read_text().splitlines(keepends=True)[:FEW]))
     monkeypatch.setattr(cards, "CASES", few)
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in (
-        "KIT_DECK",
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        yield room("cards")
 
 
 def shown(page: AppTest) -> str:
@@ -183,7 +170,7 @@ def test_the_report_runs_on_demand_and_is_kept(page: AppTest) -> None:
     assert f"Route {questions} questions" in button.label
     said = shown(button.click().run())
     assert f"of {questions}** questions reached their card" in said and "Meant for" in said
-    again = AppTest.from_string(ALONE, default_timeout=60).run()
+    again = room("cards").run()
     assert "Meant for" in shown(again) and not any(
         "offline, about" in one.label for one in again.button
     )

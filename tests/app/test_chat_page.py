@@ -19,6 +19,7 @@ from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.shared import frame
 from tests.app.logs import begin, end, failed, stamp
+from tests.app.rooms import app_over
 from tests.pages import marks, unescaped
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -31,20 +32,8 @@ MINE = Principal(tenant_id="acme", user_id="u-001")
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A store of this test alone; the kit works without pauses."""
-    monkeypatch.setenv("KIT_PACE", "0")
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    for name in (
-        "KIT_DECK",
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    yield tmp_path / "kit.db"
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        yield tmp_path / "kit.db"
 
 
 def open_page(session: str | None = None, **address: str | list[str]) -> AppTest:

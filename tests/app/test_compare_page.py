@@ -18,15 +18,13 @@ from kit.settings import Settings
 from kit.stores.recall import repeated_turn
 from kit.stores.sqlite import SqliteStore
 from kit.ui.compare.difference import compare
-from kit.ui.shared import frame
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.app.logs import answered, begin, decision, failed, routed, stamp
+from tests.app.rooms import app_over, room
 from tests.kits import classifies
 
-ALONE = "from kit.ui.shared import address; from kit.ui.compare import page; address.keep(); page.page()"
-"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 Ids = dict[str, str]
 
@@ -66,12 +64,8 @@ def ids(store: tuple[Path, Ids]) -> Ids:
 
 @pytest.fixture
 def page(store: tuple[Path, Ids], monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    for name, value in {"PACE": "0", "MODEL": "offline", "STORE": str(store[0])}.items():
-        monkeypatch.setenv(f"KIT_{name}", value)
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER"):
-        monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    with app_over(store[0], monkeypatch):
+        yield room("compare")
 
 
 def open_turns(page: AppTest, *turn_ids: str) -> AppTest:
@@ -222,7 +216,7 @@ def test_a_turn_is_asked_again_on_another_pattern_beside_the_first(
         "its conversation is as it was"
     )
     kept.close()
-    traces = AppTest.from_string(ALONE.replace("compare", "traces"), default_timeout=60)
+    traces = room("traces")
     assert "(asked again)" in traces.run().dataframe[0].value["Question"][0]
     traces.query_params["turn"] = second
     assert f"Asked again: first as {first[-8:]}" in text(traces.run())

@@ -24,12 +24,11 @@ from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.ui.metrics import page as metrics_page
 from kit.ui.metrics.page import read
-from kit.ui.shared import frame
 from kit.wire import Kit, open_kit
+from tests.app.rooms import app_over, room
 from tests.pages import unescaped
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "metric.md"
-ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 SECTIONS = {
     "routing accuracy by vertical": ["routing_accuracy"],
@@ -76,29 +75,14 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("KIT_STORE", str(asked))
-    yield from _page(monkeypatch)
+    with app_over(asked, monkeypatch):
+        yield room("metrics")
 
 
 @pytest.fixture
 def bare(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("KIT_STORE", str(tmp_path / "kit.db"))
-    yield from _page(monkeypatch)
-
-
-def _page(monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    for name in (
-        "KIT_DECK",
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        yield room("metrics")
 
 
 def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches: float) -> None:

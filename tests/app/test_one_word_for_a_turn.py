@@ -22,18 +22,17 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.stores.turn_filter import TurnFilter
-from kit.ui.shared import frame
 from kit.ui.shared.turn_facts import headline
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
+from tests.app.rooms import app_over, room
 from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
 from tests.plan_kits import plan_kit
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 WHO = Principal(tenant_id="acme", user_id="u-001")
-PAGE = "from kit.ui.shared import address; from kit.ui.{0} import page; address.keep(); page.page()"
 EXPECTED = {
     "complete": "Answered",
     "one failed": "2 of 3 answered",
@@ -117,12 +116,8 @@ def store(played: Played) -> Iterator[SqliteStore]:
 
 @pytest.fixture(autouse=True)
 def app(played: Played, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    for name, value in {"PACE": "0", "MODEL": "offline", "STORE": str(played.path)}.items():
-        monkeypatch.setenv(f"KIT_{name}", value)
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER"):
-        monkeypatch.delenv(name, raising=False)
-    yield
-    frame.open_host.clear()
+    with app_over(played.path, monkeypatch):
+        yield
 
 
 def record(store: SqliteStore, reply: Reply) -> TurnRecord:
@@ -164,8 +159,7 @@ def test_every_surface_ends_a_turn_in_the_same_words(
 @pytest.mark.parametrize("name", EXPECTED)
 def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
     words = EXPECTED[name]
-    trace = AppTest.from_string(PAGE.format("traces"), default_timeout=60)
-    trace.query_params["turn"] = played.replies[name].turn_id
+    trace = room("traces", turn=played.replies[name].turn_id)
     said = shown(trace.run())
     assert f"-badge[{words}]" in said
     nothing_owed = "Nothing was owed" in said
@@ -180,12 +174,11 @@ def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
 
 @pytest.mark.req("K-15")
 def test_list_and_compare_show_these_words(played: Played) -> None:
-    traces = AppTest.from_string(PAGE.format("traces"), default_timeout=60).run()
+    traces = room("traces").run()
     listed = Counter(traces.dataframe[0].value["How it ended"])
     assert listed == Counter(EXPECTED.values())
     names = ["complete", "one failed", "part left out", "all failed"]
-    compared = AppTest.from_string(PAGE.format("compare"), default_timeout=60)
-    compared.query_params["turns"] = ",".join(played.replies[name].turn_id for name in names)
+    compared = room("compare", turns=",".join(played.replies[name].turn_id for name in names))
     html = [element.proto.body for element in compared.run().get("html")]
     (differences,) = [body for body in html if 'class="differences"' in body]
     rows = re.findall(r"<tr><th[^>]*>(.*?)</th><td>(.*?)</td>", differences)

@@ -12,7 +12,7 @@ from kit.compose.deck import load_deck
 from kit.compose.page import PageSettings, read_page
 from kit.core.errors import DeckError
 from kit.settings import HOME
-from kit.ui.shared import frame
+from tests.app.rooms import app_over, room
 from tests.pages import unescaped
 
 FILES = {
@@ -56,15 +56,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     for name, content in FILES.items():
         (folder / name).write_text(yaml.safe_dump(content))
-    for name, value in {
-        "DECK": folder,
-        "STORE": tmp_path / "kit.db",
-        "PACE": 0,
-        "MODEL": "offline",
-    }.items():
-        monkeypatch.setenv(f"KIT_{name}", str(value))
-    yield folder
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch, DECK=folder):
+        yield folder
 
 
 def declare(folder: Path, **page: object) -> None:
@@ -75,12 +68,7 @@ def declare(folder: Path, **page: object) -> None:
 
 
 def open_page(code: str = "") -> AppTest:
-    alone = f"from kit.ui.shared import address; from kit.ui.{code} import page; address.keep(); page.page()"
-    page = (
-        AppTest.from_string(alone, default_timeout=60)
-        if code
-        else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
-    )
+    page = room(code) if code else AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
     page.run()
     assert not page.exception and not page.error, page.error
     return page
@@ -168,13 +156,12 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     assert "kit.settings:HOME" in unescaped(error.value) and not page.exception
 
 
-@pytest.mark.parametrize("room", ["chat", "traces", "compare", "cards", "metrics", "benchmarks"])
+@pytest.mark.parametrize("name", ["chat", "traces", "compare", "cards", "metrics", "benchmarks"])
 def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
-    folder: Path, room: str, monkeypatch: pytest.MonkeyPatch
+    folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KIT_DECK", str(folder / "no-deck"))
-    code = f"from kit.ui.shared import address; from kit.ui.{room} import page; address.keep(); page.page()"
-    page = AppTest.from_string(code, default_timeout=60).run()
+    page = room(name).run()
     (error,) = page.error
     assert "give the folder that holds deck.yaml" in unescaped(error.value) and not page.exception
 

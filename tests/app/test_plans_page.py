@@ -12,18 +12,15 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from kit.ui.shared import frame
+from tests.app.rooms import app_over, room
 from tests.plan_kits import draft, gives_rows, plan_kit
 
-ALONE = (
-    "from kit.ui.shared import address; from kit.ui.plans import page; address.keep(); page.page()"
-)
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
 
 @pytest.fixture(scope="module")
-def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, dict[str, str]]]:
+def planned(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
     """A store with three plans of one person: done, failed, stopped; and one of another. Path, and name -> plan id.
 
     The pages share what they open over it, the service of the deck included.
@@ -60,29 +57,15 @@ def planned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, di
             kit.store.close()
 
     asyncio.run(play())
-    yield folder / "kit.db", ids
-    frame.open_host.clear()
+    return folder / "kit.db", ids
 
 
 @pytest.fixture
-def page(planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch) -> AppTest:
-    values = {
-        "KIT_PACE": "0",
-        "KIT_MODEL": "offline",
-        "KIT_STORE": str(planned[0]),
-        "KIT_DECK": "cards/outlets",
-    }
-    for name, value in values.items():
-        monkeypatch.setenv(name, value)
-    for name in (
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    return AppTest.from_string(ALONE, default_timeout=60)
+def page(
+    planned: tuple[Path, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> Iterator[AppTest]:
+    with app_over(planned[0], monkeypatch, DECK="cards/outlets"):
+        yield room("plans")
 
 
 def seen(page: AppTest) -> str:

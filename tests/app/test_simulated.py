@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Principal, Session
 from kit.runtime.turn import run_turn
 from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import Tally
-from kit.ui.shared import frame
 from kit.ui.shared.wording import is_simulated, simulated_words
 from kit.wire import open_kit
+from tests.app.rooms import app_over, room
 from tests.plan_kits import draft, plan_kit
 
 VISITOR = Session(id="plans", principal=Principal(tenant_id="acme", user_id="u-001"))
@@ -43,22 +42,13 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def offline(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("KIT_STORE", str(store))
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    monkeypatch.setenv("KIT_PACE", "0")
-    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPIK_URL_OVERRIDE", "OPIK_API_KEY"):
-        monkeypatch.delenv(name, raising=False)
-    yield
-    frame.open_host.clear()
+    with app_over(store, monkeypatch):
+        yield
 
 
-def shown(room: str, **address: str) -> str:
+def shown(name: str, **address: str) -> str:
     """Draws a page by itself and returns everything that is written on it."""
-    alone = f"from kit.ui.shared import address; from kit.ui.{room} import page; address.keep(); page.page()"
-    page = AppTest.from_string(alone, default_timeout=60)
-    for part, value in address.items():
-        page.query_params[part] = value
-    page.run()
+    page = room(name, **address).run()
     assert not page.exception, page.exception
     texts = [str(element.value) for element in (*page.markdown, *page.caption)]
     texts += [element.proto.body for element in page.get("html")]

@@ -2,7 +2,6 @@
 Streamlit's own test driver."""
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from kit.core.context import Session
 from kit.core.timeout import REMEDIES
@@ -10,9 +9,8 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
-from kit.ui.shared import frame
 from tests.app.logs import WHO
-from tests.app.test_traces_page import ALONE
+from tests.app.rooms import app_over, room
 from tests.kits import asks, small_kit, stitched
 
 
@@ -34,18 +32,13 @@ def test_the_trace_says_under_a_timed_out_agent_what_took_the_time_and_what_help
         return reply
 
     reply = run_virtual(turn())
-    for name, value in {"KIT_PACE": "0", "KIT_MODEL": "offline", "KIT_STORE": str(path)}.items():
-        monkeypatch.setenv(name, value)
-    page = AppTest.from_string(ALONE, default_timeout=60)
-    page.query_params["turn"] = reply.turn_id
-    page.run()
-    [told] = [str(one.value) for one in page.info]
-    assert told.replace("\\", "").startswith(
-        "Shop ran out of time in one call of the model slow_model: 8.00 of 8.00 s. What helps:"
-    )
-    assert all(f"`{', '.join(remedy.keys)}`" in told for remedy in REMEDIES["model"])
-    page.query_params["span"] = next(
-        span.id for span in reply.trace.spans if span.name == "rewards"
-    )
-    assert not page.run().info, "an agent that answered has no such line"
-    frame.open_host.clear()
+    with app_over(path, monkeypatch):
+        page = room("traces", turn=reply.turn_id).run()
+        [told] = [str(one.value) for one in page.info]
+        assert told.replace("\\", "").startswith(
+            "Shop ran out of time in one call of the model slow_model: 8.00 of 8.00 s. What helps:"
+        )
+        assert all(f"`{', '.join(remedy.keys)}`" in told for remedy in REMEDIES["model"])
+        answered = next(span for span in reply.trace.spans if span.name == "rewards")
+        page.query_params["span"] = answered.id
+        assert not page.run().info, "an agent that answered has no such line"

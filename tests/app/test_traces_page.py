@@ -21,10 +21,8 @@ from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
 from tests.app.logs import mixed
+from tests.app.rooms import app_over, room
 
-ALONE = (
-    "from kit.ui.shared import address; from kit.ui.traces import page; address.keep(); page.page()"
-)
 """The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -48,20 +46,8 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def page(asked: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
-    monkeypatch.setenv("KIT_PACE", "0")
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    monkeypatch.setenv("KIT_STORE", str(asked))
-    for name in (
-        "KIT_DECK",
-        "KIT_TENANT",
-        "KIT_USER",
-        "OPIK_URL_OVERRIDE",
-        "OPIK_API_KEY",
-        "OTEL_EXPORTER_OTLP_ENDPOINT",
-    ):
-        monkeypatch.delenv(name, raising=False)
-    yield AppTest.from_string(ALONE, default_timeout=60)
-    frame.open_host.clear()
+    with app_over(asked, monkeypatch):
+        yield room("traces")
 
 
 def stored(path: Path, user: str = "u-001") -> list[TurnRecord]:
@@ -183,7 +169,7 @@ def test_a_page_without_turns_says_what_to_do(
 ) -> None:
     monkeypatch.setenv("KIT_STORE", str(tmp_path / "empty.db"))
     monkeypatch.setenv("KIT_MODEL", "offline")
-    empty = AppTest.from_string(ALONE, default_timeout=60).run()
+    empty = room("traces").run()
     assert "ask something in the chat" in shown(empty)
     frame.open_host.clear()
 

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from kit.metrics.watchdog import Silence, Watchdog, note_silence
 from kit.settings import Settings
 from kit.ui.shared import frame
 from kit.ui.shared.host import Host
+from tests.app.rooms import app_over, room
 from tests.pages import unescaped
-
-ALONE = "from kit.ui.shared import address; from kit.ui.metrics import page; address.keep(); page.page()"
 
 
 def hold_the_loop(seconds: float) -> None:
@@ -70,20 +68,15 @@ async def test_a_loop_that_waits_for_the_system_is_not_called_held() -> None:
 def test_metrics_shows_in_red_that_the_loop_was_silent_and_what_held_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    store = tmp_path / "kit.db"
-    monkeypatch.setenv("KIT_STORE", str(store))
-    monkeypatch.setenv("KIT_MODEL", "offline")
-    monkeypatch.setenv("KIT_PACE", "0")
-    frame.open_host.clear()
-    host = frame.open_host(Settings.read())
-    turn_id = host.start("how many points do I have?", host.kit.session("mine"))
-    while not host.follow(turn_id, 10**6, timeout=0.1).done:
-        pass
-    silence = Silence(at=time.time(), seconds=1.25, stack=("shop.py:7 read_everything",))
-    tenant_id = host.kit.session("").principal.tenant_id
-    host.documents(lambda documents: note_silence(documents.events, tenant_id, silence))
-    page = AppTest.from_string(ALONE, default_timeout=60).run()
-    errors = [unescaped(error.value) for error in page.error]
-    assert any("The loop was silent 1 time" in error and "1.25 s" in error for error in errors)
-    assert any("read_everything" in code.value for code in page.code)
-    frame.open_host.clear()
+    with app_over(tmp_path / "kit.db", monkeypatch):
+        host = frame.open_host(Settings.read())
+        turn_id = host.start("how many points do I have?", host.kit.session("mine"))
+        while not host.follow(turn_id, 10**6, timeout=0.1).done:
+            pass
+        silence = Silence(at=time.time(), seconds=1.25, stack=("shop.py:7 read_everything",))
+        tenant_id = host.kit.session("").principal.tenant_id
+        host.documents(lambda documents: note_silence(documents.events, tenant_id, silence))
+        page = room("metrics").run()
+        errors = [unescaped(error.value) for error in page.error]
+        assert any("The loop was silent 1 time" in error and "1.25 s" in error for error in errors)
+        assert any("read_everything" in code.value for code in page.code)

@@ -1,0 +1,32 @@
+"""Rooms of kit/ui as Streamlit's own test driver opens them, over a store of the test's own."""
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from kit.ui.shared import frame
+
+
+@contextmanager
+def app_over(store: Path, monkeypatch: pytest.MonkeyPatch, **settings: object) -> Generator[None]:
+    """The app's environment: the stand-in without pauses, this store, and nothing of the machine's own."""
+    chosen = {"PACE": 0, "MODEL": "offline", "STORE": store, **settings}
+    for name in ("KIT_DECK", "KIT_TENANT", "KIT_USER", "OPENAI_API_KEY", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("OPIK_URL_OVERRIDE", "OPIK_API_KEY", "OTEL_EXPORTER_OTLP_ENDPOINT"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in chosen.items():
+        monkeypatch.setenv(f"KIT_{name}", str(value))
+    yield
+    frame.open_host.clear()
+
+
+def room(name: str, **address: str) -> AppTest:
+    """The page of a room as app.py runs it, without its neighbours: the driver knows pages only as files."""
+    code = f"from kit.ui.shared import address; from kit.ui.{name} import page; address.keep(); page.page()"
+    page = AppTest.from_string(code, default_timeout=60)
+    page.query_params.update(address)
+    return page
