@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, Integer, bindparam, exists, func, not_, or_, select
 
 from kit.core.context import Principal
 from kit.core.display.turn_parts import Ending
@@ -139,15 +139,16 @@ def conversations(
         .limit(limit)
         .offset(offset)
     )
+    first = (
+        select(_turn.message)
+        .where(session_id == bindparam("session"), of_reader(principal, in_session=True))
+        .order_by(_turn.started_at)
+        .limit(1)
+    )
     found: list[Conversation] = []
     for name, turns, newest_at in db.execute(page).all():
-        first = (
-            select(_turn.message)
-            .where(session_id == name, of_reader(principal, in_session=True))
-            .order_by(_turn.started_at)
-            .limit(1)
-        )
-        found.append(Conversation(name, db.execute(first).scalar_one(), turns, newest_at))
+        question = db.execute(first, {"session": name}).scalar_one()
+        found.append(Conversation(name, question, turns, newest_at))
     return found, count
 
 

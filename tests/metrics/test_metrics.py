@@ -4,7 +4,6 @@ import asyncio
 import json
 import logging
 import random
-import sqlite3
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -26,20 +25,17 @@ from kit.metrics.alert import MISMATCH, alerts
 from kit.metrics.latency import Path as TurnPath
 from kit.metrics.latency import latencies, percentile
 from kit.metrics.sample import Sample
-from kit.metrics.summary import Label, Metrics, measure_all, metrics
+from kit.metrics.summary import Label, measure_all, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.stores.rows import row_of
 from kit.stores.sqlite import SqliteStore
-from kit.stores.tables import APPLICATION
 from kit.stores.tally import tally_of
 from kit.tools.tool import ToolResult, tool_context
 from kit.wire import open_kit
 from tests.cli.test_cli import run
 from tests.kits import SmallKit, asks, small_kit, stitched
-from tests.stores.test_migrations import SCHEMA_2
 from tests.tools.test_tools import opened
 
 AGENTS = ("shop", "rewards", "support", "play", "ereceipts")
@@ -537,25 +533,6 @@ def test_a_broken_label_names_file_and_line(tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_text('{"turn_id": "a"}\n{"turn": 1}\n')
     said = run("metrics", "--labels", str(tmp_path / "labels.jsonl"))
     assert said.returncode == 2 and "labels.jsonl:2" in said.stderr
-
-
-def test_a_file_of_before_measures_were_kept_is_opened_and_counted(tmp_path: Path) -> None:
-    path = tmp_path / "old.db"
-    with sqlite3.connect(path) as old:
-        old.executescript(
-            f"{SCHEMA_2} PRAGMA application_id = {APPLICATION}; PRAGMA user_version = 2;"
-        )
-        kept = row_of(row("old"), "nobody")
-        del kept["measures"]
-        names, marks = ", ".join(kept), ", ".join(f":{name}" for name in kept)
-        old.execute(f"INSERT INTO turns ({names}) VALUES ({marks})", kept)
-    old.close()
-    store = SqliteStore(path)
-    found: Metrics = metrics(store)
-    assert found.number("turns") == 1 and found.number(MISMATCH) == 0
-    store.end_turn(mismatched("new", 1.0, 0.25), [], [])
-    assert [turn.measures.mismatches for turn in store.turns()] == [(0.25,), ()]
-    store.close()
 
 
 @pytest.mark.req("PC2-NFR-1")

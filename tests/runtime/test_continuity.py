@@ -340,25 +340,6 @@ async def test_a_store_that_fails_costs_support_its_memory_and_nothing_else() ->
 # The store's own part
 
 
-def test_a_file_of_the_first_version_gets_what_is_new_and_keeps_what_it_has(tmp_path: Path) -> None:
-    path = tmp_path / "kit.db"
-    old = SqliteStore(path)
-    old.open_session(ALICE)
-    old.end_turn(a_turn("t1", ALICE.id), [], [Message(turn_id="t1", role="user", text="kept")])
-    with old.commit() as db:
-        db.execute("DROP TABLE notes")
-        db.execute("PRAGMA user_version = 1")
-    old.close()
-    new = SqliteStore(path)
-    new.keep_note(ALICE.id, "summary", Note(value="{}", at=1.0))
-    recalled = new.recall(ALICE.id)
-    assert (
-        recalled is not None and recalled.session == ALICE and list(recalled.notes) == ["summary"]
-    )
-    assert [line.text for line in new.history(ALICE.id)] == ["kept"]
-    new.close()
-
-
 def test_recall_looks_past_running_turns_and_small_talk() -> None:
     store = SqliteStore(":memory:")
     store.open_session(ALICE)

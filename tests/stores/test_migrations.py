@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kit.core.context import OPERATOR, Session
+from kit.metrics.summary import metrics
 from kit.stores.rows import log_of, row_of
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tables import APPLICATION, SCHEMA
@@ -101,8 +102,8 @@ def of_later_schema(path: Path, schema: int) -> None:
     """It has tables of today's shape, views that are folds today, and nothing of Alembic."""
     with closing(SqliteStore(path)) as store:
         finish(store, a_turn())
-        store.begin_turn(a_turn("t2"))
-        store.end_turn(a_turn("t3").replace(status="failed"), [], [])
+        store.begin_turn(a_turn("t2").replace(seconds=1.0))
+        store.end_turn(a_turn("t3").replace(status="failed", seconds=1.0), [], [])
         with store.commit() as db:
             db.execute("DROP TABLE alembic_version")
             db.execute("CREATE VIEW spans AS SELECT turn_id FROM events")
@@ -133,6 +134,7 @@ def test_an_earlier_file_keeps_every_turn_and_has_the_tables_of_a_new_one(
             assert statuses == {"t1": "ok", "t2": "interrupted", "t3": "failed"}
             assert store.events("t1", OPERATOR) == some_events()
             assert store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
+            assert metrics(store).number("turns") == 3
             if make is of_schema_8:
                 assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
     with closing(SqliteStore(path)) as store, closing(SqliteStore(":memory:")) as new:
