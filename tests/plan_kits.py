@@ -74,13 +74,15 @@ def draft(
     ]
 
 
-def planner(*drafts: Sequence[Mapping[str, Any]] | str, skill: str = "rows") -> ScriptedModel:
-    """A planner's model that loads the skill and hands in one draft a run; a text says why there is none."""
+def planner(
+    *drafts: Sequence[Mapping[str, Any]] | str, skills: Sequence[str] = ("rows",)
+) -> ScriptedModel:
+    """A planner's model that loads the skills and hands in one draft a run; a text says why there is none."""
     lines: list[Line] = []
     for one in drafts:
         plan = {"infeasible": one} if isinstance(one, str) else {"steps": list(one)}
         lines += [
-            Line(calls=[("load_skill", {"skill_name": skill})]),
+            Line(calls=[("load_skill", {"skill_name": skill}) for skill in skills]),
             Line(calls=[("submit_plan", plan)]),
             Line("Handed in."),
         ]
@@ -201,6 +203,8 @@ def plan_kit(
     name: str = "kit.db",
     plans: Callable[[PlanStore], Any] = lambda own: own,
     clock: Callable[[], float] = time.time,
+    steps_at_once: int = 5,
+    loads: Sequence[str] = (),
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
@@ -217,14 +221,19 @@ def plan_kit(
         documents, skills or Described(manifest("rows")), files, memory, clock=clock, lease=lease
     )
     settings = PlanSettings(
-        planner="planner", executor="executor", budget=budget or Policy(time_budget_ms=60_000)
+        planner="planner",
+        executor="executor",
+        budget=budget or Policy(time_budget_ms=60_000),
+        steps_at_once=steps_at_once,
     )
     tools = EXECUTOR_TOOLS if doing is None else ()
     cards = [
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
         AgentCard(id="executor", description="Executes.", model="offline", tools=tools),
     ]
-    model = planner(*drafts) if drafts else ScriptedModel(plans_what_is_asked)
+    model = (
+        planner(*drafts, skills=("rows", *loads)) if drafts else ScriptedModel(plans_what_is_asked)
+    )
     deck = small_deck((), cards, planning=settings)
     models = {
         "orchestrator": ScriptedModel(stitched),

@@ -144,6 +144,8 @@ class PlanSettings(Value):
     """Id of the card that each step gets an agent of."""
     budget: Policy = Policy(time_budget_ms=120_000)
     """What a whole plan may take in tokens, dollars and time, however often it is resumed."""
+    steps_at_once: int = Field(default=5, ge=1)
+    """How many of its steps may be at work at the same time."""
     examples: tuple[PlanExample, ...] = ()
     """Requests with their steps: what the offline stand-in plans by. Language models are not shown them."""
 

@@ -166,7 +166,24 @@ class AgentCard(CardPart):
         return self.id.replace("_", " ").replace("-", " ").strip().lower()
 
 
-class ExampleStep(Value):
+class StepInputs(Value):
+    """What a step of a plan works on."""
+
+    input_from_step: int | None = None
+    """The step before it whose output it works on."""
+    input_from_steps: tuple[int, ...] = ()
+    """The steps before it whose outputs it works on, where they are several."""
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The numbers of the steps whose outputs it works on, each once."""
+        numbers = set(self.input_from_steps)
+        if self.input_from_step is not None:
+            numbers.add(self.input_from_step)
+        return tuple(sorted(numbers))
+
+
+class ExampleStep(StepInputs):
     """One step of an example; it has the number of its place in the list."""
 
     task: str = Field(min_length=1)
@@ -176,8 +193,6 @@ class ExampleStep(Value):
     """What it returns, in the notation of kit.core.schema.shape."""
     reason: str = "for the answer"
     """Why somebody needs what it returns."""
-    input_from_step: int | None = None
-    """The step before it whose output it works on."""
 
 
 class PlanExample(Value):

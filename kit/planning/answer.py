@@ -46,7 +46,7 @@ async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunC
         ctx.turn.record(*_failure(manager, executor))
         ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
         return Answer(call_id=call.call_id, agent=call.agent, text=stop_words(manager, ctx))
-    inputs = {step.input_from_step for step in plan.steps}
+    inputs = {number for step in plan.steps for number in step.inputs}
     answers: list[Answer] = []
     calls: list[AgentCall] = []
     asks: list[ToolCall] = []

@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
+from kit.core.card import StepInputs
 from kit.core.errors import ShapeError
 from kit.core.schema.containment import lack
 from kit.core.schema.shape import Shape, schema_of
@@ -22,7 +23,7 @@ class ReturnSpec(Value):
     reason: str = ""
 
 
-class DraftStep(Value):
+class DraftStep(StepInputs):
     """One step as a planner writes it."""
 
     step: int = Field(ge=1)
@@ -30,8 +31,6 @@ class DraftStep(Value):
     skills: tuple[str, ...] = Field(min_length=1)
     """The skills that its executor may call."""
     return_spec: ReturnSpec
-    input_from_step: int | None = None
-    """The step before it whose output it works on."""
 
 
 class Draft(Value):
@@ -47,28 +46,33 @@ class Infeasible(Value):
 
 
 def faults(
-    steps: Sequence[DraftStep], outputs: Mapping[str, Mapping[str, Any]], first: int = 1
+    steps: Sequence[DraftStep],
+    outputs: Mapping[str, Mapping[str, Any]],
+    complete: Collection[int] = (),
 ) -> tuple[str, ...]:
     """Returns why steps cannot be run, each reason with its step; nothing where they can.
 
-    `outputs`: skill -> its output schema, of the skills that the planner has loaded. `first`: the
-    number that the steps begin with; those before it are done.
+    `outputs`: skill -> its output schema, of the skills that the planner has loaded. `complete`: the
+    numbers of the steps that are done, which no new step may have.
     """
     reasons: list[str] = []
-    last = first + len(steps) - 1
+    size = len(complete) + len(steps)
     if not steps:
         reasons.append("a plan needs at least one step")
-    if last > MOST_STEPS:
-        reasons.append(f"a plan has at most {MOST_STEPS} steps, this one would have {last}")
-    for number, step in enumerate(steps, first):
-        if step.step != number:
+    if size > MOST_STEPS:
+        reasons.append(f"a plan has at most {MOST_STEPS} steps, this one would have {size}")
+    numbers: set[int] = set()
+    for step in steps:
+        if step.step in complete:
+            reasons.append(f"step {step.step}: a complete step has this number; take a free one")
+        elif step.step <= max(numbers, default=0):
             reasons.append(
-                f"step {step.step}: the steps are numbered from {first} to {last}, in order, and "
-                f"this is number {number}"
+                f"step {step.step}: the steps are numbered in order, and {max(numbers)} stands before it"
             )
-        source = step.input_from_step
-        if source is not None and not 1 <= source < number:
-            reasons.append(f"step {step.step}: input_from_step {source} is no step before it")
+        for source in step.inputs:
+            if source not in complete and source not in numbers:
+                reasons.append(f"step {step.step}: its input, step {source}, is no step before it")
+        numbers.add(step.step)
         unknown = [skill for skill in step.skills if skill not in outputs]
         if unknown:
             reasons.append(

@@ -1,5 +1,5 @@
-"""The manager of a plan: asks the planner, sends one executor after another, and has the rest
-planned anew where one fails.
+"""The manager of a plan: asks the planner, sends an executor for each step, those of ready steps at
+the same time, and has the rest planned anew where one fails.
 
 Every transition is stored before the next begins, so that a plan whose process died goes on after
 its last complete step. The manager calls no skill, and whoever it asks can ask nobody.
@@ -8,12 +8,12 @@ its last complete step. The manager calls no skill, and whoever it asks can ask 
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, Literal, cast
 
 from kit.compose.parts import PlanSettings
-from kit.core.outcome import AgentCall, Failure, Outcome
+from kit.core.outcome import AgentCall, Failure, FanOut, Outcome
 from kit.core.schema.shape import Shape, schema_of
 from kit.core.schema.validator import validator
 from kit.core.secret import without_secrets
@@ -26,8 +26,9 @@ from kit.planning.plan import (
     complete_steps,
     end_plan,
     failed_step,
-    next_step,
+    ready_steps,
     step_fault,
+    steps_at_work,
     stored_usage,
     with_draft,
     with_replan,
@@ -40,7 +41,7 @@ from kit.planning.services import PlanServices
 from kit.planning.skill_call import CALL, START
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
-from kit.runtime.dispatch import dispatch
+from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.stores.documents.document import AgentEvent, Memory, Plan, PlanStep
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import SkillManifest
@@ -113,7 +114,7 @@ def _payload(event: AgentEvent) -> dict[str, Any]:
 
 
 EXHAUSTED = "max replan attempts reached"
-UNCERTAIN = "uncertain"
+UNCERTAIN: Final = "uncertain"
 OVER_BUDGET = "budget"
 INFEASIBLE = "infeasible"
 """How the reason begins where the planner says that there is no plan."""
@@ -121,6 +122,35 @@ UNREACHABLE = "unreachable"
 """How the reason begins where the service of the skills did not answer the planner."""
 NO_PLAN = "no plan"
 """How the reason begins where a planner has neither handed in a plan that holds nor said that there is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepRun:
+    """A step that is about to be run."""
+
+    step: PlanStep
+    log: StepLog
+    outputs: Mapping[int, Any]
+    """Step -> its output, of those that it works on."""
+    began: float
+
+    @property
+    def task(self) -> Task:
+        return self.log.task
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailure:
+    """A step that came to no output."""
+
+    step: PlanStep
+    trigger: Trigger | Literal["uncertain"]
+    reason: str
+    """In which words the planner is told."""
+    outcome: Outcome
+    """How its executor ended."""
+    suggestion: str = ""
+    """What its executor said should be planned in its place."""
 
 
 @dataclass
@@ -159,18 +189,19 @@ class Manager:
             # Its last write may have been on its way when the time was over.
             if self.plan.status in OVER:
                 return
-            step = next_step(self.plan)
-            if not (step and step.status == "executing"):
-                step = None
-            if step is None or not await self._ended_in_doubt(step):
-                await self._fail(OVER_BUDGET, step, "the time of the plan was over")
+            at_work = steps_at_work(self.plan)
+            for step in at_work:
+                if await self._ended_in_doubt(step):
+                    return
+            step = at_work[0] if at_work else None
+            await self._fail(OVER_BUDGET, step, "the time of the plan was over")
 
     async def _drive(self) -> None:
         while self.plan.status not in OVER:
             if self.plan.status != "executing":
                 await self._plan()
-            elif step := next_step(self.plan):
-                await self._run(step)
+            elif steps := ready_steps(self.plan):
+                await self._run(steps[: self.settings.steps_at_once])
             else:
                 await self._end("complete")
 
@@ -184,7 +215,8 @@ class Manager:
         number = self.plan.replan_count
         task_id = f"{self.plan.plan_id}.{number}.plan"
         scope = PlannerScope(
-            self.journal.of_task(task_id, self.settings.planner), first=len(complete) + 1
+            self.journal.of_task(task_id, self.settings.planner),
+            complete=tuple(step.step_index for step in complete),
         )
         await self.journal.write(
             "subagent_a.spawned", task_id=task_id, mode="replan" if replan else "plan"
@@ -198,8 +230,9 @@ class Manager:
         query = planner_query(
             self.plan.original_task, complete, failed, suggestion, remaining, conversation
         )
+        call = AgentCall(call_id=task_id, agent=self.settings.planner, query=query, fields={})
         with plans(scope):
-            outcome = await self._dispatch(self.settings.planner, query, task_id, number + 1)
+            outcome = await self._ask(call)
         draft = scope.result
         if draft is None or isinstance(draft, Infeasible):
             over = isinstance(outcome, Failure) and outcome.reason == "budget"
@@ -222,81 +255,129 @@ class Manager:
                 "plan.revised", revised_steps=[step.step for step in draft.steps]
             )
 
-    async def _run(self, step: PlanStep) -> None:
-        """Runs one step in an executor of its own; what it wrote before its process died counts."""
+    async def _run(self, steps: Sequence[PlanStep]) -> None:
+        """Runs steps at the same time, each in an executor of its own."""
+        runs: dict[str, StepRun] = {}
+        for step in steps:
+            run = await self._prepare(step)
+            if self.plan.status in OVER:
+                return
+            if run is not None:
+                runs[run.task.id] = run
+        for run in runs.values():
+            await self._begin(run)
+        failures: list[StepFailure] = []
+
+        async def carry_out(
+            call: AgentCall, ctx: RunContext, position: str, endings: dict[str, Outcome]
+        ) -> Outcome:
+            run = runs[call.call_id]
+            scope, outcome = await self._execute(run, call, position, endings)
+            failure = await self._close(run, scope, outcome)
+            if failure is not None:
+                failures.append(failure)
+            return outcome
+
+        calls: list[AgentCall] = []
+        for task_id, run in runs.items():
+            calls.append(
+                AgentCall(call_id=task_id, agent=run.task.agent, query=run.step.task, fields={})
+            )
+        await self._send(calls, carry_out)
+        await self._end_or_revise(failures)
+
+    async def _prepare(self, step: PlanStep) -> StepRun | None:
+        """Gathers what a step needs to run; None where it need not, or where the plan ends because it cannot.
+
+        What it wrote before its process died counts.
+        """
         if fault := step_fault(self.plan, step):
             await self._fail("failed", step, fault)
-            return
+            return None
         log = self._log(step)
-        value = await self._input(step)
-        task = log.task
-        shape = step.return_spec["shape"]
-        if step.input_from_step and value is None:
-            await self._fail(
-                "failed", step, f"the output of step {step.input_from_step} is no longer kept"
-            )
-            return
-        began = self.services.clock()
+        outputs: dict[int, Any] = {}
+        for source in self.plan.steps:
+            if source.step_index in step.inputs:
+                outputs[source.step_index] = await self.value(source)
+        for number in step.inputs:
+            if outputs.get(number) is None:
+                await self._fail("failed", step, f"the output of step {number} is no longer kept")
+                return None
         if step.status == "executing":
             # Its process may have died between the write and the transition.
-            if memory := await log.output(shape):
+            if memory := await log.output(step.return_spec["shape"]):
                 await self._complete(step, memory)
-                return
+                return None
             if await self._ended_in_doubt(step):
-                return
+                return None
+        return StepRun(step, log, outputs, began=self.services.clock())
+
+    async def _begin(self, run: StepRun) -> None:
+        number = run.step.step_index
         await self._move(
-            lambda plan: with_step(plan, step.step_index, status="executing", started_at=began)
+            lambda plan: with_step(plan, number, status="executing", started_at=run.began)
         )
-        name = f"step_{step.step_index}"
-        await self.journal.write(f"{name}.started", task_id=task.id, skill=", ".join(step.skills))
-        scope, outcome = await self._execute(step, task, value)
-        memory = await log.output(shape)
-        if memory:
+        await self.journal.write(
+            f"step_{number}.started", task_id=run.task.id, skill=", ".join(run.step.skills)
+        )
+
+    async def _execute(
+        self, run: StepRun, call: AgentCall, position: str, endings: dict[str, Outcome]
+    ) -> tuple[StepScope, Outcome]:
+        """Sends an executor, over the skills of the step alone; its files are gone when it is."""
+        task = run.task
+        # What a process left that died in this step is nobody's any more.
+        self.services.files.wipe(task)
+        stored = cast("dict[str, Any]", self.plan.manifests)
+        manifests: dict[str, SkillManifest] = {}
+        for skill in run.step.skills:
+            manifests[skill] = SkillManifest.model_validate(stored[skill])
+        try:
+            async with self.services.skills.step(run.step.skills) as skills:
+                scope = StepScope(
+                    self.journal.of_task(task.id, task.agent), task, run.step, manifests, skills
+                )
+                if self.ctx.turn.acts.entries:
+                    # The acts that its user said yes to are known by their arguments and not made again.
+                    # Without them in the count, the next call would get the key of one of them.
+                    scope.calls, scope.act_keys = await run.log.calls_begun()
+                with executes(scope):
+                    query = executor_query(scope, run.outputs, self.services)
+                    call = call.replace(query=query)
+                    return scope, await dispatch(call, self.ctx, position, endings)
+        finally:
+            self.services.files.wipe(task)
+
+    async def _close(self, run: StepRun, scope: StepScope, outcome: Outcome) -> StepFailure | None:
+        """Stores how a step ended that came to an output; returns what is wrong with every other."""
+        memory = await run.log.output(run.step.return_spec["shape"])
+        if scope.uncertain:
+            status = UNCERTAIN
+        elif memory:
             status = "complete"
         elif scope.insufficient:
             status = "insufficient"
         else:
             status = "failed"
-        if scope.uncertain:
-            status = UNCERTAIN
+        duration = round((self.services.clock() - run.began) * 1000)
         key = memory and memory.key
-        duration = round((self.services.clock() - began) * 1000)
         await scope.journal.write(
             "subagent.finish", status=status, duration_ms=duration, memory_key=key
         )
         if scope.uncertain:
-            await self._fail(UNCERTAIN, step, _may_have_acted(scope.uncertain))
-        elif memory:
-            await self._complete(step, memory)
-        else:
-            if scope.insufficient:
-                suggestion = scope.insufficient[1]
-            else:
-                suggestion = ""
-            await self._revise(step, *await self._failure(scope, outcome), suggestion)
-
-    async def _execute(self, step: PlanStep, task: Task, value: Any) -> tuple[StepScope, Outcome]:
-        """Sends an executor, over the skills of the step alone; its files are gone when it is."""
-        # What a process left that died in this step is nobody's any more.
-        self.services.files.wipe(task)
-        stored = cast("dict[str, Any]", self.plan.manifests)
-        manifests: dict[str, SkillManifest] = {}
-        for skill in step.skills:
-            manifests[skill] = SkillManifest.model_validate(stored[skill])
-        try:
-            async with self.services.skills.step(step.skills) as skills:
-                scope = StepScope(
-                    self.journal.of_task(task.id, task.agent), task, step, manifests, skills
-                )
-                if self.ctx.turn.acts.entries:
-                    # The acts that its user said yes to are known by their arguments and not made again.
-                    # Without them in the count, the next call would get the key of one of them.
-                    scope.calls, scope.act_keys = await self._log(step).calls_begun()
-                with executes(scope):
-                    query = executor_query(scope, value, self.services)
-                    return scope, await self._dispatch(task.agent, query, task.id, step.step_index)
-        finally:
-            self.services.files.wipe(task)
+            reason = _may_have_acted(scope.uncertain)
+            return StepFailure(run.step, UNCERTAIN, reason, outcome)
+        if memory:
+            await self._complete(run.step, memory)
+            return None
+        if scope.insufficient:
+            reason, suggestion = scope.insufficient
+            return StepFailure(run.step, "insufficient", reason, outcome, suggestion)
+        if violation := await run.log.violation():
+            reason = f"the output is not of the shape asked for: {violation}"
+            return StepFailure(run.step, "contract_violation", reason, outcome)
+        reason = _detail(outcome, [scope.fault or "it ended without an output"])
+        return StepFailure(run.step, "failed", reason, outcome)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
         changes = {
@@ -310,44 +391,54 @@ class Manager:
         await self.services.memory.confirm(self.record.principal, memory)
         await self.journal.write(f"step_{step.step_index}.complete", task_id=step.task_id)
 
-    async def _revise(
-        self, step: PlanStep, trigger: Trigger, reason: str, suggestion: str = ""
-    ) -> None:
-        """Has the rest planned anew, or ends the plan where that was done often enough."""
-        if self.plan.replan_count >= MOST_REPLANS:
-            await self._fail(EXHAUSTED, step, reason)
+    async def _end_or_revise(self, failures: Sequence[StepFailure]) -> None:
+        """Ends the plan where a step may have acted, or where the rest was planned anew often enough;
+        else has that done again."""
+        if not failures:
             return
+        in_doubt = [failure for failure in failures if failure.trigger == UNCERTAIN]
+        blamed = (in_doubt or sorted(failures, key=lambda failure: failure.step.step_index))[0]
+        self.failure = None
+        if isinstance(blamed.outcome, Failure):
+            self.failure = blamed.outcome
+        if blamed.trigger == UNCERTAIN:
+            await self._fail(UNCERTAIN, blamed.step, blamed.reason)
+        elif self.plan.replan_count >= MOST_REPLANS:
+            await self._fail(EXHAUSTED, blamed.step, blamed.reason)
+        else:
+            await self._revise(blamed, blamed.trigger, failures)
+
+    async def _revise(
+        self, blamed: StepFailure, trigger: Trigger, failures: Sequence[StepFailure]
+    ) -> None:
+        """Notes which steps failed, and that the rest is planned anew."""
         now = self.services.clock()
+        reasons = [blamed.reason]
+        if blamed.suggestion:
+            reasons.append(blamed.suggestion)
 
         def change(plan: Plan) -> Plan:
-            failed = with_step(
-                plan, step.step_index, status="failed", failure_reason=reason, finished_at=now
-            )
-            return with_replan(
-                failed,
-                trigger,
-                step,
-                "; suggestion: ".join(filter(None, (reason, suggestion))),
-                now,
-            )
+            for failure in failures:
+                plan = with_step(
+                    plan,
+                    failure.step.step_index,
+                    status="failed",
+                    failure_reason=failure.reason,
+                    finished_at=now,
+                )
+            return with_replan(plan, trigger, blamed.step, "; suggestion: ".join(reasons), now)
 
         await self._move(change)
+        for failure in failures:
+            step = failure.step
+            await self.journal.write(
+                f"step_{step.step_index}.failed", task_id=step.task_id, reason=failure.reason
+            )
         await self.journal.write(
-            f"step_{step.step_index}.failed", task_id=step.task_id, reason=reason
-        )
-        attempt = self.plan.replan_count
-        await self.journal.write(
-            "replan.triggered", attempt=attempt, failed_step=step.step_index, trigger=trigger
-        )
-
-    async def _failure(self, scope: StepScope, outcome: Outcome) -> tuple[Trigger, str]:
-        """Returns what a step failed of, and in which words the planner is told."""
-        if scope.insufficient:
-            return "insufficient", scope.insufficient[0]
-        if violation := await StepLog(self.services, scope.task).violation():
-            return "contract_violation", f"the output is not of the shape asked for: {violation}"
-        return "failed", _detail(
-            outcome, [scope.fault] if scope.fault else ["it ended without an output"]
+            "replan.triggered",
+            attempt=self.plan.replan_count,
+            failed_step=blamed.step.step_index,
+            trigger=trigger,
         )
 
     async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
@@ -363,6 +454,14 @@ class Manager:
         now = self.services.clock()
 
         def change(plan: Plan) -> Plan:
+            for other in steps_at_work(plan):
+                plan = with_step(
+                    plan,
+                    other.step_index,
+                    status="failed",
+                    failure_reason="the plan ended before it did",
+                    finished_at=now,
+                )
             if step is not None:
                 plan = with_step(
                     plan, step.step_index, status=status, failure_reason=detail, finished_at=now
@@ -396,13 +495,6 @@ class Manager:
             await self._fail(UNCERTAIN, step, _may_have_acted(skill))
         return skill is not None
 
-    async def _input(self, step: PlanStep) -> Any:
-        """Returns the output of the step that this one works on; None where it works on none."""
-        for source in self.plan.steps:
-            if source.step_index == step.input_from_step:
-                return await self.value(source)
-        return None
-
     async def value(self, step: PlanStep) -> Any:
         """Returns the output of a complete step."""
         memory = await self.services.memory.read(self.record.principal, step.memory_key or "")
@@ -421,15 +513,22 @@ class Manager:
         )
         return StepLog(self.services, task)
 
-    async def _dispatch(self, agent: str, query: str, task_id: str, position: int) -> Outcome:
-        self.ctx.turn.rounds += 1
-        call = AgentCall(call_id=task_id, agent=agent, query=query, fields={})
-        outcome = await dispatch(call, self.ctx, f"{self.ctx.turn.rounds}.{position}")
+    async def _ask(self, call: AgentCall) -> Outcome:
+        """Asks one agent, and notes how it failed where it did."""
+        fan = await self._send([call])
+        (outcome,) = fan.outcomes
+        self.failure = None
         if isinstance(outcome, Failure):
             self.failure = outcome
-        else:
-            self.failure = None
         return outcome
+
+    async def _send(self, calls: Sequence[AgentCall], through: Carrier = dispatch) -> FanOut:
+        """Sends agents at the same time. Each is told what it needs by its query."""
+        try:
+            return await fan_out(calls, self.ctx, through, tell_earlier=False)
+        finally:
+            # The user is owed no answer by a planner or an executor, but by the plan.
+            self.ctx.turn.disregard(calls)
 
     def _limit(self) -> None:
         """Takes what the plan has used up in other turns out of what this one may take."""

@@ -1,6 +1,6 @@
 """The life of a plan as functions from one stored value to the next; nothing here reads a clock or a store."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Literal, cast
 
 from pydantic import ValidationError
@@ -40,12 +40,44 @@ def complete_steps(plan: Plan) -> tuple[PlanStep, ...]:
     return tuple(plan_steps)
 
 
-def next_step(plan: Plan) -> PlanStep | None:
-    """The first step that is not complete; None where all are."""
-    for step in plan.steps:
-        if step.status != "complete":
-            return step
-    return None
+def ready_steps(plan: Plan) -> tuple[PlanStep, ...]:
+    """The steps that can be run now, at the same time; nothing where all are complete.
+
+    A step waits for those whose outputs it works on. One that may call a skill which acts waits for every step before
+    it, and those after it wait for it: what a plan does in the world, it does in the order that was planned.
+    """
+    complete = {step.step_index for step in complete_steps(plan)}
+    incomplete = [step for step in plan.steps if step.step_index not in complete]
+    ready: list[PlanStep] = []
+    for step in incomplete:
+        if acts(plan, step):
+            if step is incomplete[0]:
+                ready.append(step)
+            break
+        if complete.issuperset(step.inputs):
+            ready.append(step)
+    # Of a stored plan that somebody has damaged no step may be ready: the first one then says what it lacks.
+    return tuple(ready or incomplete[:1])
+
+
+def acts(plan: Plan, step: PlanStep) -> bool:
+    """Says whether a step may call a skill that does more than look something up; so does one that nobody can read."""
+    stored: Any = plan.manifests
+    if not isinstance(stored, dict):
+        return True
+    manifests = cast("dict[str, Any]", stored)
+    for skill in step.skills:
+        manifest = manifests.get(skill)
+        if not isinstance(manifest, dict):
+            return True
+        if cast("dict[str, Any]", manifest).get("idempotent") is not True:
+            return True
+    return False
+
+
+def steps_at_work(plan: Plan) -> tuple[PlanStep, ...]:
+    """The steps that have begun and not ended."""
+    return tuple([step for step in plan.steps if step.status == "executing"])
 
 
 def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, Any]]) -> Plan:
@@ -62,6 +94,7 @@ def with_draft(plan: Plan, draft: Draft, manifests: Mapping[str, Mapping[str, An
         for skill in step.skills:
             if skill in known:
                 needed[skill] = known[skill]
+    steps.sort(key=lambda step: step.step_index)
     return plan.replace(status="executing", steps=tuple(steps), manifests=needed)
 
 
@@ -91,12 +124,14 @@ def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> P
 
 
 def failed_step(plan: Plan) -> PlanStep | None:
-    """The step that failed last; None where none did."""
-    steps: Sequence[PlanStep] = [
-        step for step in plan.steps if step.status in ("failed", "uncertain")
-    ]
-    if steps:
-        return steps[-1]
+    """The step that the plan failed of, or is planned anew for; None where none failed.
+
+    Of several it is the one that may have acted, else the first.
+    """
+    for status in ("uncertain", "failed"):
+        for step in plan.steps:
+            if step.status == status:
+                return step
     return None
 
 
@@ -135,11 +170,13 @@ def stored_usage(plan: Plan) -> dict[str, float]:
 
 def _step(plan_id: str, draft: DraftStep, revision: int) -> PlanStep:
     """A step with the id of its task, which stays the same however often the plan is resumed."""
+    inputs = draft.inputs
     return PlanStep(
         step_index=draft.step,
         task=draft.task,
         skills=draft.skills,
         return_spec=draft.return_spec.model_dump(),
-        input_from_step=draft.input_from_step,
+        input_from_step=inputs[0] if len(inputs) == 1 else None,
+        input_from_steps=inputs if len(inputs) > 1 else (),
         task_id=f"{plan_id}.{revision}.{draft.step}",
     )

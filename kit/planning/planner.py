@@ -43,7 +43,7 @@ STEP = {
     "properties": {
         "step": {
             "type": "integer",
-            "description": "Its number; steps are numbered in order and without a gap.",
+            "description": "Its number; steps are numbered in order.",
         },
         "task": {
             "type": "string",
@@ -54,9 +54,11 @@ STEP = {
             "items": {"type": "string"},
             "description": "Names of loaded skills it may call.",
         },
-        "input_from_step": {
-            "type": "integer",
-            "description": "The earlier step whose output it works on, if any.",
+        "input_from_steps": {
+            "type": "array",
+            "items": {"type": "integer"},
+            "description": "The earlier steps whose outputs it works on, if any. Steps that wait "
+            "for nothing run at the same time.",
         },
         "return_spec": {
             "type": "object",
@@ -183,12 +185,12 @@ def _read(scope: PlannerScope, arguments: Mapping[str, Any]) -> Draft | Infeasib
     outputs: dict[str, Mapping[str, Any]] = {}
     for name, manifest in scope.manifests.items():
         outputs[name] = manifest["output_schema"]
-    if reasons := list(faults(draft, outputs, scope.first)):
-        raise ValueError(_sentence(reasons))
+    if wrong := faults(draft, outputs, scope.complete):
+        raise ValueError(_sentence(wrong))
     return Draft(steps=draft)
 
 
-def _sentence(reasons: list[str]) -> str:
+def _sentence(reasons: Sequence[str]) -> str:
     return "; ".join(reasons[:MOST_REASONS])
 
 
@@ -197,7 +199,7 @@ def planner_query(
     complete: Iterable[PlanStep] = (),
     failed: PlanStep | None = None,
     suggestion: str = "",
-    remaining: Iterable[PlanStep] = (),
+    remaining: Sequence[PlanStep] = (),
     conversation: Sequence[Message] = (),
 ) -> str:
     """What a planner is asked: the task, and in a replan what is done, what failed and why, and what was still to come.
@@ -208,7 +210,7 @@ def planner_query(
     steps = list(complete)
     brief: dict[str, Any] = {
         "original_task": task,
-        "first_step": len(steps) + 1,
+        "first_step": max([step.step_index for step in steps], default=0) + 1,
         "steps_left": MOST_STEPS - len(steps),
     }
     if conversation:
@@ -220,7 +222,8 @@ def planner_query(
     if failed is not None:
         words = (
             "A step of this plan failed. Write the remaining steps anew, and nothing that is "
-            "complete. Number them from first_step; a new step may take its input from a complete one."
+            "complete. No new step has the number of a complete one, and those from first_step on are free; "
+            "a new step may take its input from complete ones."
         )
         brief["completed_steps"] = [_complete_fields(step) for step in steps]
         brief["failed_step"] = {
@@ -231,6 +234,12 @@ def planner_query(
         }
         brief["remaining_steps"] = [
             {"step": step.step_index, **_draft_fields(step)} for step in remaining
+        ]
+        # Not within the steps: a model hands them in again as it read them.
+        brief["failed_too"] = [
+            {"step": step.step_index, "reason": step.failure_reason}
+            for step in remaining
+            if step.failure_reason and step.step_index != failed.step_index
         ]
     elif conversation:
         words += " It may refer to the conversation before it."
@@ -253,6 +262,6 @@ def _draft_fields(step: PlanStep) -> dict[str, Any]:
     return {
         "task": step.task,
         "skills": step.skills,
-        "input_from_step": step.input_from_step,
+        "input_from_steps": step.inputs,
         "return_spec": step.return_spec,
     }

@@ -19,8 +19,8 @@ class PlannerScope:
     """One run of a planner: what it has loaded, and what it hands in."""
 
     journal: Journal
-    first: int = 1
-    """The number of the first step it may write; those before it are done."""
+    complete: tuple[int, ...] = ()
+    """The numbers of the steps that are done, which no step that it writes may have."""
     manifests: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])
     """Skill -> its manifest, of the skills that it has loaded."""
     result: Draft | Infeasible | None = None

@@ -80,7 +80,7 @@ class CallLedger:
         """Begins a round: notes its calls and splits them into those under the cap and those over
         it, in emission order."""
         self.rounds += 1
-        # A plan and a monolith dispatch without a first response of a model that could be noted.
+        # A monolith dispatches without a first response of a model that could be noted.
         if not self.noted:
             self.note(calls)
         self.calls += calls
@@ -110,6 +110,13 @@ class CallLedger:
         for outcome in outcomes:
             position = positions.get((outcome.agent, outcome.call_id), len(self.outcomes))
             self.outcomes[position : position + 1] = [outcome]
+
+    def disregard(self, calls: Sequence[AgentCall]) -> None:
+        """Takes calls out of the account that cover no part of the message, such as those a plan is carried out by."""
+        ids = {call.call_id for call in calls}
+        self.calls = [call for call in self.calls if call.call_id not in ids]
+        self.outcomes = [outcome for outcome in self.outcomes if outcome.call_id not in ids]
+        self.coverage_so_far = None
 
     def take(self, wanted: int) -> int:
         """Returns for how many further calls, of those wanted, the cap leaves room; they are counted (decisions 12)."""

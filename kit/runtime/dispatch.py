@@ -96,7 +96,11 @@ def _cleaned(answer: Answer, agent: str, span: RunContext) -> Answer:
 
 
 async def fan_out(
-    calls: Sequence[AgentCall], ctx: RunContext, through: Carrier = dispatch
+    calls: Sequence[AgentCall],
+    ctx: RunContext,
+    through: Carrier = dispatch,
+    *,
+    tell_earlier: bool = True,
 ) -> FanOut:
     """Runs calls at the same time, the first `cap` of the turn only; the rest are recorded and
     never run.
@@ -104,6 +108,7 @@ async def fan_out(
     Takes as long as the slowest. When it is cancelled, every child has ended before it returns, and
     the turn has an outcome for each call: finished agents their own, the others a Failure that says
     whether time ran out or the turn was stopped. `through` stands around the dispatch of each call.
+    With `tell_earlier` an agent that has not seen what came before is told of it.
     """
     turn = ctx.turn
     admitted, over_cap = turn.open_round(calls)
@@ -117,7 +122,7 @@ async def fan_out(
         waiting: dict[str, AgentCall] = {}
         work: list[Awaitable[Outcome | None]] = []
         for position, call in calls_by_position.items():
-            if turn.memory.waits(call, ctx):
+            if tell_earlier and turn.memory.waits(call, ctx):
                 waiting[position] = call
             else:
                 work.append(through(call, ctx, position, endings))

@@ -129,7 +129,8 @@ async def _plan(
         plan_tools(services),
     )
     scope = PlannerScope(
-        Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), first=first
+        Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"),
+        complete=tuple(range(1, first)),
     )
     reply = await run_turn(
         "a task", ALICE, SmallKit(team, store, pattern=alone(scope, query, inside))
@@ -166,12 +167,12 @@ def submits(*steps: Mapping[str, Any], **plan: Any) -> Line:
     ("steps", "reason"),
     [
         ([step(n) for n in range(1, 12)], "at most 10 steps, this one would have 11"),
-        ([step(input_from_step=1)], "input_from_step 1 is no step before it"),
+        ([step(input_from_step=1)], "its input, step 1, is no step before it"),
         (
             [step(input_from_step=2), step(2, input_from_step=1)],
-            "step 1: input_from_step 2 is no step before it",
+            "step 1: its input, step 2, is no step before it",
         ),
-        ([step(1), step(3)], "numbered from 1 to 2"),
+        ([step(2), step(2)], "numbered in order, and 2 stands before it"),
         ([step(skills=["outlet_menu"])], "'outlet_menu' was not loaded"),
         ([step(skills=["outlet_inspections"])], "'outlet_inspections' was not loaded"),
         (
@@ -415,6 +416,7 @@ STEPS = st.lists(
             reason=st.just(""),
         ),
         input_from_step=st.none() | st.integers(-1, 12),
+        input_from_steps=st.lists(st.integers(1, 12), max_size=2).map(tuple),
     ),
     max_size=12,
 )
@@ -428,13 +430,14 @@ def test_steps_that_pass_the_verification_can_be_run_in_their_order_and_shape(
 ) -> None:
     if number:  # else hardly any plan of several steps is numbered as it must be
         steps = [one.model_copy(update={"step": place}) for place, one in enumerate(steps, first)]
-    if faults(steps, OUTPUTS, first):
+    if faults(steps, OUTPUTS, range(1, first)):
         return
-    assert first + len(steps) - 1 <= MOST_STEPS and [one.step for one in steps] == list(
-        range(first, first + len(steps))
-    )
+    assert first + len(steps) - 1 <= MOST_STEPS
+    numbers = [one.step for one in steps]
+    assert numbers == sorted(set(numbers))
+    assert min(numbers) >= first
     for one in steps:
-        assert one.input_from_step is None or 1 <= one.input_from_step < one.step
+        assert all(1 <= source < one.step for source in one.inputs)
         shape = one.return_spec.shape
         parts = (
             [{name: part} for name, part in shape.items()] if isinstance(shape, dict) else [shape]
@@ -490,7 +493,7 @@ def test_every_example_of_the_deck_is_a_plan_that_holds() -> None:
         for number, one in enumerate(example.steps, 1):
             spec = ReturnSpec(shape=one.shape, reason=one.reason)
             draft = DraftStep(step=number, task=one.task, skills=one.skills, return_spec=spec)
-            steps.append(draft.replace(input_from_step=one.input_from_step))
+            steps.append(draft.replace(input_from_steps=one.inputs))
         assert not faults(steps, OUTPUTS), example.request
 
 
@@ -502,7 +505,7 @@ async def test_what_a_request_names_and_leaves_out_stands_in_the_tasks_of_its_st
     ]
     task = "rank the paused pizza outlets by how they did in the last 12 weeks."
     listing, ranking = (await plan(stand_in(), planner_query(task))).steps
-    assert listing.task == "List the paused pizza outlets" and ranking.input_from_step == 1
+    assert listing.task == "List the paused pizza outlets" and ranking.inputs == (1,)
     assert ranking.task == "Rank those pizza outlets over 12 weeks, limit 5"
 
 
@@ -546,7 +549,7 @@ def stored(one: DraftStep, status: str = "pending", **fields: Any) -> PlanStep:
         task=one.task,
         skills=one.skills,
         return_spec=spec,
-        input_from_step=one.input_from_step,
+        input_from_steps=one.inputs,
     )
     return kept.replace(status=status, **fields)
 
@@ -590,7 +593,7 @@ async def test_what_is_complete_counts_among_the_ten_steps_and_keeps_its_numbers
     run = await plan(model, "x", first=9)
     assert (
         "this one would have 11" in run.scope.refusals[0]
-        and "numbered from 9 to 10" in run.scope.refusals[1]
+        and "step 1: a complete step has this number" in run.scope.refusals[1]
     )
     assert [one.step for one in run.steps] == [9]
 

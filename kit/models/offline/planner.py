@@ -92,8 +92,8 @@ def _steps_of_example(
                 "skills": list(step.skills),
                 "return_spec": {"shape": step.shape, "reason": step.reason},
             }
-            if step.input_from_step is not None:
-                document["input_from_step"] = step.input_from_step
+            if step.inputs:
+                document["input_from_steps"] = list(step.inputs)
             steps.append(document)
         return steps, values
     return NO_EXAMPLE, {}
@@ -150,20 +150,14 @@ def _takes(spec: Mapping[str, Any], value: str) -> bool:
     return kind_of(spec) != "integer" or value.isdigit()
 
 
-def _remaining_steps(brief: Mapping[str, Any]) -> list[dict[str, Any]] | str:
+def _remaining_steps(brief: Mapping[str, Any]) -> list[Mapping[str, Any]] | str:
     """Returns the rest of a plan to be tried once more where its failure may pass; else why not."""
     failed = cast("Mapping[str, Any]", brief["failed_step"])
     remaining = cast("Sequence[Mapping[str, Any]]", brief["remaining_steps"])
     reason = str(failed["reason"])
     if not remaining or not _PASSING.search(reason):
         return f"{NO_EXAMPLE}: step {failed['step']} failed, {reason}"
-    steps: list[dict[str, Any]] = []
-    for number, step in enumerate(remaining, int(brief["first_step"])):
-        document = {**step, "step": number}
-        if step.get("input_from_step") is None:
-            document.pop("input_from_step", None)
-        steps.append(document)
-    return steps
+    return list(remaining)
 
 
 def _brief(request: str) -> Mapping[str, Any]:

@@ -51,6 +51,7 @@ EXTENSIONS: Mapping[str, set[str]] = {
         "usage",
         "failure",
     },
+    "PlanStep": {"input_from_steps"},
     "AgentEvent": {
         "user_id",
         "seq",
@@ -151,6 +152,9 @@ class PlanStep(Value):
     skills: tuple[Keyword, ...] = ()
     return_spec: Json = {}
     input_from_step: Integer | None = None
+    """The step whose output it works on, where that is one step."""
+    input_from_steps: tuple[Integer, ...] = ()
+    """Those whose outputs it works on, where they are several."""
     status: Keyword = "pending"
     task_id: Keyword | None = None
     memory_key: Keyword | None = None
@@ -158,6 +162,13 @@ class PlanStep(Value):
     failure_reason: Text | None = None
     started_at: Date | None = None
     finished_at: Date | None = None
+
+    @property
+    def inputs(self) -> tuple[int, ...]:
+        """The numbers of the steps whose outputs it works on."""
+        if self.input_from_step is not None:
+            return (self.input_from_step,)
+        return self.input_from_steps
 
 
 class Replan(Value):

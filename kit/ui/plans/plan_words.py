@@ -99,9 +99,8 @@ def _step(
         ("May call", ", ".join(step.skills)),
         ("Has to return", _json(step.return_spec.get("shape"))),
     ]
-    if step.input_from_step:
-        value = _json(values.get(step.input_from_step))
-        facts.append((f"Got, from step {step.input_from_step}", value))
+    for number in step.inputs:
+        facts.append((f"Got, from step {number}", _json(values.get(number))))
     if step.step_index in values:
         facts.append(("Gave", _json(values[step.step_index])))
         facts.append(("Kept as", step.memory_key or ""))
