@@ -149,6 +149,7 @@ class StepFailure:
     """In which words the planner is told."""
     outcome: Outcome
     """How its executor ended."""
+    ended: float
     suggestion: str = ""
     """What its executor said should be planned in its place."""
 
@@ -359,25 +360,26 @@ class Manager:
             status = "insufficient"
         else:
             status = "failed"
-        duration = round((self.services.clock() - run.began) * 1000)
+        ended = self.services.clock()
+        duration = round((ended - run.began) * 1000)
         key = memory and memory.key
         await scope.journal.write(
             "subagent.finish", status=status, duration_ms=duration, memory_key=key
         )
         if scope.uncertain:
             reason = _may_have_acted(scope.uncertain)
-            return StepFailure(run.step, UNCERTAIN, reason, outcome)
+            return StepFailure(run.step, UNCERTAIN, reason, outcome, ended)
         if memory:
             await self._complete(run.step, memory)
             return None
         if scope.insufficient:
             reason, suggestion = scope.insufficient
-            return StepFailure(run.step, "insufficient", reason, outcome, suggestion)
+            return StepFailure(run.step, "insufficient", reason, outcome, ended, suggestion)
         if violation := await run.log.violation():
             reason = f"the output is not of the shape asked for: {violation}"
-            return StepFailure(run.step, "contract_violation", reason, outcome)
+            return StepFailure(run.step, "contract_violation", reason, outcome, ended)
         reason = _detail(outcome, [scope.fault or "it ended without an output"])
-        return StepFailure(run.step, "failed", reason, outcome)
+        return StepFailure(run.step, "failed", reason, outcome, ended)
 
     async def _complete(self, step: PlanStep, memory: Memory) -> None:
         changes = {
@@ -424,7 +426,7 @@ class Manager:
                     failure.step.step_index,
                     status="failed",
                     failure_reason=failure.reason,
-                    finished_at=now,
+                    finished_at=failure.ended,
                 )
             return with_replan(plan, trigger, blamed.step, "; suggestion: ".join(reasons), now)
 

@@ -4,7 +4,7 @@ hands in others before it."""
 import asyncio
 import json
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
@@ -143,12 +143,11 @@ class SimulatedPlanner:
         if "is taken" in str(results[-1].content):
             return Line("Handed in.", delay=MODEL_SECONDS)
         brief = json.loads(str(messages[asked_at].content).partition("\n\n")[2])
-        return Line(
-            calls=[(SUBMIT, {"steps": self._draft(brief["first_step"])})], delay=MODEL_SECONDS
-        )
+        complete = {step["step"] for step in brief.get("completed_steps", [])}
+        return Line(calls=[(SUBMIT, {"steps": self._draft(complete)})], delay=MODEL_SECONDS)
 
-    def _draft(self, first: int) -> list[dict[str, Any]]:
-        steps = [step for step in self._task.steps if step["step"] >= first]
+    def _draft(self, complete: Collection[int]) -> list[dict[str, Any]]:
+        steps = [step for step in self._task.steps if step["step"] not in complete]
         fault, which = (
             self.fault(self._case, self._drafts),
             draws(self._seed, self._case, f"place {self._drafts}").choice,

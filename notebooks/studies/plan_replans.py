@@ -51,12 +51,9 @@ def spans_of(run: PlanRun) -> Iterator[Span]:
                 yield Span("planner", starts.pop("planner"), at, "planning")
             case (step, "started") if step.startswith("step_"):
                 starts[step] = at
-            case (step, "complete" | "failed") if step.startswith("step_"):
-                yield Span(
-                    step.replace("_", " "),
-                    starts.pop(step),
-                    at,
-                    "complete" if what == "complete" else "failed",
-                )
+            case ("subagent", "finish"):
+                number = str(event.task_id).rpartition(".")[2]
+                kind = "complete" if event.status == "complete" else "failed"
+                yield Span(f"step {number}", starts.pop(f"step_{number}"), at, kind)
             case _:
                 pass
