@@ -74,8 +74,8 @@ installed: setup ## the wheel in an environment of its own, from `subagent-kit n
 docs: setup ## the documentation as a site, in docs/site; every link and every name of the Python API must be there
 	@$(stage) docs 120 .ci/docs "$(py)"
 
-pythons: setup ## the unit tests under every other Python that the package names and this machine has
-	@.ci/pythons "$(py)" 3.12 3.13
+pythons: setup ## the unit tests under every other Python that the package names and this machine has; TESTS="tests/core": those
+	@.ci/pythons "$(py)" "$(TESTS)" 3.12 3.13
 
 matrix: setup ## which requirement is proven by which test
 	@$(stage) matrix 30 $(py) -m tests.matrix

@@ -1,0 +1,79 @@
+"""What the events of one step say of it: its output, its signals, and the calls it has begun."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, cast
+
+from kit.core.schema.shape import Shape, schema_of
+from kit.core.schema.validator import validator
+from kit.planning.services import PlanServices
+from kit.planning.skill_call import CALL, START
+from kit.stores.documents.document import AgentEvent, Memory
+from kit.stores.documents.protocol import EventFilter
+from kit.tools.task_memory import Task
+
+
+@dataclass(frozen=True, slots=True)
+class StepLog:
+    """The log of one step, read anew with each question."""
+
+    services: PlanServices
+    task: Task
+
+    async def output(self, shape: Shape) -> Memory | None:
+        """The last output that the step has written, if it has that shape; None where there is none."""
+        written = await self._events("memory.written")
+        if not written:
+            return None
+        memory = await self.services.memory.read(self.task.principal, _payload(written[-1])["key"])
+        if memory and validator(schema_of(shape)).wrong(memory.value) is None:
+            return memory
+        return None
+
+    async def suggestion(self) -> str:
+        """What its executor said should be planned in its place; empty where it said nothing."""
+        signals = await self._events("subagent.insufficient")
+        if signals:
+            return str(_payload(signals[-1]).get("suggestion", ""))
+        return ""
+
+    async def violation(self) -> str | None:
+        """How its last output broke the return spec, as JSON; None where none did."""
+        violations = await self._events("contract_violation")
+        if violations:
+            return json.dumps(violations[-1].payload)
+        return None
+
+    async def calls_begun(self) -> tuple[int, set[str]]:
+        """How many calls of skills it has made, and the keys of those that may not be made twice."""
+        starts = await self._events(START)
+        calls = await self._events(CALL)
+        return len(calls), {event.event_id for event in starts}
+
+    async def lost_act(self) -> str | None:
+        """The skill that may have acted, to an end that nobody knows, and may not be called twice;
+        None where there is none."""
+        calls = await self._events(CALL)
+        for event in calls:
+            if _payload(event).get("uncertain"):
+                return event.skill_id
+        starts = Counter(event.skill_id for event in await self._events(START))
+        ends = Counter(event.skill_id for event in calls)
+        # One that was started more often than it came back was at work when its process died.
+        for skill in starts - ends:
+            return skill
+        return None
+
+    async def _events(self, kind: str) -> list[AgentEvent]:
+        by = EventFilter(
+            tenant_id=self.task.principal.tenant_id,
+            plan_id=self.task.plan_id,
+            task_id=self.task.id,
+            event_type=kind,
+        )
+        return await self.services.documents.events.query(by)
+
+
+def _payload(event: AgentEvent) -> dict[str, Any]:
+    return cast("dict[str, Any]", event.payload or {})
