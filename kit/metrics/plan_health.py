@@ -10,7 +10,6 @@ from kit.metrics.estimate import Estimate, share
 from kit.metrics.latency import percentile
 from kit.stores.documents.document import AgentEvent, Plan
 
-EXHAUSTED = "max replan attempts reached"
 ENDS = ("complete", "failed")
 
 
@@ -42,7 +41,7 @@ def plan_health(plans: Sequence[Plan], events: Sequence[AgentEvent]) -> PlanHeal
         if plan.status in ENDS:
             finished.append(plan)
             good += plan.status == "complete" and not plan.replan_count
-            worn += _fields(plan.failure).get("reason") == EXHAUSTED
+            worn += plan.failure_kind == "exhausted"
     kinds: Counter[str] = Counter()
     large = 0
     for event in events:

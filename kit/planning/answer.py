@@ -13,14 +13,7 @@ from kit.core.bodies.speech import Acknowledged
 from kit.core.bodies.turn import PlanEnded
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome, Reason
 from kit.models.message import system_text, tool_text
-from kit.planning.loop import (
-    INFEASIBLE,
-    NO_PLAN,
-    OVER_BUDGET,
-    UNCERTAIN,
-    UNREACHABLE,
-    Manager,
-)
+from kit.planning.loop import Manager
 from kit.planning.plan import complete_steps, failed_step
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.answer.acknowledge import acknowledge
@@ -96,27 +89,27 @@ def stop_words(manager: Manager, ctx: RunContext) -> str:
     sentences = [_stop_reason(plan, step, words)]
     if steps:
         sentences.append(words.plan_steps.format(steps="; ".join(steps)))
-    elif plan.steps and not (step and step.status == UNCERTAIN):
+    elif plan.steps and not (step and step.status == "uncertain"):
         # Of a step that may have acted nobody can say that nothing is done.
         sentences.append(words.plan_no_steps)
     return " ".join(sentences)
 
 
 def _stop_reason(plan: Plan, step: PlanStep | None, words: Sentences) -> str:
-    reason = _reason(plan)
-    if reason == OVER_BUDGET:
+    kind = plan.failure_kind
+    if kind == "budget":
         return words.plan_over
-    if reason.startswith(UNREACHABLE):
+    if kind == "unreachable":
         return words.plan_unreachable
     if step is None:
-        if reason.startswith(NO_PLAN):
+        if kind == "no_plan":
             return words.nothing
         return words.plan_infeasible
     task = _quote(step.task)
-    if step.status == UNCERTAIN:
+    if kind == "uncertain":
         return words.plan_uncertain.format(task=task)
     tries = plan.replan_count
-    if reason.startswith((INFEASIBLE, NO_PLAN)):
+    if kind in ("infeasible", "no_plan"):
         tries -= 1  # the planner was asked for another way, and there is none
     return (words.plan_failed_again if tries > 0 else words.plan_failed).format(task=task)
 
@@ -219,13 +212,15 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
     """Returns the call that the plan failed of, with how it ended; that of the planner where no step was to blame."""
     plan = manager.plan
     step = failed_step(plan)
-    reason = _reason(plan)
+    kind = plan.failure_kind
     agent = manager.settings.planner
     call_id = plan.plan_id
     task = plan.original_task
-    agent_reason: Reason = "insufficient"
-    if manager.failure:
-        agent_reason = manager.failure.reason
+    reason: Reason = "insufficient"
+    if kind == "budget" or kind == "uncertain":
+        reason = kind
+    elif manager.failure:
+        reason = manager.failure.reason
     if step is not None:
         agent = executor
         call_id = step.task_id or plan.plan_id
@@ -234,11 +229,7 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
         call_id=call_id,
         agent=agent,
         axis="invocation",
-        reason=reason if reason in (OVER_BUDGET, UNCERTAIN) else agent_reason,
-        detail=(step.failure_reason if step else None) or reason,
+        reason=reason,
+        detail=(step.failure_reason if step else None) or plan.failure_reason,
     )
     return [outcome], [AgentCall(call_id=call_id, agent=agent, query=task, fields={})]
-
-
-def _reason(plan: Plan) -> str:
-    return str(cast("dict[str, Any]", plan.failure or {}).get("reason", ""))

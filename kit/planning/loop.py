@@ -8,7 +8,7 @@ its last complete step. The manager calls no skill, and whoever it asks can ask 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, cast
+from typing import Any, Literal, cast
 
 from kit.compose.parts import PlanSettings
 from kit.core.outcome import AgentCall, Failure, FanOut, Outcome
@@ -16,8 +16,10 @@ from kit.core.secret import without_secrets
 from kit.planning.draft import Infeasible
 from kit.planning.journal import Journal
 from kit.planning.plan import (
+    FAILURE_WORDS,
     MOST_REPLANS,
     OVER,
+    FailureKind,
     Trigger,
     complete_steps,
     end_plan,
@@ -41,16 +43,6 @@ from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.stores.documents.document import Memory, Plan, PlanStep
 from kit.tools.skill import SkillManifest
 from kit.tools.task_memory import Task
-
-EXHAUSTED = "max replan attempts reached"
-UNCERTAIN: Final = "uncertain"
-OVER_BUDGET = "budget"
-INFEASIBLE = "infeasible"
-"""How the reason begins where the planner says that there is no plan."""
-UNREACHABLE = "unreachable"
-"""How the reason begins where the service of the skills did not answer the planner."""
-NO_PLAN = "no plan"
-"""How the reason begins where a planner has neither handed in a plan that holds nor said that there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +116,7 @@ class Manager:
                 if await self._ended_in_doubt(step):
                     return
             step = at_work[0] if at_work else None
-            await self._fail(OVER_BUDGET, step, "the time of the plan was over")
+            await self._fail("budget", step, "the time of the plan was over")
 
     async def _drive(self) -> None:
         while self.plan.status not in OVER:
@@ -167,14 +159,13 @@ class Manager:
         if draft is None or isinstance(draft, Infeasible):
             over = isinstance(outcome, Failure) and outcome.reason == "budget"
             if over:
-                reason = OVER_BUDGET
+                await self._fail("budget")
             elif scope.unreachable:
-                reason = f"{UNREACHABLE}: {scope.unreachable}"
+                await self._fail("unreachable", why=scope.unreachable)
             elif draft is None:
-                reason = f"{NO_PLAN}: {_detail(outcome, scope.refusals)}"
+                await self._fail("no_plan", why=_detail(outcome, scope.refusals))
             else:
-                reason = f"{INFEASIBLE}: {draft.reason}"
-            await self._fail(reason)
+                await self._fail("infeasible", why=draft.reason)
             return
         if not replan:
             await self.journal.write("plan.received", steps=len(draft.steps))
@@ -282,7 +273,7 @@ class Manager:
         """Stores how a step ended that came to an output; returns what is wrong with every other."""
         memory = await run.log.output(run.step.return_spec["shape"])
         if scope.uncertain:
-            status = UNCERTAIN
+            status = "uncertain"
         elif memory:
             status = "complete"
         elif scope.insufficient:
@@ -297,7 +288,7 @@ class Manager:
         )
         if scope.uncertain:
             reason = _may_have_acted(scope.uncertain)
-            return StepFailure(run.step, UNCERTAIN, reason, outcome, ended)
+            return StepFailure(run.step, "uncertain", reason, outcome, ended)
         if memory:
             await self._complete(run.step, memory)
             return None
@@ -327,15 +318,15 @@ class Manager:
         else has that done again."""
         if not failures:
             return
-        in_doubt = [failure for failure in failures if failure.trigger == UNCERTAIN]
+        in_doubt = [failure for failure in failures if failure.trigger == "uncertain"]
         blamed = (in_doubt or sorted(failures, key=lambda failure: failure.step.step_index))[0]
         self.failure = None
         if isinstance(blamed.outcome, Failure):
             self.failure = blamed.outcome
-        if blamed.trigger == UNCERTAIN:
-            await self._fail(UNCERTAIN, blamed.step, blamed.reason)
+        if blamed.trigger == "uncertain":
+            await self._fail("uncertain", blamed.step, blamed.reason)
         elif self.plan.replan_count >= MOST_REPLANS:
-            await self._fail(EXHAUSTED, blamed.step, blamed.reason)
+            await self._fail("exhausted", blamed.step, blamed.reason)
         else:
             await self._revise(blamed, blamed.trigger, failures)
 
@@ -372,14 +363,22 @@ class Manager:
             trigger=trigger,
         )
 
-    async def _fail(self, reason: str, step: PlanStep | None = None, detail: str = "") -> None:
-        """Ends the plan, and stores why in the form that callers of the service get."""
+    async def _fail(
+        self, kind: FailureKind, step: PlanStep | None = None, detail: str = "", *, why: str = ""
+    ) -> None:
+        """Ends the plan, and stores why in the form that callers of the service get.
+
+        `step` is the one it failed of, and `detail` what went wrong in it; `why` is what a planner said.
+        """
+        reason = FAILURE_WORDS.get(kind, kind)
+        if why:
+            reason = f"{reason}: {why}"
         if step:
             last = {"step": step.step_index, "reason": detail}
         else:
             last = None
-        if reason == UNCERTAIN:
-            status = UNCERTAIN
+        if kind == "uncertain":
+            status = "uncertain"
         else:
             status = "failed"
         now = self.services.clock()
@@ -398,9 +397,13 @@ class Manager:
                     plan, step.step_index, status=status, failure_reason=detail, finished_at=now
                 )
             complete = [done_step.step_index for done_step in complete_steps(plan)]
-            return plan.replace(
-                failure={"reason": reason, "completed_steps": complete, "last_failure": last}
-            )
+            failure = {
+                "kind": kind,
+                "reason": reason,
+                "completed_steps": complete,
+                "last_failure": last,
+            }
+            return plan.replace(failure=failure)
 
         await self._end("failed", change)
         if step is not None:
@@ -423,7 +426,7 @@ class Manager:
         """Ends the plan where a skill of the step may have acted, and may not be called twice (decisions 41)."""
         skill = await self._log(step).lost_act()
         if skill is not None:
-            await self._fail(UNCERTAIN, step, _may_have_acted(skill))
+            await self._fail("uncertain", step, _may_have_acted(skill))
         return skill is not None
 
     async def value(self, step: PlanStep) -> Any:

@@ -15,6 +15,17 @@ from kit.tools.skill import SkillManifest
 MOST_REPLANS = 3
 Trigger = Literal["insufficient", "failed", "contract_violation"]
 """Why the rest of a plan is written anew."""
+FailureKind = Literal[
+    "exhausted", "uncertain", "budget", "infeasible", "unreachable", "no_plan", "failed"
+]
+"""Planned anew often enough; an act of which nobody knows; its budget is used up; the planner says that there is no
+plan; the service of the skills did not answer the planner; the planner handed in no plan that holds; a stored step that
+cannot be run."""
+FAILURE_WORDS: Mapping[FailureKind, str] = {
+    "exhausted": "max replan attempts reached",
+    "no_plan": "no plan",
+}
+"""How the reason of a failure begins, where that is not its kind itself."""
 OVER = ("complete", "failed")
 
 

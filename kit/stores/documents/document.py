@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import Field, ValidationError
 
@@ -205,7 +205,23 @@ class Plan(Value):
     usage: Json = None
     """What the plan has taken so far: `tokens_in`, `tokens_out`, `dollars`, `seconds`."""
     failure: Json = None
-    """Why it failed: `reason`, `completed_steps`, `last_failure`."""
+    """Why it failed: `kind`, `reason`, `completed_steps`, `last_failure`."""
+
+    @property
+    def failure_kind(self) -> str:
+        """Of which kind its failure is (`FailureKind` in kit/planning/plan.py); empty where it did not fail."""
+        return self._failure_field("kind")
+
+    @property
+    def failure_reason(self) -> str:
+        """Why it failed, in words for whoever looks after it; empty where it did not fail."""
+        return self._failure_field("reason")
+
+    def _failure_field(self, name: str) -> str:
+        failure: Any = self.failure
+        if not isinstance(failure, dict):
+            return ""
+        return str(cast("dict[str, Any]", failure).get(name, ""))
 
 
 class AgentEvent(Value):

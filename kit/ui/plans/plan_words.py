@@ -27,7 +27,7 @@ STATES = {
 IDLE = Tag(text="stopped", tone="warn")
 """A plan that has not ended and that nobody works on."""
 REASONS = {
-    "max replan attempts reached": "It was planned anew three times, and failed again.",
+    "exhausted": "It was planned anew three times, and failed again.",
     "budget": "What it may take was used up.",
     "uncertain": "A skill was called whose end is not known. Whether it has acted, nobody knows, "
     "and it is not called again.",
@@ -47,9 +47,8 @@ def state_of(plan: Plan, now: float) -> Tag:
 
 def reason_of(plan: Plan) -> str:
     """Returns why a plan failed, in a sentence; empty where it did not."""
-    failure = cast("dict[str, Any]", plan.failure or {})
-    reason = str(failure.get("reason", ""))
-    return REASONS.get(reason, reason[:1].upper() + reason[1:])
+    reason = plan.failure_reason
+    return REASONS.get(plan.failure_kind, reason[:1].upper() + reason[1:])
 
 
 def progress_of(plan: Plan) -> str:
