@@ -23,12 +23,19 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
 
 def command_sections() -> Iterator[str]:
     """Yields a heading and the help of each command."""
-    for action in command_parser()._actions:
+    yield from sections_of(command_parser(), "subagent-kit")
+
+
+def sections_of(parser: argparse.ArgumentParser, prog: str) -> Iterator[str]:
+    """Yields the commands that the help of a parser lists, those of a group after the group."""
+    for action in parser._actions:
         if not isinstance(action, argparse._SubParsersAction):
             continue
-        for name, parser in action.choices.items():
-            parser.prog = f"subagent-kit {name}"
-            yield f"\n## {name}\n\n```\n{parser.format_help()}```\n"
+        for listed in action._choices_actions:
+            command = action.choices[listed.dest]
+            command.prog = f"{prog} {listed.dest}"
+            yield f"\n## {command.prog}\n\n```\n{command.format_help()}```\n"
+            yield from sections_of(command, command.prog)
 
 
 def card_rows() -> Iterator[str]:

@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Sequence
+from typing import Any
 
 from kit.cli import app, ask, deck, doctor, forget, measure, project, soul, stored
 from kit.core.display.command import command
@@ -14,6 +15,9 @@ EXIT_CODES = (
     "did not come to its end; "
     "2, it could not be begun or was stopped, and stderr says why; 3, a turn waits for its user's answer."
 )
+
+OLD_NAMES = {"routing": "deck-routing"}
+"""Command of a group -> the name that it had by itself, where that was another."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -39,6 +43,22 @@ def command_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog=command(), description=description, epilog=EXIT_CODES)
     parser.add_argument("--version", action="version", version=f"{NAME} {VERSION}")
     commands = parser.add_subparsers(required=True, metavar="command")
-    for group in (project, ask, app, deck, doctor, measure, stored, forget, soul):
-        group.add(commands)
+    for room in (project, ask, app, deck, doctor, measure, soul):
+        room.add(commands)
+    cards = _add_group(commands, "cards", "what routing, tools and promotion say of a deck's cards")
+    deck.add_to_cards(cards)
+    measure.add_to_cards(cards)
+    data = _add_group(commands, "data", "what is stored of turns, and what people say of them")
+    stored.add_to_data(data)
+    measure.add_to_data(data)
+    forget.add_to_data(data)
+    # Without a help text they are not listed: they stay for whoever calls them, until version 0.2.
+    for group in (cards, data):
+        grouped_commands: dict[str, argparse.ArgumentParser] = group.choices
+        for name, grouped in grouped_commands.items():
+            commands.add_parser(OLD_NAMES.get(name, name), parents=[grouped], add_help=False)
     return parser
+
+
+def _add_group(commands: Any, name: str, words: str) -> Any:
+    return commands.add_parser(name, help=words).add_subparsers(required=True, metavar="command")

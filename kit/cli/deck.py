@@ -1,4 +1,5 @@
-"""`kit check`, `gained`, `promote`, `schema`: what a deck says, and what keeps it or a card of it from going live."""
+"""`kit check` and, of `kit cards`, `gained`, `promote` and `schema`: what a deck says, and what keeps it or a card of
+it from going live."""
 
 import asyncio
 import json
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def add(commands: Any) -> None:
-    """Adds the commands to a parser's."""
+    """Adds the command to a parser's."""
     check = commands.add_parser("check", help="load and bind a deck; every fault in one report")
     check.add_argument(
         "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
@@ -28,6 +29,9 @@ def add(commands: Any) -> None:
     )
     check.set_defaults(run=_check)
 
+
+def add_to_cards(commands: Any) -> None:
+    """Adds the commands of the group `cards`."""
     gained = commands.add_parser(
         "gained", help="which agent gained which tool between two git revisions of the cards"
     )

@@ -1,4 +1,4 @@
-"""`kit forget`: a user is removed from every store that the settings name."""
+"""`kit data forget`: a user is removed from every store that the settings name."""
 
 from argparse import Namespace
 from collections.abc import Collection, Iterator
@@ -18,8 +18,8 @@ ELSEWHERE = (
 )
 
 
-def add(commands: Any) -> None:
-    """Adds the command to a parser's."""
+def add_to_data(commands: Any) -> None:
+    """Adds the command of the group `data`."""
     forget = commands.add_parser(
         "forget", help="remove a user from the store and from the traces of grids"
     )

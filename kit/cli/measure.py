@@ -24,11 +24,9 @@ _MARGIN: dict[str, Any] = {
 def add(commands: Any) -> None:
     """Adds the commands to a parser's."""
     _add_route(commands)
-    _add_deck_routing(commands)
     _add_grid(commands)
     _add_compare(commands)
     _add_bench(commands)
-    _add_judge(commands)
 
 
 def _add_route(commands: Any) -> None:
@@ -52,9 +50,10 @@ def _add_route(commands: Any) -> None:
     route.set_defaults(run=_route)
 
 
-def _add_deck_routing(commands: Any) -> None:
+def add_to_cards(commands: Any) -> None:
+    """Adds the command of the group `cards`."""
     routing = commands.add_parser(
-        "deck-routing", help="which card's description loses which questions of labelled dialogues"
+        "routing", help="which card's description loses which questions of labelled dialogues"
     )
     routing.add_argument(
         "deck", type=find_deck, nargs="?", help="folder of the deck (default: the settings')"
@@ -144,7 +143,8 @@ def _add_bench(commands: Any) -> None:
     bench.set_defaults(run=_bench)
 
 
-def _add_judge(commands: Any) -> None:
+def add_to_data(commands: Any) -> None:
+    """Adds the command of the group `data`."""
     agreement = "how far the judges by rule, or a model, agree with replies labelled by hand, as Cohen's kappa"
     judge = commands.add_parser("judge", help=agreement)
     judge.add_argument(

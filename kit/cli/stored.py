@@ -1,4 +1,4 @@
-"""`kit metrics`, `drift`, `cases`, `status-replay`: what is said of stored turns."""
+"""`kit data metrics`, `drift`, `cases`, `status-replay`: what is said of stored turns."""
 
 import time
 from argparse import Namespace
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from kit.stores.protocol import Store
 
 
-def add(commands: Any) -> None:
-    """Adds the commands to a parser's."""
+def add_to_data(commands: Any) -> None:
+    """Adds the commands of the group `data`."""
     metrics = commands.add_parser(
         "metrics", help="what the stored turns add up to, and whether the alert fires"
     )

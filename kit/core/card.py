@@ -13,7 +13,7 @@ ToolMode = Literal["returns_nothing", "fails"]
 
 
 class CardPart(Value, use_attribute_docstrings=True):
-    """A part of a card; `kit schema` tells what each field means."""
+    """A part of a card; `kit cards schema` tells what each field means."""
 
 
 class Tuning(CardPart):

@@ -1,6 +1,6 @@
 """Every metric that there is: its name, its unit, its words, and how it is measured.
 
-A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit metrics` and
+A new metric is one more entry of `METRICS`. The page Metrics, `python -m kit data metrics` and
 `metrics(store).rows()` read this list and nothing else.
 """
 

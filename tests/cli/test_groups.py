@@ -1,0 +1,34 @@
+"""The rarer commands stand in two groups; the names they had before work still."""
+
+import pytest
+
+from kit.cli import command_parser
+
+EARLIER = {
+    ("gained", "a", "b"): ("cards", "gained", "a", "b"),
+    ("promote", "shop"): ("cards", "promote", "shop"),
+    ("schema",): ("cards", "schema"),
+    ("deck-routing",): ("cards", "routing"),
+    ("metrics", "--json"): ("data", "metrics", "--json"),
+    ("drift", "sheet.jsonl"): ("data", "drift", "sheet.jsonl"),
+    ("cases", "out.jsonl"): ("data", "cases", "out.jsonl"),
+    ("judge",): ("data", "judge"),
+    ("status-replay", "kit.db"): ("data", "status-replay", "kit.db"),
+    ("forget", "u-001"): ("data", "forget", "u-001"),
+}
+
+
+@pytest.mark.parametrize(("earlier", "grouped"), EARLIER.items(), ids=lambda words: " ".join(words))
+def test_an_earlier_name_does_what_the_command_of_the_group_does(
+    earlier: tuple[str, ...], grouped: tuple[str, ...]
+) -> None:
+    parser = command_parser()
+    assert parser.parse_args(earlier) == parser.parse_args(grouped)
+
+
+def test_the_help_lists_the_groups_and_none_of_the_earlier_names() -> None:
+    words = command_parser().format_help()
+    assert "\n    cards " in words
+    assert "\n    data " in words
+    for name, *_ in EARLIER:
+        assert f"\n    {name} " not in words
