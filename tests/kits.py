@@ -2,7 +2,9 @@
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -20,6 +22,7 @@ from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
 from kit.settings import HOME
 from kit.sinks.recorder import Recorder
+from kit.stores.connection import open_for_reading
 from kit.stores.sqlite import SqliteStore
 
 ALICE = Session(
@@ -136,3 +139,17 @@ def small_kit(
     leader = lead if isinstance(lead, BaseChatModel) else ScriptedModel(*lead)
     team = bind(deck, {**models, "orchestrator": leader}, tools or {})
     return SmallKit(team, SqliteStore(":memory:"), cassette=cassette)
+
+
+def content_of(folder: Path) -> str:
+    """Everything that the files of a folder hold: their bytes, and of stores each row, logs unpacked."""
+    parts: list[str] = []
+    for file in folder.rglob("*"):
+        if file.is_file():
+            parts.append(file.read_bytes().decode(errors="replace"))
+        if file.suffix == ".db":
+            with closing(open_for_reading(file)) as db:
+                parts += db.iterdump()
+                logs = db.execute("SELECT sqlar_uncompress(log, size) FROM logs")
+                parts += (log for (log,) in logs)
+    return "\n".join(parts)

@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -46,6 +47,7 @@ class StoreConnection:
         self.core = engine.connect()
         driver = self.core.connection.driver_connection
         self.driver = cast("sqlite3.Connection", driver)
+        _add_unpacking(self.driver)
 
     def execute(
         self,
@@ -80,6 +82,28 @@ class StoreConnection:
     def close(self) -> None:
         """Closes it; a second call does nothing."""
         self.core.close()
+
+
+def open_for_reading(path: Path | str) -> sqlite3.Connection:
+    """Opens a store's file for SQL of one's own, which can read it and its views and write nothing."""
+    connection = sqlite3.connect(f"{Path(path).absolute().as_uri()}?mode=ro", uri=True)
+    _add_unpacking(connection)
+    return connection
+
+
+def _add_unpacking(connection: sqlite3.Connection) -> None:
+    """Gives a connection the function that unpacks a log in a query; the shell `sqlite3` has it by itself."""
+    connection.create_function("sqlar_uncompress", 2, _unpack, deterministic=True)
+
+
+def _unpack(log: bytes | str, size: int) -> bytes | str:
+    if not size or isinstance(log, str):
+        return log
+    try:
+        return zlib.decompress(log).decode()
+    except (zlib.error, UnicodeDecodeError):
+        # Somebody else wrote it. An error here would break the query for the other rows.
+        return log
 
 
 def is_busy(error: BaseException | None) -> bool:

@@ -18,6 +18,7 @@ from kit.stores.connection import PATIENCE, StorageError, StoreConnection, is_bu
 from kit.stores.live_logs import LiveLogs, Rows
 from kit.stores.owner import Owner
 from kit.stores.rollup import ROLLUP_IS_DUE, sum_up
+from kit.stores.rows import packed
 from kit.stores.sqlite_queries import KEEP_RUNNING_LOG, LEAVE_QUESTIONS, SWEEP_EVENTS
 from kit.stores.statements import INTERRUPT_TURNS, OWNERS_OF_RUNNING
 from kit.stores.tables import ALEMBIC_VERSION, APPLICATION, METADATA, SCHEMA
@@ -214,7 +215,8 @@ class Database:
     def _keep_logs(self, rows: Rows) -> None:
         with self.commit() as db:
             for log, turn_id in rows:
-                db.execute(KEEP_RUNNING_LOG, {"log": log, "turn": turn_id})
+                data, size = packed(log)
+                db.execute(KEEP_RUNNING_LOG, {"log": data, "size": size, "turn": turn_id})
 
     def close(self) -> None:
         """Closes the file; a second call does nothing."""

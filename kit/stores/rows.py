@@ -11,14 +11,17 @@ from operator import attrgetter
 from typing import Any, TypeVar
 
 import orjson
+from isal import isal_zlib
 from pydantic import TypeAdapter
 from pydantic_core import PydanticSerializationError
 
 from kit.core.context import Operator, Principal, Reader, Session
+from kit.core.display.turn_parts import ending_of
 from kit.core.errors import describe_error
 from kit.core.event import Event
 from kit.core.record import Measures, Note, TurnRecord
 from kit.core.value import Value
+from kit.stores.turn_filter import failure_axes
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
@@ -36,6 +39,8 @@ _AS_PYDANTIC = orjson.OPT_PASSTHROUGH_DATETIME | orjson.OPT_PASSTHROUGH_DATACLAS
 def row_of(turn: TurnRecord, owner: str) -> dict[str, Any]:
     """Returns the row of a turn, by the names of its columns."""
     row = {**vars(turn), "owner": owner}
+    row["ending"] = ending_of(turn.status, turn.measures.parts)
+    row["axes"] = " ".join(failure_axes(turn.measures, turn.cap_behavior))
     # A turn that begins has called nobody and measured nothing: that needs no encoder.
     row["invoked"] = _json_of(turn.invoked) if turn.invoked else "[]"
     row["failed"] = _json_of(turn.failed) if turn.failed else "[]"
@@ -91,6 +96,16 @@ def log_of(events: Sequence[Event]) -> str:
         return _log.dump_json(list(events), fallback=str).decode()
     except PydanticSerializationError:  # half of a surrogate pair, or raw bytes
         return _dump_leniently(_log.dump_python(list(events)))
+
+
+def packed(log: str) -> tuple[bytes | str, int]:
+    """Returns the columns `log` and `size` of a log: a fifth of its bytes, or itself where it would not shrink."""
+    # 28 kB take 0.02 ms. The standard library's zlib takes 0.13 ms for the same format.
+    content = log.encode()
+    data = isal_zlib.compress(content)
+    if len(data) < len(content):
+        return data, len(content)
+    return log, 0
 
 
 def events_of(log: str) -> list[Event]:

@@ -1,13 +1,10 @@
 """Lists of one principal's turns and conversations, as SQL over all of them, however many there are."""
 
 import math
-from collections.abc import Mapping
-from typing import Any
 
-from sqlalchemy import ColumnElement, Integer, bindparam, exists, func, not_, or_, select
+from sqlalchemy import ColumnElement, bindparam, exists, func, not_, or_, select
 
 from kit.core.context import Principal
-from kit.core.display.turn_parts import Ending
 from kit.stores.connection import StoreConnection
 from kit.stores.recall import AGAIN
 from kit.stores.rows import records_of
@@ -15,7 +12,6 @@ from kit.stores.statements import RECORDS, of_reader
 from kit.stores.tables import TURNS
 from kit.stores.turn_filter import (
     Conversation,
-    FailureAxis,
     TurnChoices,
     TurnFilter,
     TurnPage,
@@ -23,56 +19,6 @@ from kit.stores.turn_filter import (
 
 _turn = TURNS.c
 Condition = ColumnElement[bool]
-
-
-def _json(column: ColumnElement[Any], path: str) -> ColumnElement[Any]:
-    return column.op("->>", return_type=Integer())(path)
-
-
-def _count_of(path: str) -> ColumnElement[int]:
-    """Returns the number that a turn's measures have at a path, else 0."""
-    # A row that was begun and not ended has no parts.
-    return func.coalesce(_json(_turn.measures, f"$.parts.{path}"), 0)
-
-
-# What `ending_of` (kit/core/display/turn_parts.py) says of a row.
-_HAS_ANSWER = _count_of("whole") + _count_of("partly") > 0
-_OVER_CAP = func.coalesce(func.json_array_length(_turn.measures, "$.parts.over_cap"), 0)
-_IS_ANSWERED = (
-    (_turn.status == "ok")
-    & (_count_of("partly") == 0)
-    & (_count_of("failed") == 0)
-    & (_count_of("stopped") == 0)
-    & (_count_of("left_out.count") == 0)
-    & (_OVER_CAP == 0)
-)
-_IS_UNFINISHED = _turn.status.in_(["ok", "failed"]) & not_(_IS_ANSWERED)
-_ENDINGS: Mapping[Ending, Condition] = {
-    "answered": _IS_ANSWERED,
-    "partly": _IS_UNFINISHED & _HAS_ANSWER,
-    "nothing": _IS_UNFINISHED & not_(_HAS_ANSWER),
-}
-"""Every other ending is a status by itself."""
-
-_AGENT = func.json_each(_turn.measures, "$.agents").table_valued("value", name="agent")
-
-
-def _measure(name: str) -> ColumnElement[Any]:
-    """Returns what the measures of a sub-agent say under a name."""
-    return _json(_AGENT.c.value, name)
-
-
-def _any_agent(condition: Condition) -> Condition:
-    return exists(select(_AGENT.c.value).where(condition))
-
-
-_FELL_SHORT = or_(_measure("partial"), not_(_measure("ok")))
-_AXES: Mapping[FailureAxis, Condition] = {
-    "invocation": _any_agent(_measure("axis") == "invocation"),
-    "data": _any_agent(or_(_measure("axis") == "data", _measure("data_faults") > 0)),
-    "partial": _any_agent(_FELL_SHORT) & _any_agent(not_(_FELL_SHORT)),
-    "cap": _turn.cap_behavior == "over",
-}
 
 
 def search(
@@ -169,8 +115,7 @@ def _conditions(principal: Principal, by: TurnFilter) -> list[Condition]:
     if by.at_least:
         conditions.append(_turn.seconds >= by.at_least)
     if by.endings:
-        endings = [_ENDINGS.get(name, _turn.status == name) for name in by.endings]
-        conditions.append(or_(*endings))
+        conditions.append(_turn.ending.in_(by.endings))
     if by.axes:
-        conditions.append(or_(*(_AXES[axis] for axis in by.axes)))
+        conditions.append(or_(*(_turn.axes.contains(axis) for axis in by.axes)))
     return conditions

@@ -75,6 +75,8 @@ def shown_in(turn_id: str, log: str) -> list[ShownComponent]:
 
     Where an agent chose what to show by render_* calls, its other components are left out.
     """
+    if '"kind":"component"' not in log:
+        return []
     # A session's logs have up to two million characters: to make an Event of each entry would take
     # ten times as long.
     render_spans: set[str] = set()

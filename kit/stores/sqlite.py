@@ -34,6 +34,7 @@ from kit.stores.rows import (
     log_of,
     names_of,
     notes_of,
+    packed,
     readable,
     reader_values,
     records_of,
@@ -195,10 +196,10 @@ class SqliteStore(Database):
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
-            row = without_surrogates({**row, "log": log})
+            row = without_surrogates(row)
             lines = list(map(without_surrogates, lines))
             note_rows = list(map(without_surrogates, note_rows))
-            self._end(row, row["log"], lines, note_rows, session, wait)
+            self._end(row, log, lines, note_rows, session, wait)
 
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None:
         """Writes the log of a running turn as it stands."""
@@ -222,11 +223,12 @@ class SqliteStore(Database):
         session: Session | None,
         wait: bool,
     ) -> None:
+        data, size = packed(log)
         with self.commit(wait) as db:
             if session is not None:
                 _open_session(db, session)
             number = _replace_turn(db, END_TURN, row)
-            db.driver.execute(KEEP_LOG, {"number": number, "log": log})
+            db.driver.execute(KEEP_LOG, {"number": number, "log": data, "size": size})
             db.driver.executemany(INSERT_MESSAGE, lines)
             if notes:
                 db.driver.executemany(INSERT_NOTE, notes)

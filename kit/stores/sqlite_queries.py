@@ -60,7 +60,7 @@ ORDER BY rowid DESC LIMIT :limit
 
 OLDEST_MESSAGES = NEWEST_MESSAGES.replace("DESC", "ASC")
 
-# The same lines with their times, and with the log of a turn that showed something.
+# The same lines with their times, and with the logs of their turns.
 WINDOW = """
 WITH line AS (
   SELECT rowid AS place, turn_id, position, role, text FROM messages
@@ -73,7 +73,7 @@ WITH line AS (
 )
 SELECT
   turn_id, position, role, line.text, started_at, coalesce(seconds, 0),
-  iif(role = 'assistant' AND instr(log, '"kind":"component"'), log, '[]')
+  iif(role = 'assistant', coalesce(sqlar_uncompress(log, size), '[]'), '[]')
 FROM line JOIN turns ON id = turn_id LEFT JOIN logs USING (number)
 ORDER BY place
 """
@@ -81,22 +81,23 @@ ORDER BY place
 # The newest logs, as far as all of them together have no more than `:most` bytes.
 SHOWN = """
 WITH asked AS (
-  SELECT turns.number, messages.rowid AS place, length(CAST(log AS BLOB)) AS size
+  SELECT turns.number, messages.rowid AS place, max(size, length(CAST(log AS BLOB))) AS bytes
   FROM messages JOIN turns ON turns.id = messages.turn_id JOIN logs USING (number)
   WHERE messages.session_id = :session AND messages.agent = '' AND messages.role = 'user'
     AND (:tenant IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
   ORDER BY messages.rowid DESC LIMIT :turns
 ), summed AS (
-  SELECT number, place, sum(size) OVER (ORDER BY place DESC) AS size FROM asked
+  SELECT number, place, sum(bytes) OVER (ORDER BY place DESC) AS bytes FROM asked
 )
-SELECT turns.id, log FROM summed JOIN turns USING (number) JOIN logs USING (number)
-WHERE size <= :most AND instr(log, '"kind":"component"')
+SELECT turns.id, sqlar_uncompress(log, size)
+FROM summed JOIN turns USING (number) JOIN logs USING (number)
+WHERE bytes <= :most
 ORDER BY place
 """
 
 KEEP_RUNNING_LOG = """
-INSERT OR REPLACE INTO logs (number, log)
-SELECT number, :log FROM turns WHERE id = :turn AND status = 'running'
+INSERT OR REPLACE INTO logs (number, log, size)
+SELECT number, :log, :size FROM turns WHERE id = :turn AND status = 'running'
 """
 
 # The row of a turn says when it began and how long it took without its pause; this note says when

@@ -42,6 +42,7 @@ from kit.stores.tables import (
 
 _KNOWN_AT_BEGIN = frozenset(
     {"id", "session_id", "tenant_id", "user_id", "message", "pattern", "model", "started_at", "cap"}
+    | {"owner"}
 )
 """These never change, so the end of a turn does not write them again."""
 _turn = TURNS.c
@@ -90,8 +91,8 @@ SESSION = select(SESSIONS).where(SESSIONS.c.id == _value("session"))
 # Turns and their logs
 
 RECORDS = select(*(_turn[name] for name in TurnRecord.model_fields))
-"""The query of rows that TurnRecords are read from; `owner` is for the store alone."""
-_WRITTEN = (*TurnRecord.model_fields, "owner")
+"""The query of rows that TurnRecords are read from; the other columns are for the store alone."""
+_WRITTEN = (*TurnRecord.model_fields, "ending", "axes", "owner")
 _IS_TURN = _turn.id == _value("turn")
 _IS_RUNNING = _turn.status == "running"
 
@@ -117,7 +118,7 @@ def _replace_turn(columns: Iterable[str]) -> str:
 
 
 BEGIN_TURN_AGAIN = _replace_turn(_WRITTEN)
-END_TURN = _replace_turn(name for name in TurnRecord.model_fields if name not in _KNOWN_AT_BEGIN)
+END_TURN = _replace_turn(name for name in _WRITTEN if name not in _KNOWN_AT_BEGIN)
 
 KEEP_LOG = _compiled(insert(LOGS).prefix_with("OR REPLACE"), LOGS.c.keys())
 
@@ -132,7 +133,8 @@ _READERS = _IS_THEIRS | _value("tenant").is_(None)
 
 TURN = RECORDS.where(_IS_TURN, _READERS)
 
-TURN_LOG = select(LOGS.c.log).join(TURNS, _turn.number == LOGS.c.number).where(_IS_TURN, _READERS)
+_UNPACKED = func.sqlar_uncompress(LOGS.c.log, LOGS.c.size)
+TURN_LOG = select(_UNPACKED).join(TURNS, _turn.number == LOGS.c.number).where(_IS_TURN, _READERS)
 
 
 @cache
@@ -152,7 +154,7 @@ def newest_turns(*names: str) -> Query:
 CLAIM_TURN = (
     update(TURNS)
     .where(_IS_TURN, _turn.status.in_(["paused", "interrupted"]))
-    .values(status="running", owner=_value("by"))
+    .values(status="running", ending="running", owner=_value("by"))
 )
 
 # Turns that were running when their process died. Turns that are summed up have ended, so only
@@ -166,7 +168,9 @@ OWNERS_OF_RUNNING = select(_turn.owner).distinct().where(_MAY_RUN)
 
 
 INTERRUPT_TURNS = (
-    update(TURNS).where(_MAY_RUN, _turn.owner == _value("by")).values(status="interrupted")
+    update(TURNS)
+    .where(_MAY_RUN, _turn.owner == _value("by"))
+    .values(status="interrupted", ending="interrupted")
 )
 
 # Narration, notes, prompts and feedback

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import sqlite3
 import tempfile
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.context import Agent, RunContext
 from kit.runtime.turn import Reply, run_turn
+from kit.stores.connection import open_for_reading
 from kit.stores.sqlite import SqliteStore
 from kit.tools.enricher import CAVEAT, EnrichError, EnricherSpec, enricher_tool
 from kit.tools.tool import tool_context
@@ -264,13 +264,15 @@ def sweep(
 
 def rows_of(path: Path) -> list[tuple[object, ...]]:
     """Every row of every table of a store's file, a turn's log with its session."""
-    with sqlite3.connect(path) as db:
+    with open_for_reading(path) as db:
         tables = [
             name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
         ]
         rows = [
             row for table in {*tables} - {"logs"} for row in db.execute(f"SELECT * FROM {table}")
         ]
-        rows += db.execute("SELECT log, session_id FROM logs LEFT JOIN turns USING (number)")
+        rows += db.execute(
+            "SELECT sqlar_uncompress(log, size), session_id FROM logs LEFT JOIN turns USING (number)"
+        )
     db.close()
     return rows

@@ -5,7 +5,6 @@ import io
 import logging
 import os
 import re
-import sqlite3
 import time
 import uuid
 from collections.abc import AsyncGenerator, AsyncIterator
@@ -64,6 +63,7 @@ from kit.worlds.consumer.world import load_world
 from kit.worlds.manga.library import Library
 from kit.worlds.service.faults import by_header
 from kit.worlds.service.serve import serving
+from tests.kits import content_of
 from tests.worlds import MANGA, context_app
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
@@ -547,9 +547,7 @@ async def test_what_a_foreign_or_broken_payload_holds_is_found_nowhere(
         "unavailable right now" in message for message in model._seen
     )
     assert not planted("\n".join(model._seen)) and not planted(caplog.text.replace("foreign", ""))
-    with sqlite3.connect(tmp_path / "kit.db") as db:
-        kept = "\n".join(db.iterdump())
-    db.close()
+    kept = content_of(tmp_path)
     assert "able to get an answer about rewards" in kept and not planted(kept)
 
 

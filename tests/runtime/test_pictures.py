@@ -40,7 +40,7 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, content_of, small_kit, stitched
 from tests.loopback_openai import Call, Loopback, Say, loopback
 
 RECEIPT, PRODUCT = draw_picture("receipt"), draw_picture("product")
@@ -220,7 +220,7 @@ async def test_the_bytes_stand_in_no_event_store_log_or_sink(
         ]
     kit.recorder.close()
     kit.store.close()
-    files = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    files = content_of(tmp_path).encode()
     everything = files + (sink.said + caplog.text + repr(replies) + repr(RECEIPT)).encode()
     for picture in (RECEIPT, PRODUCT):
         encoded = base64.b64encode(picture.data)

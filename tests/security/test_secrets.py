@@ -19,7 +19,7 @@ from kit.sinks.recorder import Recorder
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address
 from kit.wire import open_kit
-from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.kits import ALICE, answering, asks, content_of, small_kit, stitched
 from tests.loopback_openai import Refuse, loopback
 
 KEY = "hush-0123456789abcdef"
@@ -34,10 +34,6 @@ def settings(tmp_path: Path, **more: object) -> Settings:
         variables={"SHOP_TOKEN": KEY + "-2"},
         **more,  # type: ignore
     )
-
-
-def on_disk(folder: Path) -> str:
-    return "".join(path.read_bytes().decode(errors="replace") for path in folder.iterdir())
 
 
 @pytest.mark.req("S-3")
@@ -86,7 +82,7 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
         reply = await kit.ask("find beans", Session(id="s", principal=WHO))
         said = "".join(event.model_dump_json() for event in reply.events)
     assert KEY not in said and KEY not in reply.text and "[secret]" in said
-    assert KEY not in on_disk(tmp_path)
+    assert KEY not in content_of(tmp_path)
 
 
 @pytest.mark.req("S-3")
@@ -193,4 +189,4 @@ async def test_a_key_in_a_part_that_was_left_out_is_in_no_note(tmp_path: Path) -
         assert "“is my refund for [secret] through”" in reply.text
         recall = kit.store.recall("s")
     assert recall is not None and "[secret]" in recall.notes["owed"].value
-    assert KEY not in on_disk(tmp_path)
+    assert KEY not in content_of(tmp_path)

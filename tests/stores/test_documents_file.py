@@ -27,6 +27,7 @@ from tests.effort import slowness
 from tests.sample_turn import ANN as VISITOR
 from tests.sample_turn import a_turn, finish
 from tests.stores.test_documents import ANN, EVE, a_memory, a_plan, a_soul, an_event
+from tests.stores.test_migrations import back_to_schema_12
 
 SCOPES = ("session", "user", "tenant")
 CHILD = """
@@ -147,6 +148,7 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     turn = finish(store, a_turn())
     with store.commit() as db:  # once a table that nothing wrote to
         db.execute("CREATE TABLE agent_sessions (tenant_id, session_id, user_id, document)")
+        back_to_schema_12(db)
         db.execute("PRAGMA user_version = 11")
     store.close()
     again = SqliteStore(path)

@@ -1,6 +1,7 @@
 """Turns whose calls an earlier version stored as text are read, and played, like those of today."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from kit import Settings, open_kit
 from kit.core.bodies.call import ModelEnded, ModelStarted, ToolEnded
 from kit.core.context import OPERATOR
 from kit.core.event import Event
+from kit.stores.connection import open_for_reading
 from kit.stores.model_request import model_request
 
 MIXED = "What are my points, any burger deals near me, and where can I buy a kettle?"
@@ -49,10 +51,11 @@ async def test_a_turn_that_an_earlier_version_stored_is_read_and_forked(
         stored = kit.store.events(reply.turn_id, OPERATOR)
         assert any(isinstance(event.body, ToolEnded) and event.body.failure for event in stored)
         last = [event for event in stored if isinstance(event.body, ModelStarted)][-1]
+    with closing(open_for_reading(file)) as reader:
+        ((log,),) = reader.execute("SELECT sqlar_uncompress(log, size) FROM logs").fetchall()
     db = sqlite3.connect(file)
-    ((log,),) = db.execute("SELECT log FROM logs").fetchall()
     old = [earlier(event) for event in orjson.loads(log)]
-    db.execute("UPDATE logs SET log = ?", (orjson.dumps(old).decode(),))
+    db.execute("UPDATE logs SET size = 0, log = ?", (orjson.dumps(old).decode(),))
     db.commit()
     db.close()
     async with open_kit(settings, faults=True) as kit:

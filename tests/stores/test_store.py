@@ -26,6 +26,7 @@ from kit.core.event import Event
 from kit.core.outcome import Usage
 from kit.core.record import Feedback, Measures, Message, Note, PurposeUsage
 from kit.core.trace import trace_of
+from kit.stores.connection import open_for_reading
 from kit.stores.database import MANY
 from kit.stores.live_logs import EVERY, LiveLogs
 from kit.stores.protocol import Store
@@ -150,7 +151,7 @@ def test_the_spans_of_a_stored_turn_are_those_that_ran(store: SqliteStore) -> No
 
 def test_components_stand_apart_from_narration_by_turn_and_agent(store: SqliteStore) -> None:
     finish(store, a_turn())
-    with sqlite3.connect(store.path) as reader:
+    with open_for_reading(store.path) as reader:
         rows = reader.execute(
             "SELECT turn_id, agent, type, payload ->> 'sku' FROM components"
         ).fetchall()
@@ -166,7 +167,7 @@ def test_the_queries_of_the_documentation_run(store: SqliteStore) -> None:
     text = (Path(__file__).parents[2] / "docs" / "traces.md").read_text()
     queries = [part.split("```")[0] for part in text.split("```sql\n")[1:]]
     assert len(queries) >= 4
-    with sqlite3.connect(store.path) as reader:
+    with open_for_reading(store.path) as reader:
         found = [reader.execute(query).fetchall() for query in queries]
     reader.close()
     assert all(found), "each example finds something in a turn with a failure"

@@ -23,7 +23,7 @@ from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.server import skill_app
 from kit.worlds.outlets.skill_service import SkillService
 from kit.worlds.service.serve import serving
-from tests.kits import ALICE
+from tests.kits import ALICE, content_of
 from tests.step_kits import Telling, a_step, events_of, in_memory, plan_of, step_kit
 
 OURS = "ou-0001"
@@ -148,9 +148,13 @@ async def run(service: Listening, client: SkillClient, folder: Path, poison: str
     denied = [event.body.name for event in reply.events if isinstance(event.body, AccessDenied)]
     assert len(await events_of(kit, "skill.refused")) == denied.count("call_skill")
     assert "call_skill" in denied or not re.search("call_skill|call skill", poison)
-    stored = b"".join(path.read_bytes() for path in folder.glob("kit.db*")).decode(errors="replace")
     return "\n".join(
-        [reply.text, *(event.model_dump_json() for event in reply.events), *files, stored]
+        [
+            reply.text,
+            *(event.model_dump_json() for event in reply.events),
+            *files,
+            content_of(folder),
+        ]
     )
 
 
