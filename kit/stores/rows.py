@@ -102,7 +102,7 @@ def packed(log: str) -> tuple[bytes | str, int]:
     """Returns the columns `log` and `size` of a log: a fifth of its bytes, or itself where it would not shrink."""
     # 28 kB take 0.02 ms. The standard library's zlib takes 0.13 ms for the same format.
     content = log.encode()
-    data = isal_zlib.compress(content)
+    data = isal_zlib.compress(content)  # pyright: ignore[reportUnknownMemberType]  # its stub leaves the argument out
     if len(data) < len(content):
         return data, len(content)
     return log, 0
