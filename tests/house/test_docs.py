@@ -19,7 +19,7 @@ PAGES = [
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 ]
 FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
-FOREIGN = {"json_each", "from_function", "req", "freeze", "savefig"}
+FOREIGN = {"json_each", "sqlar_uncompress", "from_function", "req", "freeze", "savefig"}
 """Of SQLite, of LangChain, a mark of pytest, of Python's gc, of matplotlib."""
 PATH = re.compile(
     r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b"
