@@ -1,11 +1,12 @@
 """Small kits for tests: cards made in Python, scripted models, an in-memory store."""
 
+import asyncio
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
@@ -14,13 +15,16 @@ from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.compose.parts import Guards
 from kit.core.card import AgentCard, Policy
 from kit.core.context import Principal, Session
-from kit.core.outcome import BESIDE, SET_ASIDE
+from kit.core.event import Event
+from kit.core.outcome import BESIDE, SET_ASIDE, Failure
+from kit.core.trace import Span, SpanKind
 from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.agents_as_tools import MEDIATED
+from kit.runtime.handle import Reply
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import Team, bind
-from kit.settings import HOME
+from kit.settings import HOME, Settings
 from kit.sinks.recorder import Recorder
 from kit.stores.connection import open_for_reading
 from kit.stores.sqlite import SqliteStore
@@ -41,6 +45,35 @@ STATUSES = frozenset(
 """What the tools of the shipped decks may send."""
 TERSE = Guards(failsafe=False, overlap=False, verbatim=False)
 """For scripts whose queries and counts are not about the message; tests of these guards pass `guards=Guards()`."""
+
+
+Kind = TypeVar("Kind")
+
+
+def bodies(log: Reply | Iterable[Event], *kinds: type[Kind]) -> list[Kind]:
+    """What the events of these kinds say, in order."""
+    events = log.events if isinstance(log, Reply) else log
+    return [event.body for event in events if isinstance(event.body, kinds)]
+
+
+def failures(reply: Reply) -> list[Failure]:
+    """What became of the sub-agents that gave no answer."""
+    return [outcome for outcome in reply.outcomes if isinstance(outcome, Failure)]
+
+
+def spans(reply: Reply, kind: SpanKind) -> list[Span]:
+    """The spans of a turn that are of this kind."""
+    return [span for span in reply.trace.spans if span.kind == kind]
+
+
+def logged(reply: Reply) -> str:
+    """The whole log of a turn."""
+    return "\n".join(event.model_dump_json() for event in reply.events)
+
+
+def nothing_runs() -> bool:
+    """Whether the running loop has no task but the one that asks."""
+    return asyncio.all_tasks() == {asyncio.current_task()}
 
 
 @dataclass
@@ -96,6 +129,32 @@ def stitched(messages: list[BaseMessage]) -> Line:
         if isinstance(m, ToolMessage)
     ]
     return Line(" | ".join(result for result in results if result != SET_ASIDE))
+
+
+def leading(line: Line) -> ScriptedModel:
+    """An orchestrator for any number of turns: says this line, then joins what came of its calls."""
+    return ScriptedModel(lambda seen: stitched(seen) if seen[-1].type == "tool" else line)
+
+
+def repeats(messages: Sequence[BaseMessage]) -> Line:
+    """A line that says what a tool has said."""
+    return Line(str(messages[-1].content))
+
+
+def desk_deck(tools: object, *listed: str, **card: Any) -> Deck:
+    """A lead over a desk, whose card lists these of the deck's tools."""
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(id="desk", description="Looks up.", model="offline", tools=listed, **card)
+    return Deck.of([lead, desk], required_blocks=(), tools=tools)
+
+
+def desk_models(*script: Script) -> dict[str, BaseChatModel]:
+    """The models of a lead that asks its desk once, and of the desk."""
+    return {"lead": ScriptedModel(asks("desk"), stitched), "desk": ScriptedModel(*script)}
+
+
+OFFLINE = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+"""Settings of a kit that reads nothing of the machine and waits for nothing."""
 
 
 def small_deck(agents: Sequence[str], cards: Sequence[AgentCard] = (), **settings: Any) -> Deck:

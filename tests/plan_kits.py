@@ -6,14 +6,17 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, ToolMessage
 
-from kit.compose.parts import PlanSettings
+from kit import Kit, open_kit
+from kit.compose.deck import Deck
+from kit.compose.parts import Block, DeckSettings, PlanSettings
 from kit.core.card import AgentCard, Policy
 from kit.core.outcome import AgentCall, Answer, Outcome
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line, Script, ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.planning.executor import EXECUTOR_TOOLS
 from kit.planning.planner import PLANNER_TOOLS
@@ -22,15 +25,24 @@ from kit.planning.scope import StepScope, step_scope
 from kit.planning.services import PlanServices
 from kit.planning.tools import plan_tools
 from kit.runtime.context import RunContext
+from kit.runtime.handle import Reply
 from kit.runtime.pattern import Pattern
 from kit.runtime.team import Team, bind
 from kit.sinks.recorder import Recorder
-from kit.stores.documents.protocol import PlanStore
+from kit.stores.documents.document import AgentEvent, Plan
+from kit.stores.documents.protocol import EventFilter, PlanStore
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import SkillFault, SkillManifest, SkillResult, Skills, SkillSummary
+from kit.tools.skill import (
+    SkillFault,
+    SkillManifest,
+    SkillResult,
+    Skills,
+    SkillSummary,
+    canonical_text,
+)
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
-from tests.kits import small_deck, stitched
+from tests.kits import ALICE, OFFLINE, small_deck, stitched
 
 SHAPE = {"rows": "array<string>"}
 OUTPUT = {
@@ -74,18 +86,17 @@ def draft(
     ]
 
 
-def planner(
-    *drafts: Sequence[Mapping[str, Any]] | str, skills: Sequence[str] = ("rows",)
-) -> ScriptedModel:
-    """A planner's model that loads the skills and hands in one draft a run; a text says why there is none."""
+def planner(*drafts: Sequence[Mapping[str, Any]] | str) -> ScriptedModel:
+    """A planner's model that loads the skills of a draft and hands it in, one draft a run; a text says why there is none."""
     lines: list[Line] = []
-    for one in drafts:
-        plan = {"infeasible": one} if isinstance(one, str) else {"steps": list(one)}
-        lines += [
-            Line(calls=[("load_skill", {"skill_name": skill}) for skill in skills]),
-            Line(calls=[("submit_plan", plan)]),
-            Line("Handed in."),
-        ]
+    for draft in drafts:
+        if isinstance(draft, str):
+            names, plan = ["rows"], {"infeasible": draft}
+        else:
+            names = sorted({skill for step in draft for skill in step["skills"]})
+            plan = {"steps": list(draft)}
+        lines.append(Line(calls=[("load_skill", {"skill_name": name}) for name in names]))
+        lines += [Line(calls=[("submit_plan", plan)]), Line("Handed in.")]
     return ScriptedModel(*lines)
 
 
@@ -193,6 +204,71 @@ def _task(messages: list[BaseMessage]) -> str:
     return query.splitlines()[0].removeprefix("Do this step of a plan: ")
 
 
+class Rows(Described):
+    """A skill that gives one row, and keeps the tasks and the keys that it was called with."""
+
+    def __init__(self, **fields: Any):
+        super().__init__(manifest("rows", **fields))
+        self.tasks: list[str] = []
+        self.keys: list[str] = []
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
+        self.tasks.append(arguments["task"])
+        self.keys.append(idempotency_key)
+        content = {"rows": [arguments["task"]]}
+        text = canonical_text(content)
+        return SkillResult(
+            skill=skill,
+            content=content,
+            text=text,
+            size_bytes=len(text),
+            input_size_bytes=0,
+            duration_ms=0,
+        )
+
+
+@asynccontextmanager
+async def opened_plans(
+    folder: Path,
+    rows: Rows,
+    *,
+    lead: Script = stitched,
+    planner: Script = plans_what_is_asked,
+    executor: Script = calls_and_writes,
+    blocks: Sequence[Block] = (),
+    flags: Mapping[str, bool] = MappingProxyType({}),
+    **settings: Any,
+) -> AsyncGenerator[Kit]:
+    """The kit of a deck that plans over rows, as a process opens it. `blocks` stand in the planner's prompt."""
+    own_blocks = tuple(block.id for block in blocks)
+    cards = [
+        AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",)),
+        AgentCard(id="desk", description="Answers.", model="offline"),
+        AgentCard(
+            id="planner",
+            description="Plans.",
+            model="offline",
+            tools=PLANNER_TOOLS,
+            prompt_blocks=own_blocks,
+        ),
+        AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS),
+    ]
+    rules = Block(id="rules", category="safety", owner="platform", text="Never lie.")
+    roles = PlanSettings(planner="planner", executor="executor")
+    of_deck = DeckSettings(
+        orchestrator="lead", required_blocks=("rules",), planning=roles, **settings
+    )
+    tools = plan_tools(plan_kit(folder, skills=rows).services)
+    deck = Deck.of(cards, [rules, *blocks], settings=of_deck, flags=flags, known=tools)
+    scripts = {"lead": lead, "desk": "Yes.", "planner": planner, "executor": executor}
+    models = {name: ScriptedModel(script) for name, script in scripts.items()}
+    own = OFFLINE.with_(store=str(folder / "kit.db"))
+    async with open_kit(own, deck=deck, models=models, tools=tools, pattern="plan_execute") as kit:
+        yield kit
+
+
 def plan_kit(
     folder: Path,
     *drafts: Sequence[Mapping[str, Any]] | str,
@@ -204,7 +280,6 @@ def plan_kit(
     plans: Callable[[PlanStore], Any] = lambda own: own,
     clock: Callable[[], float] = time.time,
     steps_at_once: int = 5,
-    loads: Sequence[str] = (),
 ) -> PlanKit:
     """A kit over a store in a folder, whose planner hands in these drafts, or two steps for every task.
 
@@ -231,9 +306,7 @@ def plan_kit(
         AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
         AgentCard(id="executor", description="Executes.", model="offline", tools=tools),
     ]
-    model = (
-        planner(*drafts, skills=("rows", *loads)) if drafts else ScriptedModel(plans_what_is_asked)
-    )
+    model = planner(*drafts) if drafts else ScriptedModel(plans_what_is_asked)
     deck = small_deck((), cards, planning=settings)
     models = {
         "orchestrator": ScriptedModel(stitched),
@@ -246,3 +319,25 @@ def plan_kit(
             {"executor": Executor(team.agents["executor"].card, services, doing)}
         )
     return PlanKit(team, store, services, model)
+
+
+WHO = ALICE.principal
+
+
+async def read_plan(kit: PlanKit, plan_id: str) -> Plan:
+    """A plan as it is stored."""
+    plan = await kit.services.documents.plans.read(WHO, plan_id)
+    assert plan is not None
+    return plan
+
+
+async def plan_of(kit: PlanKit, reply: Reply) -> Plan:
+    """The plan that a turn has made, as it is stored."""
+    return await read_plan(kit, f"plan_{reply.turn_id}")
+
+
+async def events_of(kit: PlanKit, kind: str | None = None) -> list[AgentEvent]:
+    """What the log has, of one kind or all."""
+    return await kit.services.documents.events.query(
+        EventFilter(tenant_id=WHO.tenant_id, event_type=kind)
+    )

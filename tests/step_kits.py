@@ -13,19 +13,17 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from kit.compose.deck import load_deck
 from kit.compose.parts import PlanSettings
 from kit.core.card import AgentCard, PlanExample, Policy
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import ScriptedModel
 from kit.patterns.plan_execute import PLAN_EXECUTE
 from kit.planning.executor import EXECUTOR_TOOLS
 from kit.planning.planner import PLANNER_TOOLS
 from kit.planning.services import PlanServices
 from kit.planning.tools import plan_tools
 from kit.runtime.team import bind
-from kit.runtime.turn import Reply
 from kit.sandbox.boundary import SandboxUnavailable
 from kit.sandbox.probe import find_boundary
 from kit.settings import HOME
-from kit.stores.documents.document import AgentEvent, Plan
-from kit.stores.documents.protocol import EventFilter
+from kit.stores.documents.document import Plan
 from kit.stores.sqlite import SqliteStore
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
@@ -36,10 +34,8 @@ from kit.tools.temp_files import TempFiles
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.server import skill_server
 from kit.worlds.outlets.skill_service import SkillService
-from tests.kits import ALICE, small_deck, stitched
-from tests.plan_kits import PlanKit
-
-WHO = ALICE.principal
+from tests.kits import small_deck, stitched
+from tests.plan_kits import WHO, PlanKit, planner
 
 
 def need_boundary() -> None:
@@ -74,16 +70,6 @@ def a_step(
         "return_spec": spec,
         "input_from_step": source,
     }
-
-
-def planner(*drafts: Sequence[Mapping[str, Any]]) -> ScriptedModel:
-    """A planner's model that loads the skills of a draft and hands it in, one draft a run."""
-    lines: list[Line] = []
-    for draft in drafts:
-        names = sorted({skill for step in draft for skill in step["skills"]})
-        lines.append(Line(calls=[("load_skill", {"skill_name": name}) for name in names]))
-        lines += [Line(calls=[("submit_plan", {"steps": list(draft)})]), Line("Handed in.")]
-    return ScriptedModel(*lines)
 
 
 def step_kit(
@@ -130,24 +116,10 @@ def step_kit(
     )
 
 
-async def plan_of(kit: PlanKit, reply: Reply) -> Plan:
-    """The plan that a turn has made, as it is stored."""
-    plan = await kit.services.documents.plans.read(WHO, f"plan_{reply.turn_id}")
-    assert plan is not None
-    return plan
-
-
 async def output_of(kit: PlanKit, plan: Plan, number: int = 1) -> Any:
     """What a step has left in memory."""
     memory = await kit.services.documents.memory.read(WHO, plan.steps[number - 1].memory_key or "")
     return memory.value if memory else None
-
-
-async def events_of(kit: PlanKit, kind: str | None = None) -> list[AgentEvent]:
-    """What the log has, of one kind or all."""
-    return await kit.services.documents.events.query(
-        EventFilter(tenant_id=WHO.tenant_id, event_type=kind)
-    )
 
 
 @cache

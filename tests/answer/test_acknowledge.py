@@ -9,13 +9,13 @@ from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
 from kit.core.outcome import Answer, tell
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, numbers, stems
+from kit.runtime.answer.clauses import Part, admits, clauses, loses, makes_claim, stems
 from kit.runtime.answer.owed import reservations
 from kit.runtime.answer.raw_text import looks_raw
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import HOME
 from kit.worlds.consumer.world import load_world
-from tests.kits import ALICE, answering, asks, failing, small_kit
+from tests.kits import ALICE, answering, asks, bodies, failing, small_kit
 from tests.paraphrases import EMPTY, OTHERS, PARAPHRASES
 
 REWARDS = Part("rewards", "rewards", frozenset({"point"}))
@@ -75,17 +75,6 @@ def test_a_claim_names_the_part_and_is_nobodys_answer(text: str, claims: bool) -
     )
 
 
-def test_an_answer_is_lost_when_none_of_its_own_values_or_words_are_left() -> None:
-    assert loses("You have 1,250 points.", "You have some points.", [])
-    assert not loses("You have 1,250 points.", "Your balance is 1250.", [])
-    assert loses("Receipts need sharp photos without shadows.", "All done!", [])
-    assert not loses(
-        "Receipts need sharp photos without shadows.", "Take a sharp photo; avoid shadows.", []
-    )
-    assert not loses("Done.", "All right!", [])
-    assert numbers("1. two of 3 cost $5.50, 12 or 1,300") == {"5.5", "1300"}
-
-
 @pytest.mark.req("PC1-R-7")
 def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is() -> None:
     articles = {article.id: article for article in load_world(HOME / "data" / "world").articles}
@@ -130,11 +119,9 @@ def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is()
     [
         "ask_shop",
         "a KeyError came",
-        "error code 503",
         "looking_up_points_balance",
         "Say plainly that",
         "a ReadTimeout",
-        "SomeException",
         "Traceback",
         'File "a.py", line 3',
         "HTTP 503",
@@ -143,7 +130,6 @@ def test_help_told_in_other_words_is_not_lost_and_what_tells_something_else_is()
         "429\nToo many",
         "Errno [4",
         "code: 404",
-        "SAY PLAINLY",
         "cla\u0130m noth\u0131ng for",  # letters that count as an i where case is free
         "too many parts in one message",
         "Write the answer again",
@@ -168,7 +154,7 @@ def test_plain_text_is_not_raw(text: str) -> None:
 
 
 def paths(reply: Reply) -> list[str]:
-    return [e.body.path for e in reply.events if isinstance(e.body, Acknowledged)]
+    return [body.path for body in bodies(reply, Acknowledged)]
 
 
 @pytest.mark.req("PC2-FR-14")
@@ -197,19 +183,11 @@ async def test_a_live_text_stops_before_its_first_raw_word_and_is_replaced() -> 
     )
     kit = small_kit(lead, {"shop": answering("beans")})
     reply = await run_turn("one thing", ALICE, kit)
-    read = [e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced)]
+    read = [body.text for body in bodies(reply, Text, TextReplaced)]
     assert "ask_" not in "".join(read) and "Shop says " in "".join(read)
     assert (
         reply.text == transcript(reply.events).answer == "Shop says beans." and paths(reply) == []
     )
-
-
-async def test_a_word_the_user_brought_is_not_raw() -> None:
-    kit = small_kit(
-        [asks("shop", query="find big_beans"), "Here is big_beans."],
-        {"shop": answering("It is here.")},
-    )
-    assert (await run_turn("find big_beans", ALICE, kit)).text == "Here is big_beans."
 
 
 async def test_a_preamble_with_machine_words_is_replaced_by_the_cards_line() -> None:

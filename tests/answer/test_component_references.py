@@ -51,23 +51,6 @@ async def test_a_shipped_card_renders_what_it_speaks_of_and_the_orchestrator_rea
         assert reply.text == "Two coffee offers lead today."
 
 
-@pytest.mark.req("PC2-S5.3b")
-async def test_a_model_that_repeats_the_references_is_not_read() -> None:
-    def repeat(messages: list[Any]) -> Line:
-        return Line(results(messages))
-
-    card = Line(calls=[("search_offers", {"query": "coffee"})])
-    shop, lead = (
-        ScriptedModel(card, Line("Here are coffee offers.")),
-        ScriptedModel(asks("shop"), repeat, repeat),
-    )
-    models: dict[str, Any] = {"orchestrator": lead, "shop": shop, **OTHERS}
-    async with open_kit(Settings(store=":memory:", pace=0.0), models=models) as kit:
-        reply = await kit.ask("find coffee deals", kit.session("s"))
-        assert BESIDE in results(lead.seen[1])
-        assert reply.text == "Here are coffee offers."
-
-
 def test_a_reference_is_one_short_line_and_many_are_counted() -> None:
     parts = tuple(
         ComponentPayload(

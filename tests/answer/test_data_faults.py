@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.core.bodies.call import AgentError
@@ -17,7 +16,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.tools.tool import ToolResult
 from kit.wire import open_kit
-from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, asks, bodies, small_kit, stitched
 
 TIP = "Most stores refund an unopened item within a month."
 ASKED = Line(calls=[("find", {"what": "coffee"})])
@@ -79,9 +78,7 @@ async def test_words_survive_when_every_lookup_failed_and_carry_a_reservation() 
     assert answer.reservation == WITHOUT and TIP in reply.text and "may be incomplete" in reply.text
     [line] = reply.routing.outcomes
     assert (line.result, reply.routing.invoked) == ("partial", ("shop",))
-    assert [
-        (e.body.axis, e.body.is_final) for e in reply.events if isinstance(e.body, AgentError)
-    ] == [("data", False)]
+    assert [(body.axis, body.is_final) for body in bodies(reply, AgentError)] == [("data", False)]
     assert metrics(kit.store).number("failures_total", "axis 2: data") == 1
 
 
@@ -105,7 +102,6 @@ async def test_a_sub_agent_that_its_data_left_with_nothing_to_say_has_failed(tex
         (RuntimeError("raw"), "exception"),
         (TimeoutError("raw"), "timeout"),
         (none("contract_violation"), "contract_violation"),
-        (none("unavailable"), "unavailable"),
     ],
 )
 async def test_reasons_keep_what_a_tool_raised_a_time_out_a_contract_and_an_envelope_apart(
@@ -179,41 +175,16 @@ async def test_nor_in_a_second_round_nor_by_another_agent() -> None:
     assert all(isinstance(o, Failure) and o.reason == "principal_mismatch" for o in reply.outcomes)
 
 
-@pytest.mark.req("PC2-FR-12b")
-async def test_other_arguments_are_another_lookup_and_another_turn_starts_afresh() -> None:
-    def lines(messages: list[BaseMessage]) -> Line:
-        count = sum(m.type == "tool" for m in messages)
-        return [ASKED, Line(calls=[("find", {"what": "tea"})]), Line("Two deals.")][count]
-
-    results = iter([none("principal_mismatch"), ToolResult(text="two")] * 2)
-    made: list[str] = []
-    card = AgentCard(id="shop", description="About shop.", model="offline", tools=("find",))
-    script = [asks("shop"), stitched] * 2
-    kit = small_kit(
-        script, {"shop": ScriptedModel(lines)}, {"find": found("find", results, made)}, [card]
-    )
-    for _ in range(2):
-        await run_turn("coffee please", ALICE, kit)
-    assert made == ["coffee", "tea"] * 2
-
-
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("error_envelope", "unavailable"),
-        ("foreign_principal", "principal_mismatch"),
-        ("bad_payload", "contract_violation"),
-    ],
-)
-async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(
-    kind: str, reason: str
-) -> None:
+async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith() -> None:
     async with open_kit(Settings(store=":memory:", model="offline", pace=0.0), faults=True) as kit:
         question = "How many points do I have, and find coffee deals"
-        reply = await kit.ask(question, kit.session("s"), "monolith", faults=[f"rewards={kind}"])
+        reply = await kit.ask(question, kit.session("s"), "monolith", faults=["rewards=stranger"])
     outcomes = {outcome.agent: outcome for outcome in reply.outcomes}
     failure = outcomes["rewards"]
-    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == ("data", reason)
+    assert isinstance(failure, Failure) and (failure.axis, failure.reason) == (
+        "data",
+        "principal_mismatch",
+    )
     assert (
         isinstance(outcomes["shop"], Answer)
         and "rewards" in reply.text
@@ -224,9 +195,7 @@ async def test_a_fault_of_a_sub_agents_data_reaches_its_part_of_a_monolith(
 @pytest.mark.parametrize(
     ("text", "refuses", "owns"),
     [
-        ("I'm sorry, but I can't help with that.", True, False),
         ("I can only help with shopping. Is there a product you are looking for?", True, False),
-        ("That is outside of what I can do.", True, False),
         ("I couldn't find any coffee deals.", False, True),
         ("I can't help with that. The store's own desk takes returns.", False, False),
         ("You have 400 points.", False, False),

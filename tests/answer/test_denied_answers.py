@@ -26,15 +26,11 @@ async def composed(answer: str, text: str) -> Reply:
 @pytest.mark.parametrize(
     ("answer", "text"),
     [
-        (SHORT, "I'm sorry, I can't help with that."),
         (SHORT, "I can't help with that offer."),
         (SHORT, "I wasn't able to get an answer about that right now."),
         ("Yes.", "I'm sorry, I can't help with that."),
         ("Sí, hasta el domingo.", "Lo siento, no puedo ayudarte con eso."),
-        ("Sí, hasta el domingo.", "No lo sé."),
         ("Sí, hasta el domingo.", "No sabría decirte."),
-        ("Sí, hasta el domingo.", "Lo lamento, pero no puedo ayudarte en eso."),
-        ("Sí, hasta el domingo.", "Lo siento, eso no lo puedo hacer."),
     ],
 )
 async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str) -> None:
@@ -47,7 +43,6 @@ async def test_a_short_answer_is_not_replaced_by_a_denial(answer: str, text: str
         (SHORT, "It is not valid there."),
         ("No offers were found.", "I couldn't find any offers for that."),
         ("I have no information on that.", "I'm sorry, I can't help with that."),
-        ("Yes.", "Yes, it is."),
         ("Yes.", "It is, until Sunday."),
         ("No lo cobra.", "No te lo cobra."),
         ("Sí, hasta el domingo.", "Lo sé: hasta el domingo."),
@@ -82,12 +77,6 @@ async def test_an_agent_that_shows_components_and_says_nothing_has_answered(text
     reply = await run_turn("find coffee deals", ALICE, kit)
     assert isinstance(reply.outcomes[0], Answer) and len(reply.outcomes[0].components) == 2
     assert reply.text == "Here is what I found."
-
-
-async def test_an_agent_that_looks_up_nothing_and_says_nothing_has_not_answered() -> None:
-    kit = small_kit([asks("shop"), "", ""], {"shop": answering("")})
-    reply = await run_turn("find coffee deals", ALICE, kit)
-    assert reply.text == "I wasn't able to get an answer about shop right now."
 
 
 async def test_of_very_many_parts_left_out_the_first_are_named_and_the_others_counted() -> None:

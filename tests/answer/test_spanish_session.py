@@ -16,7 +16,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.tools.tool import ToolLimits
 from kit.wire import open_kit
-from tests.kits import answering, asks, small_kit
+from tests.kits import answering, asks, bodies, small_kit
 
 SPANISH = locale_of("es")
 ENGLISH_WORDS = re.compile(
@@ -34,7 +34,7 @@ def in_spanish(session_id: str) -> Session:
 
 
 def shown(reply: Reply) -> str:
-    texts = [e.body.text for e in reply.events if isinstance(e.body, Text)]
+    texts = [body.text for body in bodies(reply, Text)]
     return "\n".join([*texts, reply.preamble, reply.text])
 
 
@@ -57,14 +57,9 @@ def test_every_sentence_is_there_in_both_languages_and_none_is_the_same() -> Non
 @pytest.mark.parametrize(
     "message",
     [
-        "mis puntos",
         "mis puntos y ofertas de café",
-        "hola",
-        "gracias",
         "buenos días",
-        "hasta luego",
         "vale, perfecto",
-        "¿qué tal?",
         "no sé qué es un planeta",
         "¿qué puedes hacer?",
     ],
@@ -89,13 +84,8 @@ async def test_a_spanish_session_of_the_shipped_deck_is_worded_in_spanish(messag
 @pytest.mark.parametrize(
     "message",
     [
-        "hola",
-        "gracias",
         "muchas gracias por todo",
-        "buenos días",
         "¿Qué tal?",
-        "adiós",
-        "perfecto, gracias",
         "no, gracias",
     ],
 )
@@ -108,9 +98,7 @@ def test_spanish_pleasantries_ask_for_nothing(message: str) -> None:
     [
         "why not?",
         "hola, ¿cuántos puntos tengo?",
-        "¿por qué no?",
         "again, please",
-        "otra vez, por favor",
         "gracias por los puntos",
     ],
 )

@@ -13,6 +13,7 @@ from kit.ui.traces.export import export
 from tests.chaos import strangers
 from tests.chaos.composer import SMILING
 from tests.chaos.scene import SPANISH, Fate, Scene
+from tests.kits import bodies, logged
 
 DENIES = re.compile(
     r"(?:could not|couldn't|(?:was not|wasn't) able to) (?:get|check|reach|find|answer)|no answer|left out|not asked",
@@ -39,9 +40,7 @@ class Witness:
 
 def shown(reply: Reply) -> list[str]:
     """Every text a person could read at any moment of the turn, replaced ones too."""
-    return [
-        e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced | StatusLine)
-    ]
+    return [body.text for body in bodies(reply, Text, TextReplaced, StatusLine)]
 
 
 def unacknowledged(scene: Scene, reply: Reply) -> list[Fate]:
@@ -120,9 +119,7 @@ def needless(scene: Scene, reply: Reply) -> bool:
     """An acknowledgement, by event or in words, where nothing was wrong, other than of a part that went to nobody."""
     topics = [word for fate in scene.uncalled for word in (fate.topic, SPANISH[fate.agent])]
     topics += ["more part", "más de tu mensaje"] if scene.uncalled else []
-    owed = [
-        event.body.owed or ("",) for event in reply.events if isinstance(event.body, Acknowledged)
-    ]
+    owed = [body.owed or ("",) for body in bodies(reply, Acknowledged)]
     denials = [s.lower() for s in re.split(r"(?<=[.!?])\s+|\n+", reply.text) if DENIES.search(s)]
     return scene.clean and not all(
         any(topic in text for topic in topics) for text in (*sum(owed, ()), *denials)
@@ -133,13 +130,12 @@ def foreign(seen: Witness) -> dict[str, int]:
     """Marks of other people's data, by where they were found; all but the model inputs are read as
     they are handed out."""
     reply, record = seen.reply, seen.record
-    events = "\n".join(event.model_dump_json() for event in reply.events)
     places = {
         "model inputs": "\n".join(seen.inputs),
         "answers": "\n".join(
             [*shown(reply), reply.text, reply.preamble, *map(str, reply.outcomes)]
         ),
-        "events": events,
+        "events": logged(reply),
         "traces": reply.trace.model_dump_json(),
         "downloads": export(record, reply.events) if record is not None else "",
     }
@@ -183,9 +179,7 @@ class Tally:
             **{f"foreign payloads in {where}": count for where, count in foreign(seen).items()},
         }
         self.inputs += len(seen.inputs)
-        path = next(
-            (e.body.path for e in reply.events if isinstance(e.body, Acknowledged)), "none owed"
-        )
+        path = next((body.path for body in bodies(reply, Acknowledged)), "none owed")
         self.scenes += 1
         self.clean += scene.clean and not scene.uncalled
         self.short += bool(scene.uncalled)

@@ -1,4 +1,4 @@
-"""A turn cancelled at any moment leaves no task, no stream, no file, no socket and no span open."""
+"""A turn cancelled at any moment leaves no task, no stream, no file and no span open."""
 
 import asyncio
 import os
@@ -21,9 +21,9 @@ from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
-from tests.kits import ALICE, SmallKit, asks, small_kit
+from tests.kits import ALICE, SmallKit, asks, nothing_runs, small_kit
 
-BLOCK = 250
+BLOCK = 80
 streams: set[int] = set()
 """Model streams now open."""
 
@@ -117,7 +117,7 @@ async def cancelled_at(moment: Awaitable[object], kit: SmallKit, name: str) -> R
     await moment
     turn.cancel()
     reply = await turn
-    assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+    assert nothing_runs()
     assert streams == set()
     assert reply.events[-1].kind == "completed" and all(
         span.status != "running" for span in reply.trace.spans
@@ -135,10 +135,8 @@ def kinds_of_outcomes(reply: Reply) -> set[str]:
     not Path("/proc/self/fd").exists(),
     reason="open files are counted in /proc, which this system lacks",
 )
-@pytest.mark.parametrize("block", range(4))
-def test_250_turns_cancelled_at_random_points_leave_nothing_open(
-    block: int, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("block", range(2))
+def test_turns_cancelled_at_random_points_leave_nothing_open(block: int, tmp_path: Path) -> None:
     async def scene() -> set[str]:
         rng = random.Random(block)
         store = SqliteStore(str(tmp_path / "kit.db"))
@@ -163,52 +161,3 @@ def test_250_turns_cancelled_at_random_points_leave_nothing_open(
         return ended
 
     assert run_virtual(scene()) - {"failed"} == {"ok", "cancelled"}
-
-
-@pytest.mark.realtime
-@pytest.mark.skipif(
-    not Path("/proc/self/fd").exists(),
-    reason="open files are counted in /proc, which this system lacks",
-)
-async def test_turns_cancelled_while_tools_wait_on_sockets_close_them(tmp_path: Path) -> None:
-    held: list[asyncio.StreamWriter] = []
-    connected = asyncio.Event()
-
-    async def never(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        held.append(writer)
-        connected.set()
-
-    server = await asyncio.start_server(never, "127.0.0.1", 0)
-    port = server.sockets[0].getsockname()[1]
-
-    @tool
-    async def ask_socket() -> str:
-        """Waits for a line that never comes."""
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        try:
-            return (await reader.readline()).decode()
-        finally:
-            writer.close()
-
-    before = open_files(tmp_path)
-    for number in range(20):
-        models = {"a": Watched(Line(calls=[("ask_socket", {})])), "b": Watched(Line("B", delay=5))}
-        cards = [AgentCard(id="a", description="d", model="offline", tools=("ask_socket",))]
-        kit = small_kit(Watched(asks("a", "b")), models, {"ask_socket": ask_socket}, cards=cards)
-        waits = number % 2 == 1
-        reply = await cancelled_at(
-            connected.wait() if waits else asyncio.sleep(0.002 * number), kit, f"r{number}"
-        )
-        kit.store.close()
-        assert reply.status == "cancelled" and bool(held) >= waits
-        await asyncio.sleep(
-            0.005
-        )  # a connection made just before is accepted by then, or at the latest in the next round
-        for writer in held:
-            writer.close()
-        await asyncio.gather(*(writer.wait_closed() for writer in held), return_exceptions=True)
-        held.clear()
-        connected.clear()
-    assert not open_files(tmp_path) - before
-    server.close()
-    await server.wait_closed()

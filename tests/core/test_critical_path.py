@@ -61,15 +61,6 @@ def test_what_one_after_the_other_made_up_the_time_is_all_on_it() -> None:
     ]
 
 
-def test_a_part_that_nobody_closed_was_waited_for_until_its_parent_ended() -> None:
-    log = [
-        event
-        for event in mixed()
-        if event.body.kind not in ("tool_ended", "agent_ended") or event.span_id == "s4"
-    ]
-    assert [one.name for one in critical_path(trace_of(log))][-2:] == ["rewards", "get_points"]
-
-
 def test_a_real_log_and_an_empty_one_have_a_path() -> None:
     names = [one.name for one in critical_path(trace_of(mixed()))]
     assert names == ["turn", "decide · offline", "shop", "search_catalog"]

@@ -2,7 +2,6 @@
 
 import datetime
 import json
-import uuid
 from collections import OrderedDict
 from dataclasses import dataclass
 from enum import Enum, StrEnum
@@ -70,28 +69,20 @@ class Foreign(BaseModel):
 UTC = datetime.UTC
 ODD: dict[str, Any] = {
     "nan": float("nan"),
-    "infinity": [float("inf"), -float("inf")],
     "floats": [1e16, 1e-7, 0.1, -0.0, 5e-324, 1.7976931348623157e308],
     "a moment": datetime.datetime(2026, 11, 1, 12, 0, 0, 1, UTC),
-    "a moment without zone": datetime.datetime(2026, 11, 1),
     "a day and a time": [datetime.date(2026, 11, 1), datetime.time(1, 2)],
-    "a span": datetime.timedelta(seconds=3),
-    "an id": uuid.UUID(int=1),
     "enums": [Colour.RED, Word.ONE],
     "a named tuple": Point(1),
     "a dataclass": Offer(1.5),
     "a value": Priced(price=1),
     "another model": Foreign(when=datetime.date(2026, 11, 1)),
     "numbers as keys": {1: "one", 2.5: "two"},
-    "a moment as a key": {datetime.date(2026, 11, 1): 1},
     "a big number": [2**63, -(2**63), 2**64, 10**30],
-    "a set": {1},
     "a frozen set": frozenset({"a"}),
-    "bytes": b"plain",
     "a proxy": MappingProxyType({"b": 1, "a": 2}),
     "an ordered mapping": OrderedDict(b=1, a=2),
     "signs": 'ü \u2028 \x00 \x7f " \\ / <b> \U0001f600',
-    "deep": json.loads("[" * 200 + "]" * 200),
     "deeper": json.loads("[" * 253 + "]" * 253),
 }
 

@@ -203,7 +203,7 @@ def test_the_shape_that_a_value_has_admits_it(value: Any) -> None:
 
 
 @pytest.mark.req("AS-29")
-@settings(max_examples=300, deadline=None)  # a schema that refers to itself takes long to validate
+@settings(max_examples=100, deadline=None)  # a schema that refers to itself takes long to validate
 @given(schemas(), schemas(1), SHAPES, st.data())
 def test_what_an_output_schema_promises_every_output_has(
     schema: Any, definition: Any, shape: Any, data: Any
@@ -280,12 +280,9 @@ def test_what_a_schema_does_not_promise_is_named_by_its_place(
     [
         ({"type": ["string", "null"]}, "string", None),
         ({"type": "number"}, "integer", 0.5),
-        ({"properties": {"a": {"type": "string"}}}, {"a": "string"}, 1),
         ({"type": "object", "properties": {"a": {"type": "string"}}}, {"a": "string"}, {}),
         ({"type": "array", "prefixItems": [{"type": "null"}], "items": {"type": "string"}}, "array<string>", [None]),
-        ({"type": "array", "prefixItems": [{"type": "string"}]}, "array<string>", ["x", 1]),
         ({"anyOf": [{"type": "string"}, {"type": "null"}]}, "string", None),
-        ({"enum": ["x", 1]}, "string", 1),
         ({"$ref": "#b", "type": "object", "$defs": {"b": {"$anchor": "b"}}}, {"a": "any"}, {}),
         ({"$defs": {"a": {"type": "string"}}, "anyOf": [{"$ref": "#/$defs/a"}, {}]}, "string", 1),
     ],

@@ -10,17 +10,15 @@ from langchain_core.messages import BaseMessage, ToolMessage
 from kit.compose.parts import DeckSettings, Guards
 from kit.core.bodies.guard import GuardActed
 from kit.core.language.words import content_words
-from kit.core.outcome import AgentCall
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.guards.checks import merge
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, small_kit
+from tests.kits import ALICE, answering, bodies, small_kit
 
 AGENTS = ("shop", "support", "rewards", "play")
 WORDS = ("coffee", "receipt", "points", "games", "the", "and", "my", "tacos")
 OFF = DeckSettings.model_validate({"orchestrator": "o", "guards": False}).guards
-FEW = settings(max_examples=60, deadline=None, derandomize=True)
+FEW = settings(max_examples=25, deadline=None, derandomize=True)
 
 phrases = st.lists(st.sampled_from(WORDS), min_size=1, max_size=7).map(" ".join)
 calls = st.lists(st.tuples(st.sampled_from(AGENTS), phrases), min_size=1, max_size=5)
@@ -97,27 +95,6 @@ def test_a_call_is_dropped_only_where_the_others_speak_of_the_message(
     )
 
 
-@pytest.mark.req("SAT-2")
-@FEW
-@given(phrases, calls, calls, st.integers(min_value=1, max_value=9))
-def test_a_retry_never_duplicates_and_never_loses_a_call(
-    text: str, first: list[tuple[str, str]], again: list[tuple[str, str]], intents: int
-) -> None:
-    def asked(pairs: list[tuple[str, str]], prefix: str) -> tuple[AgentCall, ...]:
-        pairs = list(dict.fromkeys(pairs))
-        return tuple(
-            AgentCall(call_id=f"{prefix}{n}", agent=a, query=q, intent_count=intents)
-            for n, (a, q) in enumerate(pairs)
-        )
-
-    before = asked(first, "f")
-    after = merge(before, asked([*first, *again], "r"), text, frozenset(AGENTS))
-    assert after[: len(before)] == before
-    pairs = [(ask.agent, ask.query) for ask in after]
-    assert len(set(pairs)) == len(pairs)
-    assert len(after) <= max(len(before), intents)
-
-
 @pytest.mark.req("PC2-S5.1")
 @FEW
 @given(phrases, calls, counts)
@@ -126,7 +103,7 @@ def test_with_guards_off_the_pattern_does_exactly_what_the_model_said(
 ) -> None:
     reply, _ = run(text, line(first, intents), Line("never asked"), OFF)
     assert made(reply) == first
-    acts = [e.body.guard for e in reply.events if isinstance(e.body, GuardActed)]
+    acts = [body.guard for body in bodies(reply, GuardActed)]
     assert set(acts) <= {"acknowledge", "rescue"}, "those that look at the answer, and at no call"
     assert not [e for e in reply.events if e.kind == "call_dropped"]
     assert reply.routing.refused == ()
@@ -143,7 +120,7 @@ def test_a_single_intent_is_verbatim_whatever_the_models_query(
 
 
 @pytest.mark.req("SAT-8")
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=15, deadline=None, derandomize=True)
 @given(st.permutations(AGENTS), st.integers(min_value=2, max_value=4), st.booleans(), st.booleans())
 def test_in_a_mixed_turn_no_sub_agent_sees_anothers_part_or_answer(
     order: list[str], n: int, retried: bool, twice: bool
@@ -194,7 +171,7 @@ rounds = st.lists(
 
 
 @pytest.mark.req("PC2-FR-7")
-@settings(FEW, max_examples=25)
+@settings(FEW, max_examples=15)
 @given(rounds=rounds, cap=st.integers(min_value=1, max_value=5))
 def test_no_call_of_a_later_round_passes_the_cap_repeats_an_answer_or_reaches_a_foreign_agent(
     rounds: list[list[tuple[str, str, str]]], cap: int

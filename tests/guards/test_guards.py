@@ -4,22 +4,19 @@ from dataclasses import replace
 
 import pytest
 from langchain_core.messages import ToolMessage
-from langchain_core.tools import tool
 
 from kit.compose.parts import Guards
 from kit.core.bodies.guard import CallDropped, GuardActed
 from kit.core.bodies.speech import Acknowledged, Text, TextReplaced
-from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
 from kit.core.display.turn_parts import ending_words
 from kit.core.outcome import SET_ASIDE, LeftOut
 from kit.core.record import Message
-from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.turn import Reply, run_turn
 from kit.ui.shared.turn_facts import facts
 from kit.ui.shared.turn_fold import stored_view
-from tests.kits import ALICE, SmallKit, answering, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, bodies, small_kit, stitched
 
 MIXED = "my receipt didn't scan and find me coffee deals"
 AGENTS = ("shop", "support", "rewards", "play", "restaurants")
@@ -68,18 +65,14 @@ def calls(reply: Reply) -> list[tuple[str, str]]:
 
 def acted(reply: Reply, guard: str) -> list[str]:
     """What a guard did, in order."""
-    found = [
-        e.body for e in reply.events if isinstance(e.body, GuardActed) and e.body.guard == guard
-    ]
+    found = [body for body in bodies(reply, GuardActed) if body.guard == guard]
     assert all(body.reason for body in found)
     return [body.action for body in found]
 
 
 def dropped(reply: Reply) -> list[tuple[str, str | None]]:
     return [
-        (e.body.agent, e.body.guard)
-        for e in reply.events
-        if isinstance(e.body, CallDropped) and e.body.reason == "guard"
+        (body.agent, body.guard) for body in bodies(reply, CallDropped) if body.reason == "guard"
     ]
 
 
@@ -124,45 +117,16 @@ async def test_a_call_missing_by_the_models_own_count_is_asked_for_by_name_and_a
 
 
 @pytest.mark.req("SAT-2")
-@pytest.mark.parametrize("n", [2, 3, 5])
-async def test_one_retry_brings_back_any_number_of_calls(n: int) -> None:
+async def test_one_retry_brings_back_any_number_of_calls() -> None:
     parts = [
         ("shop", "coffee deals"),
         ("support", "broken receipt"),
         ("rewards", "my points"),
         ("play", "new games"),
     ]
-    parts = [*parts, ("restaurants", "tacos nearby")][:n]
-    kit = kit_of(line(parts[0], intents=n), line(*parts[1:], intents=n), cap=5)
+    kit = kit_of(line(parts[0], intents=4), line(*parts[1:], intents=4))
     reply = await turn(kit, " and ".join(query for _, query in parts))
     assert calls(reply) == parts
-
-
-@pytest.mark.req("SAT-2")
-async def test_what_is_still_missing_after_the_one_retry_is_recorded() -> None:
-    kit = kit_of(
-        line(("support", "my receipt didn't scan"), intents=3),
-        line(("shop", "coffee deals"), intents=3),
-    )
-    reply = await turn(kit, MIXED)
-    assert acted(reply, "failsafe") == ["asked_again", "merged", "short"]
-    assert (
-        reply.routing.intent_count,
-        reply.routing.later_calls,
-        reply.routing.reported_intents,
-    ) == (1, 1, 3)
-    assert reply.routing.left_out == LeftOut(), "the message has two parts, whatever was counted"
-    assert "left out" not in reply.text
-
-
-@pytest.mark.req("SAT-2")
-async def test_more_intents_than_the_cap_are_not_asked_for() -> None:
-    kit = kit_of(
-        line(("shop", "coffee deals"), ("support", "receipt didn't scan"), intents=7), cap=2
-    )
-    reply = await turn(kit, MIXED)
-    assert acted(reply, "failsafe") == []
-    assert (reply.routing.reported_intents, reply.routing.cap_behavior) == (7, "over")
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4a")
@@ -184,7 +148,7 @@ async def test_the_cap_counts_the_calls_of_the_retry() -> None:
 
 
 @pytest.mark.req("SAT-2")
-@pytest.mark.parametrize("error", [None, ConnectionError("503 from host"), TimeoutError()])
+@pytest.mark.parametrize("error", [None, ConnectionError("503 from host")])
 async def test_a_retry_that_fails_or_says_nothing_costs_no_call_in_hand(
     error: Exception | None,
 ) -> None:
@@ -218,9 +182,7 @@ ASKED = "Sorry about that. Was it bought in the in-app shop?"
 
 
 @pytest.mark.req("SAT-3")
-@pytest.mark.parametrize(
-    "reply_text", ["in-app shop", "ok", "yes please", "no", "Shop!", "it was the shop"]
-)
+@pytest.mark.parametrize("reply_text", ["in-app shop", "yes please", "it was the shop"])
 @pytest.mark.parametrize(
     "decided",
     [line(("shop", "offers")), line(("rewards", "x"), ("play", "y")), Line("You're welcome!")],
@@ -241,10 +203,8 @@ async def test_a_short_answer_to_supports_question_goes_to_support(
     ("text", "said", "in_play"),
     [
         ("find coffee deals", ASKED, ("support",)),
-        ("which shop?", ASKED, ("support",)),
         ("in-app shop", "It was bought in the in-app shop.", ("support",)),
         ("in-app shop", ASKED, ("shop",)),
-        ("in-app shop", ASKED, ()),
         ("the in-app shop on my other phone", ASKED, ("support",)),
         ("it was in the shop", ASKED, ("support",)),
         ("ok", "All done. Can I help you with anything else?", ("support",)),
@@ -315,24 +275,7 @@ async def test_a_call_about_nothing_the_user_said_is_dropped_and_never_told_wher
 
 
 @pytest.mark.req("SAT-4")
-async def test_a_composer_that_repeats_what_it_was_told_of_a_dropped_call_is_mended() -> None:
-    decided = line(
-        ("support", "my receipt didn't scan"), ("play", "bonus level"), ("shop", "coffee deals")
-    )
-    kit = kit_of(
-        decided,
-        f"From support. From shop. {SET_ASIDE}",
-        f"From support. From shop. Also: {SET_ASIDE}",
-    )
-    reply = await turn(kit, MIXED)
-    assert acted(reply, "rescue") == ["mended"] and reply.text == "From support.\n\nFrom shop."
-    assert transcript(reply.events).answer == reply.text
-
-
-@pytest.mark.req("SAT-4")
-@pytest.mark.parametrize(
-    "text", ["[picture: tea.png]", "what about it and then them?", "it is what it is"]
-)
+@pytest.mark.parametrize("text", ["[picture: tea.png]", "what about it and then them?"])
 async def test_text_without_content_words_drops_nothing(text: str) -> None:
     reply = await turn(
         kit_of(line(("support", "check this receipt"), ("shop", "identify this product"))), text
@@ -347,10 +290,6 @@ async def test_text_without_content_words_drops_nothing(text: str) -> None:
         (MIXED, [("play", "bonus level"), ("rewards", "balance")]),
         (
             "¿hay ofertas de café y cuántos puntos tengo?",
-            [("shop", "coffee offers"), ("rewards", "points balance")],
-        ),
-        (
-            "good morning and thanks for everything",
             [("shop", "coffee offers"), ("rewards", "points balance")],
         ),
     ],
@@ -372,11 +311,6 @@ async def test_where_no_call_shares_a_word_nobody_is_judged_and_the_models_words
             "what have I earned so far",
         ),
         (
-            "busca ofertas de café, y también dime qué gané este mes",
-            [("rewards", "points balance"), ("shop", "ofertas de café")],
-            "dime qué gané este mes",
-        ),
-        (
             "my receipt didn't scan. find coffee deals. something warm to eat nearby?",
             [
                 ("restaurants", "places for lunch"),
@@ -392,36 +326,13 @@ async def test_a_needed_call_in_other_words_is_kept_and_carries_the_part_that_no
 ) -> None:
     reply = await turn(kit_of(line(*made)), text)
     assert calls(reply) == [(made[0][0], sent), *made[1:]] and dropped(reply) == []
-    assert [e.body.agent for e in reply.events if isinstance(e.body, GuardActed)] == [made[0][0]]
-
-
-@pytest.mark.req("SAT-4", "SAT-5")
-async def test_two_calls_in_other_words_keep_the_models_words_for_it_cannot_be_told_whose_part_is_whose() -> (
-    None
-):
-    text = "find coffee deals, what have I earned so far, and something warm to eat nearby"
-    made = [
-        ("rewards", "points balance"),
-        ("restaurants", "places for lunch"),
-        ("shop", "coffee deals"),
-    ]
-    assert calls(await turn(kit_of(line(*made)), text)) == made
-
-
-@pytest.mark.req("SAT-4")
-async def test_a_message_whose_clauses_cannot_be_told_apart_is_one_part() -> None:
-    reply = await turn(
-        kit_of(line(("shop", "coffee deals"), ("rewards", "points balance"))),
-        "coffee deals with what I earned",
-    )
-    assert dropped(reply) == [("rewards", "overlap")]
+    assert [body.agent for body in bodies(reply, GuardActed)] == [made[0][0]]
 
 
 @pytest.mark.req("SAT-4")
 @pytest.mark.parametrize(
     ("text", "query"),
     [
-        ("one receipt and my points please", "receipts"),
         ("两张收据和咖啡优惠在哪里看得到", "咖啡"),
         ("Wo ist mein Café und Müsli?", "MÜSLI"),
     ],
@@ -478,13 +389,6 @@ async def test_a_repeated_call_id_gets_a_fresh_one_and_each_is_answered_once() -
     assert answered_once(kit) and reply.text == "From support. | From shop."
 
 
-async def test_an_id_used_in_an_earlier_round_gets_a_fresh_one() -> None:
-    kit = kit_of(line(("support", MIXED), ids=("c1",)), line(("shop", "coffee deals"), ids=("c1",)))
-    reply = await turn(kit, MIXED)
-    assert [o.call_id for o in reply.outcomes] == ["c1", "c1-2"]
-    assert answered_once(kit)
-
-
 async def test_the_same_request_made_twice_runs_once() -> None:
     kit = kit_of(
         line(
@@ -527,7 +431,7 @@ async def test_a_call_made_from_a_result_runs_in_the_models_words(
     )
     reply = await turn(kit, MIXED)
     assert calls(reply)[2:] == list(later)
-    guards = {e.body.guard for e in reply.events if isinstance(e.body, GuardActed)}
+    guards = {body.guard for body in bodies(reply, GuardActed)}
     assert guards == set() and reply.routing.rounds == 2 and answered_once(kit)
 
 
@@ -590,23 +494,6 @@ async def test_each_guard_can_be_switched_off_and_then_leaves_no_event(off: str)
     assert acted(without, off) == []
 
 
-async def test_a_deck_switches_guards_and_all_are_on_by_default() -> None:
-    assert all(value for _, value in Guards())
-    assert small_kit(
-        [], {"shop": answering("S")}, guards=Guards(echo=False)
-    ).team.deck.settings.guards == Guards(echo=False)
-
-
-async def test_the_lead_of_a_rerouted_turn_promises_nothing_for_the_other_agent() -> None:
-    reply = await turn(
-        kit_of(line(("shop", "in-app shop"), text="Looking for shop deals!")),
-        "in-app shop",
-        ASKED,
-        ("support",),
-    )
-    assert "deals" not in transcript(reply.events).lead
-
-
 # ── parts that nobody took ────────────────────────────────────────────────────
 
 FIVE = "find coffee deals, how many points do I have, my receipt didn't scan, show me new games, and tacos nearby"
@@ -649,9 +536,7 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
     assert f"Not asked: “{name}”." in str(lead(kit).seen[1][0].content), (
         "the composing model is told"
     )
-    assert [e.body.owed for e in reply.events if isinstance(e.body, Acknowledged)] == [
-        (f"“{name}”",)
-    ]
+    assert [body.owed for body in bodies(reply, Acknowledged)] == [(f"“{name}”",)]
 
 
 @pytest.mark.req("PC2-S5.4c")
@@ -673,13 +558,8 @@ async def test_a_model_that_obeys_the_cap_leaves_a_part_and_the_answer_names_it(
             [("rewards", "my points"), ("shop", "find coffee deals")],
             0,
         ),
-        (
-            "my points and coffee deals, when I was in town",
-            [("rewards", "my points"), ("shop", "coffee deals")],
-            0,
-        ),
     ],
-    ids=["sent to nobody", "worded anew", "nothing asked", "told"],
+    ids=["sent to nobody", "worded anew", "nothing asked"],
 )
 async def test_a_question_that_neither_model_nor_guard_counted_is_owned_up_to_where_it_was_plainly_sent_to_nobody(
     text: str, made: list[tuple[str, str]], parts: int
@@ -742,7 +622,7 @@ async def test_a_model_that_miscounts_a_message_it_sent_whole_owes_nothing(text:
 
 
 @pytest.mark.req("PC2-S5.4c")
-@pytest.mark.parametrize("claimed", [1, 5, 10**9])
+@pytest.mark.parametrize("claimed", [1, 10**9])
 async def test_a_part_is_owed_whatever_the_model_reports_and_never_more_parts_than_there_are(
     claimed: int,
 ) -> None:
@@ -760,9 +640,7 @@ async def test_a_part_is_owed_whatever_the_model_reports_and_never_more_parts_th
 
 
 @pytest.mark.req("SAT-2", "PC2-S5.4c")
-@pytest.mark.parametrize(
-    ("count", "read"), [("2", 2), (2.0, 2), (" 2 ", 2), ("two", 1), (True, 1), (None, 1)]
-)
+@pytest.mark.parametrize(("count", "read"), [("2", 2), (2.0, 2), ("two", 1), (True, 1)])
 async def test_a_count_is_read_however_the_model_wrote_it(count: object, read: int) -> None:
     decided = Line(
         "Let me look.",
@@ -786,9 +664,7 @@ async def test_the_limit_of_one_turn_is_in_the_prompt_of_that_turn() -> None:
 
 
 @pytest.mark.req("SAT-6")
-@pytest.mark.parametrize(
-    "said", ["I can't help with that.", "Which app do you mean?", "Paris, of course."]
-)
+@pytest.mark.parametrize("said", ["I can't help with that.", "Which app do you mean?"])
 async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_and_the_default_agent_is_asked(
     said: str,
 ) -> None:
@@ -796,7 +672,7 @@ async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_an
     reply = await turn(
         kit_of(Line(said, pieces=pieces, pace=0.2)), "what is the capital of France?"
     )
-    shown = "".join(e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced))
+    shown = "".join(body.text for body in bodies(reply, Text, TextReplaced))
     assert said[:8] not in shown
     assert (
         calls(reply) == [("shop", "what is the capital of France?")] and reply.text == "From shop."
@@ -808,79 +684,3 @@ async def test_off_the_list_the_models_own_refusal_or_question_is_never_shown_an
         )
         kit.team = replace(kit.team, deck=replace(kit.team.deck, settings=settings))
         assert (await turn(kit, "what is the capital of France?")).text == said
-
-
-@pytest.mark.req("SAT-6")
-async def test_a_call_of_the_orchestrators_own_tool_does_not_switch_fastpath_off() -> None:
-    @tool
-    def note_feedback(text: str) -> str:
-        """Notes feedback."""
-        return f"Noted {text}."
-
-    models = {agent: answering(f"From {agent}.") for agent in AGENTS}
-    card = AgentCard(
-        id="orchestrator",
-        description="d",
-        model="offline",
-        sub_agents=AGENTS,
-        tools=("note_feedback",),
-    )
-    decided = Line("Sorry, no idea!", calls=[("note_feedback", {"text": "capital"})])
-    lead_model = ScriptedModel(decided, stitched)
-    kit = small_kit(
-        lead_model,
-        models,
-        {"note_feedback": note_feedback},
-        [card],
-        guards=Guards(),
-        default_sub_agent="shop",
-    )
-    reply = await turn(kit, "what is the capital of France?")
-    assert calls(reply) == [("shop", "what is the capital of France?")] and answered_once_by(
-        lead_model
-    )
-    assert "no idea" not in "".join(
-        e.body.text for e in reply.events if isinstance(e.body, Text | TextReplaced)
-    )
-
-
-@pytest.mark.req("SAT-6")
-async def test_a_call_that_cannot_be_made_is_told_to_the_model_and_nobody_else_is_asked_in_its_place() -> (
-    None
-):
-    mistaken = Line(
-        "Let me look.",
-        calls=[("ask_suport", {"query": "my receipt didn't scan", "intent_count": 1})],
-    )
-    kit = kit_of(mistaken, line(("support", "my receipt didn't scan")))
-    assert calls(await turn(kit, "my receipt didn't scan")) == [
-        ("support", "my receipt didn't scan")
-    ]
-
-
-@pytest.mark.req("SAT-1", "SAT-6")
-async def test_a_preamble_is_shown_when_its_first_call_arrives_and_small_talk_as_it_comes() -> None:
-    preamble = Line(
-        "Let me look. ",
-        pieces=("Let me ", "look. "),
-        pace=0.2,
-        calls=line(("shop", "coffee deals")).calls,
-    )
-    reply = await turn(kit_of(preamble), "find me coffee deals")
-    first, text = next((e, e.body.text) for e in reply.events if isinstance(e.body, Text))
-    started = next(e for e in reply.events if e.kind == "agent_started")
-    assert text.startswith("Let me") and first.seq < started.seq
-    greeting = await turn(
-        kit_of(
-            Line("Hello there. Nice to see you.", pieces=("Hello ", "there. ", "Nice."), pace=0.2)
-        ),
-        "hello",
-    )
-    assert next(e.at for e in greeting.events if isinstance(e.body, Text)) < greeting.events[-1].at
-
-
-def answered_once_by(model: ScriptedModel) -> bool:
-    ids = [call["id"] for message in model.seen[-1] for call in getattr(message, "tool_calls", ())]
-    return sorted(ids) == sorted(
-        m.tool_call_id for m in model.seen[-1] if isinstance(m, ToolMessage)
-    )

@@ -15,15 +15,8 @@ from kit.runtime.turn import run_turn
 from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.skill_service import SkillService
 from tests.kits import ALICE
-from tests.step_kits import (
-    events_of,
-    in_memory,
-    need_boundary,
-    output_of,
-    plan_examples,
-    plan_of,
-    step_kit,
-)
+from tests.plan_kits import events_of, plan_of
+from tests.step_kits import in_memory, need_boundary, output_of, plan_examples, step_kit
 
 OURS = "ou-0001"
 SERVICE = SkillService()

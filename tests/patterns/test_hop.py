@@ -1,53 +1,41 @@
 """What a call to a peer costs: the bytes that cross, the time they take, and what was spent there;
 in turn, cell and report."""
 
-import asyncio
-import sys
-from asyncio.subprocess import PIPE
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
-from a2a.client import ClientConfig, ClientFactory
+from a2a.client import A2ACardResolver, ClientConfig, ClientFactory
 from a2a.server.request_handlers import DefaultRequestHandler
 from a2a.server.routes import create_jsonrpc_routes
 from a2a.server.tasks import InMemoryTaskStore
 from starlette.applications import Starlette
 
-from benchmarks.cell_cost import cell_costs
-from kit import ExperimentKits, compare
 from kit.bench.grid.cell import cells
 from kit.bench.grid.hops import hop_counts, hop_times
 from kit.bench.grid.report import compare_ways, report
 from kit.bench.grid.results import tidy
 from kit.bench.statistics.measures import PEER_MEASURES
-from kit.compose.deck import Deck
 from kit.core.bodies.call import Hop
 from kit.core.model import ModelSpec
-from kit.core.simulation import Law
-from kit.home import HOME
 from kit.models.scripted import ScriptedModel
 from kit.patterns.a2a import a2a_over, remote
 from kit.patterns.a2a.client import RemoteAgent
 from kit.patterns.a2a.link import Link
 from kit.patterns.a2a.server import peer_card, serve_team
-from kit.patterns.agents_as_tools import run_mediated
 from kit.runtime.context import Agent
 from kit.runtime.handle import Reply
-from kit.runtime.pattern import Bind, Pattern
 from kit.runtime.team import Team, bind
-from kit.settings import Settings
 from kit.stores.sqlite import SqliteStore
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import listen, serving
-from tests.grids.test_grid import OPENER, play, spec_of
-from tests.kits import SmallKit, answering, asks, small_deck, stitched
+from tests.grids.test_grid import play, spec_of
+from tests.kits import SmallKit, answering, asks, bodies, small_deck, spans, stitched
 from tests.patterns.test_a2a import Foreign, ask, bound, hopping
 
 PRICED = ModelSpec(key="priced", provider="offline", price_in=1.0, price_out=2.0)
-QUICK = {"latency": {"median": 0.02, "sigma": 0.1}}
 BESIDE: dict[str, Any] = {
     "patterns": ["mediated", "a2a"],
     "baseline": {"pattern": "mediated"},
@@ -56,7 +44,7 @@ BESIDE: dict[str, Any] = {
 
 
 def hops_of(reply: Reply) -> list[Hop]:
-    return [event.body for event in reply.events if isinstance(event.body, Hop)]
+    return bodies(reply, Hop)
 
 
 class CountedBytes(httpx.AsyncBaseTransport):
@@ -103,10 +91,13 @@ async def test_over_a_socket_a_hop_counts_what_crossed_what_that_took_and_what_t
     async with (
         serving(peers.app, port=port) as url,
         httpx.AsyncClient(transport=transport, timeout=10) as http,
+        httpx.AsyncClient(timeout=10) as reader,
     ):
+        card = await A2ACardResolver(reader, f"{url}/shop").get_agent_card()
+        assert (card.name, card.description) == ("shop", "Answers questions about shop.")
         reply = await ask(SmallKit(remote(team, url, http), SqliteStore(":memory:")))
         await peers.aclose()
-    [hop], [ended] = hops_of(reply), [e for e in reply.trace.spans if e.kind == "agent"]
+    [hop], [ended] = hops_of(reply), spans(reply, "agent")
     assert hop.messages >= 3 and 0 <= transport.bytes_out - hop.bytes_out < 150, (
         "all but the envelope of JSON-RPC"
     )
@@ -180,77 +171,6 @@ async def test_what_a_peer_spent_that_is_no_kit_is_unknown_and_not_nothing(endin
     }
 
 
-def elsewhere(deck: Deck, bind: Bind) -> Team:
-    return foreign_peers("artifact", bind(deck))
-
-
-@pytest.mark.realtime
-def test_a_report_counts_the_turns_whose_peers_did_not_say_what_they_spent(tmp_path: Path) -> None:
-    kits = ExperimentKits.of(Settings(store=str(tmp_path / "kit.db")), virtual=True)
-    cases = [{"user": "how many points do I have", "expected_sub_agents": ["rewards"]}]
-    exact = ModelSpec(key="simulated-exact", provider="simulated", law=Law())
-    result = compare(
-        [exact],
-        cases,
-        patterns=["mediated", Pattern("elsewhere", run_mediated, elsewhere)],
-        kits=kits,
-    )
-    assert (
-        "In 1 turn a peer did not say what it spent: those figures are of this side alone."
-        in str(result)
-    )
-    assert "elsewhere, hop_bytes: mean of" in str(result) and "elsewhere, peer_" not in str(result)
-
-
-SERVED = """
-import asyncio
-import sys
-from kit.core.model import ModelSpec
-from kit.patterns.a2a.server import serve_team
-from kit.runtime.team import bind
-from kit.worlds.service.serve import listen, serving
-from tests.kits import answering, small_deck
-
-async def main():
-    with listen("127.0.0.1", 0) as free:
-        port = free.getsockname()[1]
-    dear = ModelSpec(key="dear", provider="offline", price_in=50.0, price_out=50.0)
-    team = bind(small_deck(["shop"]), {"*": answering("unused"), "shop": (answering("Deals.", 0.1), dear)})
-    async with serving(serve_team(team, f"http://127.0.0.1:{port}").app, port=port):
-        print(port, flush=True)
-        await asyncio.to_thread(sys.stdin.read)
-
-asyncio.run(main())
-"""
-
-
-@pytest.mark.realtime
-@pytest.mark.req("SAT-28")
-async def test_a_peer_in_another_process_is_counted_by_its_own_clock_and_its_own_prices() -> None:
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", SERVED, cwd=HOME, stdin=PIPE, stdout=PIPE
-    )
-    assert process.stdin is not None and process.stdout is not None
-    url = f"http://127.0.0.1:{int(await process.stdout.readline())}"
-    async with httpx.AsyncClient(timeout=10) as http:
-        reply = await ask(
-            SmallKit(
-                remote(bound({"shop": answering("unused")}), url, http), SqliteStore(":memory:")
-            )
-        )
-    process.stdin.close()
-    assert await process.wait() == 0
-    [hop] = hops_of(reply)
-    assert reply.text == "Deals." and hop.peer_seconds is not None and hop.peer_seconds >= 0.1
-    assert hop.seconds is not None and 0 < hop.seconds < 5
-    assert hop.usage is not None and hop.usage.model_calls == 1 and hop.usage.cost
-    assert (
-        reply.usage.cost
-        == hop.usage.cost
-        == pytest.approx(50e-6 * (hop.usage.input_tokens + hop.usage.output_tokens))
-    )
-
-
 async def test_a_peer_that_is_given_up_leaves_what_was_heard_of_it() -> None:
     async with hopping({"shop": answering("late", 30.0)}) as kit:
         reply = await ask(kit)
@@ -320,31 +240,6 @@ def test_a_cell_over_a2a_has_its_hop_in_its_figures_and_in_the_report_and_other_
     ).read_bytes()
 
 
-@pytest.mark.req("SAT-28")
-def test_a_grid_on_the_real_clock_measures_its_hops_over_a_socket_and_faults_cross_it(
-    tmp_path: Path,
-) -> None:
-    specs = {"simulated-test": {"provider": "simulated", "law": QUICK}}
-    cases = [{"file": "data/cases/mixed.jsonl", "every": 80}]
-    faults = {"none": [], "raise": ["rewards=raise", "shop=raise"]}
-    spec = spec_of(tmp_path, **BESIDE, specs=specs, cases=cases, faults=faults, hop="loopback")
-    assert not spec.virtual and spec.link is None
-    run, rows = play(spec, tmp_path / "out")
-    over = [row for row in rows if row["pattern"] == "a2a"]
-    assert over and all(
-        row["hop_ms"] > 0 and row["hop_writing_ms"] > 0 and row["peer_seconds"] > 0 for row in over
-    )
-    assert any(row["failed"] for row in over if row["fault"] == "raise" and "void" not in row), (
-        "a fault reached the peer"
-    )
-    text = report(spec, run)
-    assert (
-        "real time" in text
-        and "measured over a socket of this machine" in text
-        and "hop_writing_ms: mean of" in text
-    )
-
-
 def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> None:
     def keys(hop: object) -> dict[str, set[str]]:
         spec = spec_of(tmp_path, **BESIDE, hop=hop)
@@ -356,15 +251,3 @@ def test_the_link_is_part_of_a_cell_over_a2a_and_of_no_other(tmp_path: Path) -> 
     near, far, measured = keys({"ms": 1}), keys({"ms": 50}), keys("loopback")
     assert near["mediated"] == far["mediated"] == measured["mediated"]
     assert near["a2a"].isdisjoint(far["a2a"]) and far["a2a"].isdisjoint(measured["a2a"])
-
-
-def test_the_figures_of_a_hop_cost_a_cell_a_few_calls(tmp_path: Path) -> None:
-    """Python calls, which no other work on the machine can change."""
-    spec = spec_of(
-        tmp_path,
-        patterns=["mediated", "a2a"],
-        cases=[{"file": "data/cases/mixed.jsonl", "every": 20}],
-    )
-    plain, over = cell_costs(spec, OPENER, take=8, rounds=1)
-    # 10.75 were measured: an append for each event of a hop, of which a cell has a handful.
-    assert over.harness_calls < plain.harness_calls + 12

@@ -25,6 +25,7 @@ from kit.models.simulated import SimulatedModel, canary_figure, use_truth
 from kit.patterns import PATTERNS
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
+from tests.kits import bodies, spans
 from tests.simulated_tools import simulated_tools
 
 TEXT = (Path(__file__).parents[2] / "docs" / "patterns.md").read_text(encoding="utf-8")
@@ -129,7 +130,7 @@ async def owned_up(pattern: str) -> bool:
 
 async def capped(pattern: str) -> bool:
     reply = await turn(pattern, cap=2)
-    dropped = [e.body.agent for e in reply.events if isinstance(e.body, CallDropped)]
+    dropped = [body.agent for body in bodies(reply, CallDropped)]
     return (
         len(dropped) == 1
         and dropped[0] not in reply.routing.invoked
@@ -160,8 +161,8 @@ async def one_voice(pattern: str) -> bool:
 
 async def side_by_side(pattern: str) -> bool:
     reply = await turn(pattern)
-    spans = sorted((s.started, s.ended or 0.0) for s in reply.trace.spans if s.kind == "tool")
-    return any(later[0] < earlier[1] for earlier, later in pairwise(spans))
+    times = sorted((span.started, span.ended) for span in spans(reply, "tool"))
+    return any(later[0] < earlier[1] for earlier, later in pairwise(times))
 
 
 async def apart(pattern: str) -> bool:

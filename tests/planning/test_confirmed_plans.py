@@ -1,97 +1,29 @@
 """A plan whose skills act only after its user said yes, and one that follows on what was said before."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
 
 import pytest
 from langchain_core.messages import BaseMessage, HumanMessage, ToolMessage
 
-from kit import Kit, Settings, open_kit
-from kit.compose.deck import Deck
-from kit.compose.parts import Block, DeckSettings, PlanSettings
 from kit.core.bodies.turn import ApprovalAsked
-from kit.core.card import AgentCard
 from kit.core.errors import ResumeError
-from kit.models.scripted import Line, ScriptedModel
-from kit.planning.executor import EXECUTOR_TOOLS
-from kit.planning.planner import PLANNER_TOOLS
-from kit.planning.tools import plan_tools
-from kit.tools.skill import SkillResult, canonical_text
+from kit.models.scripted import Line
 from kit.tools.tool import ToolLimits
-from tests.kits import stitched
-from tests.plan_kits import Described, calls_and_writes, manifest, plan_kit, plans_what_is_asked
+from tests.plan_kits import Rows, opened_plans, plans_what_is_asked
 
-
-class Desk(Described):
-    """A skill that gives one row, and remembers for which arguments and under which keys it was called."""
-
-    def __init__(self, **fields: Any):
-        super().__init__(manifest("rows", **fields))
-        self.tasks: list[str] = []
-        self.keys: list[str] = []
-
-    async def call(
-        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
-    ) -> SkillResult:
-        self.tasks.append(arguments["task"])
-        self.keys.append(idempotency_key)
-        content = {"rows": [arguments["task"]]}
-        text = canonical_text(content)
-        return SkillResult(
-            skill=skill,
-            content=content,
-            text=text,
-            size_bytes=len(text),
-            input_size_bytes=0,
-            duration_ms=0,
-        )
-
-
-@asynccontextmanager
-async def opened(
-    folder: Path,
-    desk: Desk,
-    executor: Callable[[list[BaseMessage]], Line] = calls_and_writes,
-    planner: Callable[[list[BaseMessage]], Line] = plans_what_is_asked,
-) -> AsyncGenerator[Kit]:
-    """A kit whose executor asks before it calls a skill."""
-    cards = [
-        AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("someone",)),
-        AgentCard(id="someone", description="Answers.", model="offline"),
-        AgentCard(id="planner", description="Plans.", model="offline", tools=PLANNER_TOOLS),
-        AgentCard(id="executor", description="Executes.", model="offline", tools=EXECUTOR_TOOLS),
-    ]
-    rules = Block(id="rules", category="safety", owner="platform", text="Never lie.")
-    settings = DeckSettings(
-        orchestrator="lead",
-        required_blocks=("rules",),
-        planning=PlanSettings(planner="planner", executor="executor"),
-        tool_limits={"call_skill": ToolLimits(confirm="Call {skill}?")},
-    )
-    tools = plan_tools(plan_kit(folder, skills=desk).services)
-    deck = Deck.of(cards, [rules], settings=settings, known=tools)
-    models = {
-        "lead": ScriptedModel(stitched),
-        "someone": ScriptedModel("Yes."),
-        "planner": ScriptedModel(planner),
-        "executor": ScriptedModel(executor),
-    }
-    own = Settings(store=str(folder / "kit.db"), pace=0.0, model="offline")
-    async with open_kit(own, deck=deck, models=models, tools=tools, pattern="plan_execute") as kit:
-        yield kit
+CONFIRM = {"call_skill": ToolLimits(confirm="Call {skill}?")}
+"""The executor asks before it calls a skill."""
 
 
 @pytest.mark.req("K-12", "AS-10")
 async def test_a_plan_that_is_confirmed_goes_on_and_asks_once_for_each_act(tmp_path: Path) -> None:
-    desk = Desk()
-    async with opened(tmp_path, desk) as kit:
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
         first = await kit.ask("the best three", kit.session("s"))
         assert (first.status, first.text, desk.tasks) == ("paused", "Call rows?", [])
         second = await kit.resume(first.turn_id, True)
         assert (second.status, desk.tasks) == ("paused", ["find the best three"])
-    async with opened(tmp_path, desk) as kit:
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
         with pytest.raises(ResumeError, match=r"waits for an answer: Call rows\?"):
             kit.resume(f"plan_{first.turn_id}")
         third = await kit.resume(f"plan_{first.turn_id}", True)
@@ -101,8 +33,8 @@ async def test_a_plan_that_is_confirmed_goes_on_and_asks_once_for_each_act(tmp_p
 
 @pytest.mark.req("K-12", "AS-10")
 async def test_a_plan_that_is_declined_does_nothing_and_does_not_ask_again(tmp_path: Path) -> None:
-    desk = Desk()
-    async with opened(tmp_path, desk) as kit:
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
         first = await kit.ask("the best three", kit.session("s"))
         second = await kit.resume(first.turn_id, False)
     asked = [event for event in second.events if isinstance(event.body, ApprovalAsked)]
@@ -111,8 +43,8 @@ async def test_a_plan_that_is_declined_does_nothing_and_does_not_ask_again(tmp_p
 
 @pytest.mark.req("K-12")
 async def test_a_skill_that_is_called_idempotent_asks_nobody(tmp_path: Path) -> None:
-    desk = Desk(idempotent=True)
-    async with opened(tmp_path, desk) as kit:
+    desk = Rows(idempotent=True)
+    async with opened_plans(tmp_path, desk, tool_limits=CONFIRM) as kit:
         reply = await kit.ask("the best three", kit.session("s"))
     assert (reply.status, len(desk.tasks)) == ("ok", 2)
 
@@ -135,8 +67,8 @@ async def test_two_acts_of_one_step_are_each_done_once_under_a_key_of_their_own(
     tmp_path: Path,
 ) -> None:
     """The step is begun again with each answer; what was done before is not done again."""
-    desk = Desk()
-    async with opened(tmp_path, desk, acts_twice) as kit:
+    desk = Rows()
+    async with opened_plans(tmp_path, desk, executor=acts_twice, tool_limits=CONFIRM) as kit:
         reply = await kit.ask("the best three", kit.session("s"))
         answers = 0
         while reply.status == "paused" and answers < 5:
@@ -154,7 +86,7 @@ async def test_a_planner_reads_what_was_said_before_its_task(tmp_path: Path) -> 
         requests.extend(str(one.content) for one in messages if isinstance(one, HumanMessage))
         return plans_what_is_asked(messages)
 
-    async with opened(tmp_path, Desk(idempotent=True), planner=planner) as kit:
+    async with opened_plans(tmp_path, Rows(idempotent=True), planner=planner) as kit:
         talk = kit.session("s")
         reply = await kit.ask("the visits of Okoye", talk)
         first = set(requests)

@@ -4,14 +4,12 @@ ends by its contract."""
 import asyncio
 import json
 import time
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, ToolMessage
+from langchain_core.messages import BaseMessage
 
 from kit import Settings, open_kit
 from kit.core.bodies.call import AgentStarted, ModelStarted, ToolEnded
@@ -22,17 +20,11 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.plan_execute import resumed
 from kit.planning.skill_call import LARGE
 from kit.runtime.agents.llm_agent import LLMAgent
-from kit.runtime.turn import Reply, run_turn
+from kit.runtime.turn import run_turn
 from kit.settings import HOME
 from kit.stores.documents.document import AgentEvent
 from kit.stores.documents.protocol import EventFilter
 from kit.tools.skill import (
-    SkillFault,
-    SkillManifest,
-    SkillResult,
-    Skills,
-    SkillSummary,
-    StepSkills,
     canonical_text,
     text_size,
 )
@@ -40,18 +32,9 @@ from kit.worlds.outlets.access import Scope
 from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.skill_service import Fault, SkillService
 from tests.effort import slowness
-from tests.kits import ALICE
-from tests.plan_kits import PlanKit
-from tests.step_kits import (
-    Telling,
-    a_step,
-    events_of,
-    in_memory,
-    need_boundary,
-    output_of,
-    plan_of,
-    step_kit,
-)
+from tests.kits import ALICE, bodies
+from tests.plan_kits import PlanKit, events_of, plan_of
+from tests.step_kits import Telling, a_step, in_memory, need_boundary, output_of, step_kit
 
 OURS = "ou-0001"
 PRICES = {"items": "array<{name: string, price_cents: integer}>"}
@@ -91,10 +74,6 @@ def gives_up(reason: str = "it is too much", suggestion: str = "split it") -> Li
     return calls(("insufficient", {"reason": reason, "suggestion": suggestion}))
 
 
-def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
-    return [event.body for event in reply.events if isinstance(event.body, kind)]
-
-
 def texts(model: ScriptedModel) -> list[str]:
     """The last message that the model read, at each of its calls."""
     return [str(messages[-1].content) for messages in model.seen]
@@ -129,9 +108,7 @@ async def test_a_skill_that_the_step_does_not_allow_is_refused_recorded_and_neve
 
 
 @pytest.mark.req("AS-1")
-@pytest.mark.parametrize(
-    "name", ["ask_executor", "ask_planner", "submit_plan", "find_relevant_skills", "spawn_subagent"]
-)
+@pytest.mark.parametrize("name", ["ask_executor", "submit_plan"])
 async def test_an_executor_can_spawn_nobody_and_plan_nothing(name: str, tmp_path: Path) -> None:
     executor = ScriptedModel(
         calls((name, {"query": "do this for me"})), gives_up(), "It cannot be done."
@@ -240,52 +217,6 @@ async def test_the_gate_is_at_fifty_kilobytes_of_the_canonical_form(
     )
     assert ("file_id tmp_1." in texts(executor)[1]) is is_large
     assert len(await events_of(kit, "large_response.detected")) == is_large
-
-
-@pytest.mark.realtime
-async def test_what_a_script_prints_at_length_is_kept_without_passing_through_the_model(
-    tmp_path: Path,
-) -> None:
-    need_boundary()
-    names = [f"outlet {number}" for number in range(4_000)]
-    script = f"import json\nprint(json.dumps({{'names': ['outlet %d' % number for number in range({len(names)})]}}))"
-    executor = ScriptedModel(
-        calls(("exec_python", {"script": script, "data": "[1, 2, 3]"})),
-        calls(("write_memory", {"key": "names", "file_id": "tmp_1"})),
-        "Done.",
-    )
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(
-            tmp_path, client, executor, [a_step("Name them", "outlet_list", {"total": "integer"})]
-        )
-        kit.planner.script[1] = calls(
-            ("submit_plan", {"steps": [a_step("Name them", "outlet_list", {"total": "integer"})]})
-        )
-        reply = await run_turn("Name them.", ALICE, kit)
-    assert len(texts(executor)[1]) < 20_000
-    (event,) = await events_of(kit, "python_script.executed")
-    assert event.payload == {"input_rows": 3, "output_rows": 4_000}
-    (violation,) = await events_of(kit, "contract_violation")
-    assert violation.payload["actual_shape"] == {"names": "array<string>"}, (
-        "the file was read, and held to the contract"
-    )
-    assert (await plan_of(kit, reply)).steps[0].status == "failed"
-
-
-@pytest.mark.realtime
-async def test_two_long_results_at_once_have_a_file_each(tmp_path: Path) -> None:
-    requests = [{"limit": 5_000}, {"limit": 5_000, "offset": 1}, {"limit": 5}]
-    both = Line(
-        calls=[("call_skill", {"skill": "outlet_list", "arguments": one}) for one in requests]
-    )
-    executor = ScriptedModel(both, gives_up(), "No.")
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(tmp_path, client, executor, [ACTIVE])
-        await run_turn("Do it.", ALICE, kit)
-    assert {
-        event.payload["file_id"] for event in await events_of(kit, "large_response.detected")
-    } == {"tmp_1", "tmp_2"}
-    assert len(await events_of(kit, "skill.called")) == 3 and not [*(tmp_path / "tasks").iterdir()]
 
 
 @pytest.mark.realtime
@@ -426,47 +357,6 @@ async def test_a_skill_that_does_not_is_not_called_again_and_the_step_ends_uncer
     assert reply.plan.plan_id == plan_id and reply.plan.failure == plan.failure
 
 
-async def test_what_was_done_before_a_step_was_resumed_is_not_done_again_in_other_words(
-    tmp_path: Path,
-) -> None:
-    log, details = CallLog(), skill("outlet_details", outlet_id=OURS)
-    ring = [
-        skill("outlet_call", outlet_id=OURS, message=words)
-        for words in ("we are late", "running late", "sorry")
-    ]
-    executor = ScriptedModel(ring[0], details, details, *ring[1:], hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log, faults={"outlet_details": ["hangs"]})) as client:
-        kit = step_kit(
-            tmp_path, client, executor, [{**RING, "skills": ["outlet_call", "outlet_details"]}]
-        )
-        plan_id = await broken_off(kit)
-        await run_turn("Do it.", ALICE, kit, resumed(plan_id))
-        plan = await kit.services.documents.plans.read(ALICE.principal, plan_id)
-    assert plan is not None and (plan.status, plan.steps[0].status) == ("failed", "uncertain")
-    assert [call.skill for call in log.calls()].count("outlet_call") == 1
-    assert texts(executor)[4].startswith("Nobody knows whether outlet_call")
-
-
-async def test_two_equal_calls_at_once_both_get_their_result(tmp_path: Path) -> None:
-    """They have one key, as nothing tells the second from the first made again."""
-    details = ("call_skill", {"skill": "outlet_details", "arguments": {"outlet_id": OURS}})
-    executor = ScriptedModel(Line(calls=[details, details]), hands_in(found=True), "Done.")
-    async with in_memory(SkillService()) as client:
-        kit = step_kit(
-            tmp_path, client, executor, [a_step("Tell about it", "outlet_details", FOUND)]
-        )
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    assert [event.status for event in await events_of(kit, "skill.called")] == ["ok", "ok"]
-    results = [
-        str(message.content) for message in executor.seen[1] if isinstance(message, ToolMessage)
-    ]
-    assert (
-        plan.steps[0].status == "complete"
-        and len(results) == 2
-        and all(OURS in text for text in results)
-    )
-
-
 @pytest.mark.parametrize("lost", ["loses", "lies"])
 @pytest.mark.parametrize("name", ["outlet_call", "outlet_note"])
 async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often_it_is_made(
@@ -487,59 +377,6 @@ async def test_a_call_whose_answer_is_lost_or_unreadable_acts_once_however_often
         == finish.status
         == ("uncertain" if name == "outlet_call" else "complete")
     )
-
-
-@dataclass
-class Overheard:
-    """The skills of a client, whose calls are listed; with `cut`, each result is too large to be read."""
-
-    client: Skills
-    cut: bool = False
-    sent: list[str] = field(default_factory=list[str])
-
-    async def find(self, query: str) -> tuple[SkillSummary, ...] | SkillFault:
-        return await self.client.find(query)
-
-    async def load(self, name: str) -> SkillManifest | SkillFault:
-        return await self.client.load(name)
-
-    @asynccontextmanager
-    async def step(self, allowed: Collection[str]) -> AsyncGenerator[StepSkills]:
-        async with self.client.step(allowed) as step:
-            self.inner = step
-            yield self
-
-    async def call(
-        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
-    ) -> SkillResult | SkillFault:
-        self.sent.append(skill)
-        result = await self.inner.call(skill, arguments, idempotency_key)
-        if self.cut:
-            return SkillFault(skill=skill, reason="oversized", detail="it was cut off")
-        return result
-
-
-async def test_an_act_whose_result_was_too_large_may_have_been_done_and_is_not_done_twice(
-    tmp_path: Path,
-) -> None:
-    log, act = CallLog(), skill("outlet_call", outlet_id=OURS, message="we are late")
-    executor = ScriptedModel(act, act, hands_in(found=True), "Done.")
-    async with in_memory(SkillService(log=log)) as client:
-        kit = step_kit(tmp_path, Overheard(client, cut=True), executor, [RING])
-        plan = await plan_of(kit, await run_turn("Do it.", ALICE, kit))
-    assert len(log.calls()) == 1 and plan.steps[0].status == "uncertain"
-
-
-async def test_arguments_that_break_the_manifest_are_not_sent(tmp_path: Path) -> None:
-    """The service would refuse them too; another one might not."""
-    wrong, right = skill("outlet_details", outlet_id=7), skill("outlet_details", outlet_id=OURS)
-    executor = ScriptedModel(wrong, right, hands_in(found=True), "Done.")
-    async with in_memory(SkillService()) as client:
-        overheard = Overheard(client)
-        kit = step_kit(tmp_path, overheard, executor, [DETAILS])
-        await run_turn("Do it.", ALICE, kit)
-    assert overheard.sent == ["outlet_details"]
-    assert texts(executor)[1].startswith("This call was not made: ")
 
 
 # What is written down

@@ -67,16 +67,6 @@ REFUSALS = {
         '"more": 1',
         "sample_list: .*output_schema: Field required",
     ),
-    "a list under another name": (
-        '{"skills": [',
-        '{"results": [',
-        "find_relevant_skills: .*skills: Input should be",
-    ),
-    "no tool that finds": (
-        "def find_relevant_skills",
-        "def find",
-        "Unknown tool: find_relevant_skills",
-    ),
     "a task that no example fits": (
         "",
         "",

@@ -13,12 +13,10 @@ from kit.core.card import Policy
 from kit.patterns.plan_execute import resumed
 from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
-from kit.runtime.clock import run_virtual
 from kit.runtime.turn import run_turn
-from kit.stores.documents.document import Plan
 from kit.stores.documents.protocol import EventFilter
 from tests.kits import ALICE
-from tests.plan_kits import Described, PlanKit, draft, gives_rows, manifest, plan_kit
+from tests.plan_kits import Described, draft, gives_rows, manifest, plan_kit, plan_of
 
 LOOKUP = Described(manifest("rows", idempotent=True))
 ACT = Described(manifest("rows"), manifest("looks", idempotent=True))
@@ -47,12 +45,6 @@ class Slow:
         return await gives_rows(scope, services)
 
 
-async def stored_plan(kit: PlanKit, turn_id: str) -> Plan:
-    plan = await kit.services.documents.plans.read(ALICE.principal, f"plan_{turn_id}")
-    assert plan is not None
-    return plan
-
-
 def joined(*sources: int) -> Mapping[str, Any]:
     """A step that works on the outputs of others."""
     (step,) = draft("join them", first=max(sources) + 1)
@@ -60,7 +52,7 @@ def joined(*sources: int) -> Mapping[str, Any]:
 
 
 @pytest.mark.req("AS-2")
-def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_all_of_their_outputs(
+async def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_all_of_their_outputs(
     tmp_path: Path,
 ) -> None:
     queries: list[Any] = []
@@ -70,21 +62,18 @@ def test_steps_that_wait_for_nothing_take_the_time_of_one_and_a_join_gets_all_of
         queries.append((scope.step.task, scope.step.inputs))
         return await slow(scope, services)
 
-    async def scene() -> None:
-        steps = [*draft("one", "two", "three", "four"), joined(1, 2, 3, 4)]
-        kit = plan_kit(tmp_path, steps, doing=doing, skills=LOOKUP)
-        began = asyncio.get_running_loop().time()
-        reply = await run_turn("Do it.", ALICE, kit)
-        assert asyncio.get_running_loop().time() - began < 5
-        assert slow.most_at_work == 4
-        plan = await stored_plan(kit, reply.turn_id)
-        assert [step.status for step in plan.steps] == ["complete"] * 5
-        assert queries[-1] == ("join them", (1, 2, 3, 4))
-        # The answer is made of what no later step has used.
-        assert "join them" in reply.text
-        assert "three" not in reply.text
-
-    run_virtual(scene())
+    steps = [*draft("one", "two", "three", "four"), joined(1, 2, 3, 4)]
+    kit = plan_kit(tmp_path, steps, doing=doing, skills=LOOKUP)
+    began = asyncio.get_running_loop().time()
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert asyncio.get_running_loop().time() - began < 5
+    assert slow.most_at_work == 4
+    plan = await plan_of(kit, reply)
+    assert [step.status for step in plan.steps] == ["complete"] * 5
+    assert queries[-1] == ("join them", (1, 2, 3, 4))
+    # The answer is made of what no later step has used.
+    assert "join them" in reply.text
+    assert "three" not in reply.text
 
 
 async def test_the_executor_of_a_join_reads_each_output_by_the_name_of_its_step(
@@ -110,78 +99,66 @@ async def test_the_executor_of_a_join_reads_each_output_by_the_name_of_its_step(
     assert brief["input"] == {"step_1": {"rows": ["one"]}, "step_2": {"rows": ["two"]}}
 
 
-def test_no_more_steps_are_at_work_than_the_deck_says(tmp_path: Path) -> None:
+async def test_no_more_steps_are_at_work_than_the_deck_says(tmp_path: Path) -> None:
     slow = Slow()
 
-    async def scene() -> None:
-        kit = plan_kit(tmp_path, draft(*"abcdef"), doing=slow, skills=LOOKUP, steps_at_once=2)
-        reply = await run_turn("Do it.", ALICE, kit)
-        assert slow.most_at_work == 2
-        assert (await stored_plan(kit, reply.turn_id)).status == "complete"
-
-    run_virtual(scene())
+    kit = plan_kit(tmp_path, draft(*"abcdef"), doing=slow, skills=LOOKUP, steps_at_once=2)
+    reply = await run_turn("Do it.", ALICE, kit)
+    assert slow.most_at_work == 2
+    assert (await plan_of(kit, reply)).status == "complete"
 
 
-def test_a_step_that_may_act_runs_alone_and_in_its_planned_place(tmp_path: Path) -> None:
+async def test_a_step_that_may_act_runs_alone_and_in_its_planned_place(tmp_path: Path) -> None:
     slow = Slow()
 
-    async def scene() -> None:
-        looks = draft("look", "look again", skill="looks")
-        acts = draft("act", first=3)
-        after = draft("look after", first=4, skill="looks")
-        kit = plan_kit(tmp_path, [*looks, *acts, *after], doing=slow, skills=ACT, loads=("looks",))
-        await run_turn("Do it.", ALICE, kit)
-        assert slow.most_at_work == 2
-        assert slow.ended[2:] == ["act", "look after"]
-
-    run_virtual(scene())
+    looks = draft("look", "look again", skill="looks")
+    acts = draft("act", first=3)
+    after = draft("look after", first=4, skill="looks")
+    kit = plan_kit(tmp_path, [*looks, *acts, *after], doing=slow, skills=ACT)
+    await run_turn("Do it.", ALICE, kit)
+    assert slow.most_at_work == 2
+    assert slow.ended[2:] == ["act", "look after"]
 
 
 @pytest.mark.req("AS-5")
-def test_what_ends_beside_a_failed_step_stays_and_keeps_its_number(
+async def test_what_ends_beside_a_failed_step_stays_and_keeps_its_number(
     tmp_path: Path,
 ) -> None:
     slow = Slow(broken="one")
 
-    async def scene() -> None:
-        kit = plan_kit(
-            tmp_path,
-            draft("one", "two", "three"),
-            draft("one", first=1),
-            doing=slow,
-            skills=LOOKUP,
-        )
-        reply = await run_turn("Do it.", ALICE, kit)
-        plan = await stored_plan(kit, reply.turn_id)
-        assert plan.status == "complete"
-        assert [(step.step_index, step.task) for step in plan.steps] == [
-            (1, "one"),
-            (2, "two"),
-            (3, "three"),
-        ]
-        assert [entry.failed_step for entry in plan.replan_history] == [1]
-        assert sorted(slow.ended) == ["one", "one", "three", "two"]
-        for task in ("one", "two", "three"):
-            assert task in reply.text
-        assert [outcome.kind for outcome in reply.outcomes] == ["answer"] * 3
-
-    run_virtual(scene())
+    kit = plan_kit(
+        tmp_path,
+        draft("one", "two", "three"),
+        draft("one", first=1),
+        doing=slow,
+        skills=LOOKUP,
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert plan.status == "complete"
+    assert [(step.step_index, step.task) for step in plan.steps] == [
+        (1, "one"),
+        (2, "two"),
+        (3, "three"),
+    ]
+    assert [entry.failed_step for entry in plan.replan_history] == [1]
+    assert sorted(slow.ended) == ["one", "one", "three", "two"]
+    for task in ("one", "two", "three"):
+        assert task in reply.text
+    assert [outcome.kind for outcome in reply.outcomes] == ["answer"] * 3
 
 
-def test_a_planner_is_told_of_every_step_that_failed_and_why(tmp_path: Path) -> None:
+async def test_a_planner_is_told_of_every_step_that_failed_and_why(tmp_path: Path) -> None:
     async def raises(scope: StepScope, services: PlanServices) -> str | None:
         raise OSError(f"{scope.step.task} is gone")
 
-    async def scene() -> None:
-        kit = plan_kit(tmp_path, draft("one", "two"), "no other way", doing=raises, skills=LOOKUP)
-        reply = await run_turn("Do it.", ALICE, kit)
-        asked = str(kit.planner.seen[3][-1].content)
-        brief = json.loads(asked.partition("\n\n")[2])
-        assert "one is gone" in brief["failed_step"]["reason"]
-        assert "two is gone" in brief["failed_too"][0]["reason"]
-        assert "could not get through “one”" in reply.text
-
-    run_virtual(scene())
+    kit = plan_kit(tmp_path, draft("one", "two"), "no other way", doing=raises, skills=LOOKUP)
+    reply = await run_turn("Do it.", ALICE, kit)
+    asked = str(kit.planner.seen[3][-1].content)
+    brief = json.loads(asked.partition("\n\n")[2])
+    assert "one is gone" in brief["failed_step"]["reason"]
+    assert "two is gone" in brief["failed_too"][0]["reason"]
+    assert "could not get through “one”" in reply.text
 
 
 @pytest.mark.req("AS-3")
@@ -207,7 +184,7 @@ async def test_a_plan_stopped_while_steps_are_at_work_runs_those_again_and_no_ot
         await asyncio.sleep(0)
     turn.cancel()
     stopped = await turn
-    plan = await stored_plan(kit, stopped.turn_id)
+    plan = await plan_of(kit, stopped)
     assert [step.status for step in plan.steps] == ["complete", "executing", "executing"]
     assert not stopped.outcomes
     reply = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
@@ -215,26 +192,23 @@ async def test_a_plan_stopped_while_steps_are_at_work_runs_those_again_and_no_ot
     assert all(task in reply.text for task in ("one", "two", "three"))
 
 
-def test_a_plan_that_runs_out_of_time_says_of_every_step_at_work_that_it_did_not_end(
+async def test_a_plan_that_runs_out_of_time_says_of_every_step_at_work_that_it_did_not_end(
     tmp_path: Path,
 ) -> None:
     async def hangs(scope: StepScope, services: PlanServices) -> str | None:
         await asyncio.sleep(3600)
         return None
 
-    async def scene() -> None:
-        kit = plan_kit(
-            tmp_path,
-            draft("one", "two"),
-            doing=hangs,
-            skills=LOOKUP,
-            budget=Policy(time_budget_ms=5_000),
-        )
-        reply = await run_turn("Do it.", ALICE, kit)
-        plan = await stored_plan(kit, reply.turn_id)
-        assert plan.failure is not None
-        assert plan.failure["reason"] == "budget"
-        assert [step.status for step in plan.steps] == ["failed", "failed"]
-        assert reply.status == "failed"
-
-    run_virtual(scene())
+    kit = plan_kit(
+        tmp_path,
+        draft("one", "two"),
+        doing=hangs,
+        skills=LOOKUP,
+        budget=Policy(time_budget_ms=5_000),
+    )
+    reply = await run_turn("Do it.", ALICE, kit)
+    plan = await plan_of(kit, reply)
+    assert plan.failure is not None
+    assert plan.failure["reason"] == "budget"
+    assert [step.status for step in plan.steps] == ["failed", "failed"]
+    assert reply.status == "failed"

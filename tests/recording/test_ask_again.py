@@ -102,28 +102,6 @@ async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conver
     assert repeated_turn(ALICE.id) == "" and talk.kit.store.session(turn.session_id) is not None
 
 
-async def test_the_first_turn_of_a_session_is_asked_again_without_a_past() -> None:
-    talk = Talk()
-    first, told = await talk.ask("both of you")
-    await talk.ask("try again")
-    _, told_again = await talk.ask("both of you", talk.past(talk.turn(first)))
-    assert (
-        told_again["orchestrator"][0] == told["orchestrator"][0]
-        and told_again["ann"] == told["ann"]
-    )
-
-
-async def test_a_turn_that_left_no_lines_is_asked_again_with_what_came_before_it() -> None:
-    talk = Talk()
-    first, _ = await talk.ask("both of you")
-    lost = talk.turn(first).replace(
-        id="lost", started_at=talk.turn(first).started_at + 1e-6, status="interrupted", text=""
-    )
-    talk.kit.store.begin_turn(lost)
-    await talk.ask("both once more")
-    assert {line.turn_id for line in talk.past(lost).lines or ()} == {first.turn_id}
-
-
 async def test_a_summary_counts_where_it_was_there_already() -> None:
     talk = Talk()
     replies = [(await talk.ask(f"both, {number}"))[0] for number in range(3)]
@@ -162,16 +140,6 @@ async def test_nobody_asks_with_somebody_elses_past() -> None:
     stranger = Session(id=past.session.id, principal=Principal(tenant_id="acme", user_id="mallory"))
     with pytest.raises(Exception, match="belongs to someone else"):
         run_turn("both of you", stranger, talk.kit, past=past)
-
-
-async def test_a_turn_asked_again_is_asked_a_third_time_with_the_past_of_the_first() -> None:
-    talk = Talk()
-    await talk.ask("both of you")
-    second, told = await talk.ask("try again")
-    again, _ = await talk.ask("try again", talk.past(talk.turn(second)))
-    past = talk.past(talk.turn(again))
-    third, told_third = await talk.ask("try again", past)
-    assert told_third == told and repeated_turn(talk.turn(third).session_id) == second.turn_id
 
 
 async def test_a_session_that_is_named_like_a_repeat_reads_nobody_elses_past() -> None:

@@ -15,7 +15,7 @@ from kit.models.scripted import Line, Script, ScriptedModel
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, failing, small_kit, stitched
 
 
 async def record(path: Path) -> Reply:
@@ -145,8 +145,8 @@ async def test_a_turn_in_which_a_model_broke_replays_as_it_was(
         broken_kit(Cassette(tape.path, "replay"), BROKEN[kind], where, fallback),
     )
     assert facts(again) == facts(first)
-    errors = [e.body.error for e in first.events if isinstance(e.body, ModelEnded) and e.body.error]
-    over = [e.body for e in first.events if isinstance(e.body, ModelStarted) and e.body.instead_of]
+    errors = [body.error for body in bodies(first, ModelEnded) if body.error]
+    over = [body for body in bodies(first, ModelStarted) if body.instead_of]
     assert errors or (kind == "outgrows its budget" and where != "a")
     if kind in ("raises", "times out by itself", "hangs"):
         assert bool(over) == fallback and (first.text == "A is known. B is known.") == fallback

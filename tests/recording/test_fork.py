@@ -10,7 +10,6 @@ from langchain_core.language_models.chat_models import BaseChatModel
 from kit import PATTERNS, Kit, Reply, Settings, open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.compose.registry import Registry
-from kit.compose.topology import Topology
 from kit.core.bodies.turn import Completed, Fork
 from kit.core.card import AgentCard, Handoff, HandoffField
 from kit.core.context import OPERATOR, Principal
@@ -21,7 +20,7 @@ from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.settings import HOME
 from kit.stores.model_request import model_request
-from tests.kits import answering, asks, failing, small_deck, stitched
+from tests.kits import answering, asks, bodies, failing, leading, small_deck
 
 MIXED = "What are my points, any burger deals near me, and where can I buy a kettle?"
 
@@ -86,7 +85,7 @@ class Team:
     """An orchestrator over a and b, scripted; `models` counts what each was asked."""
 
     def __init__(self, b: BaseChatModel | None = None):
-        lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("a", "b"))
+        lead = leading(asks("a", "b"))
         self.models = {
             "orchestrator": lead,
             "a": answering("A is known.", 2.0),
@@ -136,11 +135,7 @@ async def test_would_another_model_have_recovered() -> None:
         ] == ["first"], "under its own name"
         played = [one.name.split(" ")[0] for one in reply.trace.spans if one.is_replay]
         assert played == ["decide", "a", "work"]
-        forks = [
-            event.body
-            for event in kit.store.events(reply.turn_id, OPERATOR)
-            if isinstance(event.body, Fork)
-        ]
+        forks = bodies(kit.store.events(reply.turn_id, OPERATOR), Fork)
         assert forks == [Fork(turn_id=told.turn_id, at=span(told, "b"), model="offline")]
         assert kit.store.events(told.turn_id, OPERATOR) == list(told.events), (
             "the first turn is as it was"
@@ -269,7 +264,7 @@ async def test_what_no_store_keeps_cannot_be_played() -> None:
         calls=[("ask_a", {"query": "q", "intent_count": 1, "email": "ann@example.org"})],
     )
     models = {
-        "orchestrator": ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else personal),
+        "orchestrator": leading(personal),
         "a": answering("A"),
     }
     async with open_kit(
@@ -289,48 +284,3 @@ async def test_what_no_store_keeps_cannot_be_played() -> None:
             kit.fork(told.turn_id, "s1")
         with pytest.raises(FaultError, match="faults=True"):
             replace(kit, faults=False).fork(told.turn_id, span(told, "b"))
-
-
-async def test_a_fork_can_be_forked() -> None:
-    one, other = Team(), Team()
-    async with open_kit(settings(), deck=one.deck, models=one.models) as kit:
-        await kit.ask("about a and b", kit.session("talk"))
-        told = await kit.ask("about b and a", kit.session("talk"))
-        fork = await kit.fork(told.turn_id, span(told, "b"))
-        reply = await rebound(kit, other.models).fork(
-            fork.turn_id, span(fork, "compose"), model="offline"
-        )
-        assert (reply.status, reply.text) == ("ok", told.text) and other.calls() == {
-            "orchestrator": 1,
-            "a": 0,
-            "b": 0,
-        }
-
-
-@pytest.mark.req("K-32")
-async def test_a_member_of_a_race_is_asked_anew_where_the_first_one_had_stopped_it() -> None:
-    """b loses to a; with a asked anew on a slower model b, that was stopped, runs too and wins.
-    Inside a member as well."""
-    lead = ScriptedModel(lambda m: stitched(m) if m[-1].type == "tool" else asks("a"))
-    models = {"orchestrator": lead, "a": answering("A.", 1.0), "b": answering("B.", 3.0)}
-    slow = {**models, "a": answering("A, later.", 9.0), "b": answering("B.", 3.0)}
-    deck = small_deck(
-        ["a", "b"], topologies={"chat": {"a": Topology(kind="race", members=("a", "b"))}}
-    )
-    async with open_kit(settings(), deck=deck, models=models) as kit:
-        told = await kit.ask("about a", kit.session("talk"))
-        assert told.text == "A."
-        members = [
-            one
-            for one in told.trace.spans
-            if one.kind == "agent" and one.parent_id != told.trace.spans[0].id
-        ]
-        member = next(one for one in members if one.name.startswith("a"))
-        for at in (
-            member.id,
-            next(one.id for one in told.trace.spans if one.parent_id == member.id),
-        ):
-            reply = await rebound(kit, slow).fork(told.turn_id, at, model="offline")
-            assert (reply.status, reply.text) == ("ok", "B."), error(reply)
-        again = await rebound(kit, slow).fork(told.turn_id, span(told, "compose"), model="offline")
-        assert again.text == "A." and sum(one.is_replay for one in again.trace.spans) >= 4

@@ -13,7 +13,7 @@ import yaml
 
 from kit.settings import HOME
 from tests.cli.test_cli import Result, refused, run
-from tests.loopback_openai import Call, Loopback, Refuse, Say, loopback
+from tests.loopback_openai import Call, Loopback, Say, loopback
 
 pytestmark = pytest.mark.realtime
 
@@ -102,25 +102,6 @@ def test_models_tools_and_sub_agents_replay_without_server_key_or_services(
     assert found["orchestrator/1.1.rewards/get_user_points:1"]["result"]["components"]
 
 
-def test_no_key_is_written_whoever_says_it(tmp_path: Path, server: Loopback) -> None:
-    server.plays(
-        Refuse(
-            401,
-            f"Incorrect API key provided: {KEY}, header Authorization: Bearer {KEY}, envelope hush-hush-hush",
-        )
-    )
-    result = ask(
-        tmp_path / "turn.jsonl",
-        server.url,
-        "--record",
-        text=f"is {KEY} a key?",
-        KIT_ENVELOPE_KEY="hush-hush-hush",
-    )
-    written = (tmp_path / "turn.jsonl").read_text()
-    assert result.returncode == 1 and "Incorrect API key" in written
-    assert written.count("[secret]") >= 3 and "quokka" not in written and "hush" not in written
-
-
 def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(
     tmp_path: Path, server: Loopback
 ) -> None:
@@ -134,32 +115,6 @@ def test_a_changed_message_is_one_diff_with_the_command_that_refreshes_it(
     assert result.stderr.endswith(
         f"python -m kit ask 'how many points has she' --cassette {file} --refresh\n"
     )
-
-
-def test_a_changed_card_or_prompt_of_a_sub_agent_is_no_failure_of_that_agent_but_a_misfit(
-    tmp_path: Path, server: Loopback, deck: Path
-) -> None:
-    file = tmp_path / "turn.jsonl"
-    recorded(file, server)
-    block = deck.parent / "blocks" / "rewards" / "persona-rewards.md"
-    kept = block.read_text()
-    block.write_text(kept + "\nCount twice.\n")
-    refused(
-        replayed(file, KIT_DECK=str(deck)),
-        "orchestrator/1.1.rewards:1",
-        "message 1 (system) changed",
-        "+Count twice.",
-    )
-    block.write_text(kept)
-    card = deck / "shop.yaml"
-    card.write_text(card.read_text().replace("Finds things to buy", "Finds all things to buy"))
-    refused(
-        replayed(file, KIT_DECK=str(deck)),
-        "orchestrator:1",
-        "tool ask_shop changed",
-        "Finds all things to buy",
-    )
-    refused(replayed(file, KIT_USER="u-002"), "message 1 (system) changed", "User: u-002")
 
 
 def test_a_refresh_calls_what_has_changed_and_drops_what_nobody_asks_any_more(
@@ -178,15 +133,6 @@ def test_a_refresh_calls_what_has_changed_and_drops_what_nobody_asks_any_more(
     changed = [place for place in after if after[place]["seconds"] != before[place]["seconds"]]
     assert changed == ["orchestrator/1.1.rewards:1", "orchestrator/1.1.rewards:2"]
     assert replayed(file, KIT_DECK=str(deck)).returncode == 0 and len(server.requests) == calls + 2
-
-
-def test_a_recording_that_is_missing_or_broken_is_one_sentence(tmp_path: Path) -> None:
-    refused(replayed(tmp_path / "none.jsonl"), "cannot read the recording", "record it first")
-    (tmp_path / "bad.jsonl").write_text('{"cassette": 2}\nnonsense\n')
-    bad = replayed(tmp_path / "bad.jsonl")
-    refused(bad, "bad.jsonl:2: this line is not a recorded call")
-    assert bad.stderr.count("\n") == 1
-    refused(run("ask", "hi", "--record"), "--cassette FILE")
 
 
 # ── grids ───────────────────────────────────────────────────────────────────────────────────────────
@@ -263,33 +209,3 @@ def test_a_grid_records_replays_and_refreshes_each_cell_on_its_own(
     assert (tmp_path / "two" / "results.jsonl").read_bytes() == (
         tmp_path / "three" / "results.jsonl"
     ).read_bytes()
-
-
-def test_a_recording_that_was_stopped_goes_on_and_asks_nothing_twice(
-    tmp_path: Path, server: Loopback
-) -> None:
-    tape = {"file": str(tmp_path / "t.jsonl"), "mode": "record"}
-    plan = grid_at(tmp_path, server, limits={"concurrency": 1, "dollars": 0.00001}, cassette=tape)
-    server.plays(*cell(QUESTION), *cell("my balance please"))
-    stopped = run("grid", str(plan), "--out", str(tmp_path / "out"))
-    assert stopped.returncode == 1 and len(server.requests) == 2
-    plan = grid_at(tmp_path, server, cassette=tape)
-    assert (
-        run("grid", str(plan), "--out", str(tmp_path / "out")).returncode == 0
-        and len(server.requests) == 4
-    )
-    assert (
-        run(
-            "grid",
-            str(plan),
-            "--out",
-            str(tmp_path / "new"),
-            "--cassette",
-            str(tmp_path / "t.jsonl"),
-        ).returncode
-        == 0
-    )
-    assert (tmp_path / "new" / "results.jsonl").read_bytes() == (
-        tmp_path / "out" / "results.jsonl"
-    ).read_bytes()
-    assert len(server.requests) == 4

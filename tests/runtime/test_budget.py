@@ -27,7 +27,7 @@ from kit.runtime.dispatch import dispatch, fan_out
 from kit.runtime.log import TurnLog
 from kit.runtime.speech.progress import Progress
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_kit, stitched
 
 PRICED = ModelSpec(key="priced", provider="offline", price_in=1000.0, price_out=1000.0)
 
@@ -92,7 +92,7 @@ def context(agents: dict[str, Any], ledger: Ledger) -> RunContext:
 
 
 @pytest.mark.req("SO-2")
-@settings(max_examples=120, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(st.integers(0, 10**6), st.floats(0.0, 6.0), st.booleans(), st.sampled_from([None, 30, 100]))
 def test_leaves_sum_to_the_root_under_any_interleaving(
     seed: int, stop: float, stops: bool, limit: int | None
@@ -141,18 +141,6 @@ def test_a_reservation_keeps_siblings_from_spending_the_same_token_and_comes_bac
     first.settle()
     assert root.room("input_tokens") == 50
     assert second.depth == 0
-
-
-def test_an_agent_without_a_limit_draws_on_its_parents() -> None:
-    root = Ledger("root")
-    root.reserve(Policy(tokens_in=100))
-    one, two = Ledger("a", root), Ledger("b", root)
-    one.reserve(Policy())
-    two.reserve(Policy())
-    one.charge(Usage(input_tokens=80))
-    assert two.room("input_tokens") == 20
-    with pytest.raises(OverBudget, match="tokens in"):
-        two.before_model(30, None)
 
 
 def bounded(
@@ -244,11 +232,7 @@ async def test_an_agent_may_not_call_itself_or_its_callers_and_the_refusal_is_co
     reply = await run_turn("go", ALICE, kit)
     [outcome] = reply.outcomes
     assert isinstance(outcome, Answer) and outcome.text == "not_allowed, not_allowed"
-    refused = [
-        (e.body.agent, e.body.name, e.body.because)
-        for e in reply.events
-        if isinstance(e.body, AccessDenied)
-    ]
+    refused = [(body.agent, body.name, body.because) for body in bodies(reply, AccessDenied)]
     assert refused == [("loop", "loop", "recursion"), ("loop", "orchestrator", "recursion")]
 
 
@@ -279,12 +263,8 @@ async def test_depth_is_a_budget(depth: int, text: str) -> None:
 async def test_a_tool_outside_the_whitelist_is_refused_and_counted() -> None:
     model = ScriptedModel(Line(calls=[("wipe", {})]), Line("I have no such tool."))
     reply = await run_turn("go", ALICE, bounded(Policy(), model))
-    refused = [
-        (e.body.agent, e.body.what, e.body.name)
-        for e in reply.events
-        if isinstance(e.body, AccessDenied)
-    ]
+    refused = [(body.agent, body.what, body.name) for body in bodies(reply, AccessDenied)]
     assert refused == [("a", "tool", "wipe")]
-    assert [e.body.error for e in reply.events if isinstance(e.body, ToolEnded)] == [
+    assert [body.error for body in bodies(reply, ToolEnded)] == [
         "not_allowed: 'wipe' is not on the card"
     ]

@@ -8,8 +8,6 @@ from langchain_core.messages import BaseMessage
 from langchain_core.tools import BaseTool, StructuredTool
 
 from kit.bench.scoring.labeller import RuleLabeller, label_store
-from kit.bench.scoring.labelling_sheet import item_of
-from kit.compose.reference import resolve
 from kit.core.card import AgentCard
 from kit.core.context import Session
 from kit.core.outcome import ComponentPayload
@@ -17,9 +15,7 @@ from kit.metrics.summary import Label, Metrics, metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.runtime.turn import run_turn
-from kit.settings import Settings
 from kit.tools.tool import ToolResult
-from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
 
 COFFEES = ("Ember Hill", "Harbor Roast", "Slow Tide", "North Pier", "Blue Gate", "Old Mill")
@@ -69,11 +65,6 @@ def loses(messages: list[BaseMessage]) -> str:
     return "The user looked at a few things, then at games."
 
 
-def loses_every_other(messages: list[BaseMessage]) -> str:
-    lost = next(n for n, coffee in enumerate(COFFEES) if coffee in heard(messages)) % 2
-    return loses(messages) if lost else keeps(messages)
-
-
 async def episodes(summarise: Callable[[list[BaseMessage]], str]) -> Metrics:
     """Six episodes that differ in nothing but how old turns are summed up; labels say what a careful reader would."""
     subs = {
@@ -116,12 +107,10 @@ def told(found: Metrics) -> dict[str, float | None]:
 
 @pytest.mark.req("PC1-S9.5-4")
 async def test_a_worse_summary_shows_in_the_routing_and_coherence_metrics() -> None:
-    good, half, bad = [await episodes(summarise) for summarise in (keeps, loses_every_other, loses)]
-    assert good.share("compaction_rate") == half.share("compaction_rate") == bad.share(
-        "compaction_rate"
-    ) and (good.share("compaction_rate").right or 0) >= len(COFFEES)
+    good, bad = await episodes(keeps), await episodes(loses)
+    compacted = good.share("compaction_rate")
+    assert compacted == bad.share("compaction_rate") and (compacted.right or 0) >= len(COFFEES)
     assert told(good) == {"routing": 1.0, "recall": 1.0, "resolution": 1.0}
-    assert told(half) == {"routing": 0.5, "recall": 0.5, "resolution": 0.5}
     assert told(bad) == {"routing": 0.0, "recall": 0.0, "resolution": 0.0}
 
 
@@ -254,28 +243,3 @@ async def test_one_call_gives_every_metric_of_section_10_2_and_a_reader_who_miss
         "compaction_rate",
         "reference_resolution_rate",
     } <= names
-
-
-async def test_the_judge_reads_the_place_in_what_was_last_shown() -> None:
-    kit = await consumer(True)
-    turns = {turn.message: item_of(kit.store, turn) for turn in kit.store.turns()}
-    item = turns["how many points for the third offer you showed me?"]
-    one = resolve(item.message, item.shown)
-    assert one is not None and (one.id, one.agent) == ("of-3", "shop")
-    assert (
-        resolve("how many points do I have?", item.shown) is None
-        and resolve("the ninth one", item.shown) is None
-    )
-
-
-async def test_the_judge_scores_what_the_consumer_deck_says() -> None:
-    async with open_kit(Settings(store=":memory:", pace=0.0, today="2026-11-01")) as kit:
-        for message in ("find coffee deals", "how many points do I have?"):
-            await kit.ask(message, kit.session("s"))
-        found = metrics(kit.store, labels=label_store(kit.store, RuleLabeller.read()))
-    assert {v: rate.value for v, rate in found.shares("routing_accuracy").items()} == {
-        "rewards": 1.0,
-        "shop": 1.0,
-    }
-    scores = found.numbers("score")
-    assert all(score is not None and score >= 0.75 for score in scores.values()), scores

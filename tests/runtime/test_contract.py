@@ -3,7 +3,6 @@ fails; checked, not prompted."""
 
 import datetime
 import json
-import time
 from collections.abc import Mapping
 from typing import Any, cast
 
@@ -11,7 +10,6 @@ import pytest
 from langchain_core.messages import AIMessage
 from langchain_core.tools import StructuredTool, tool
 
-from kit.compose.answer_schema import sentences
 from kit.compose.deck import Deck
 from kit.core.bodies.call import AgentStarted, ModelEnded, ModelStarted, ToolStarted
 from kit.core.card import AgentCard, EvalPolicy, Handoff, HandoffField, Policy, ToolCase, ToolGrant
@@ -20,7 +18,7 @@ from kit.core.errors import DeckError
 from kit.core.model import ModelSpec
 from kit.core.outcome import AgentCall, Answer, ComponentPayload, Failure, Outcome, tell
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.agents.contract import only_asks, refusal
+from kit.runtime.agents.contract import refusal
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
@@ -29,7 +27,19 @@ from kit.runtime.team import bind
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolResult
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_deck, small_kit, stitched
+from tests.kits import (
+    ALICE,
+    SmallKit,
+    answering,
+    asks,
+    bodies,
+    failing,
+    logged,
+    small_deck,
+    small_kit,
+    spans,
+    stitched,
+)
 
 OFFER = {"id": "mg-1", "title": "Iron Wolf"}
 ITEM = {
@@ -108,7 +118,7 @@ async def explain(
 
 
 def started(reply: Reply) -> AgentStarted:
-    return next(e.body for e in reply.events if isinstance(e.body, AgentStarted))
+    return bodies(reply, AgentStarted)[0]
 
 
 @pytest.mark.req("SO-3", "SO-23")
@@ -140,7 +150,7 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
         "query",
         "prior_context",
     ]
-    span = next(s for s in reply.trace.spans if s.kind == "agent")
+    span = spans(reply, "agent")[0]
     assert span.attributes["fields"] == body.fields and len(span.attributes["limited"]) == 4
 
 
@@ -150,7 +160,6 @@ async def test_only_declared_fields_cross_within_their_limits_and_the_trace_says
     [
         ({"size": "L"}, True),
         ({}, False),
-        ({"size": 5}, False),
         ({"size": "XXL"}, False),
         ({"size": "LL"}, False),
     ],
@@ -169,21 +178,6 @@ async def test_a_required_field_that_is_missing_or_wrong_is_refused_before_any_m
         and outcome.reason == "contract_violation"
         and "size" in outcome.detail
     )
-
-
-@pytest.mark.req("SO-3")
-async def test_a_closed_hand_off_brings_no_history_along() -> None:
-    kit = small_kit(
-        [asking({}), stitched, asking({}), stitched],
-        {"explainer": answering(ranked())},
-        cards=[MANGA],
-    )
-    await run_turn("first", ALICE, kit)
-    await run_turn("second", ALICE, kit)
-    agent = kit.team.agents["explainer"]
-    assert isinstance(agent, LLMAgent)
-    seen = agent.model.runnable.seen[1]  # type: ignore[attr-defined]
-    assert [m.type for m in seen] == ["system", "human"]
 
 
 @pytest.mark.req("SO-3")
@@ -242,30 +236,6 @@ async def test_a_personal_field_reaches_the_agent_and_no_event_beside_the_answer
     assert started(reply).fields["email"] == "[personal]"
 
 
-@pytest.mark.req("SO-22")
-async def test_a_personal_value_of_two_characters_is_hidden_where_it_stands_alone_and_spoils_no_other_word() -> (
-    None
-):
-    @tool
-    def look_up(age: str, year: str) -> str:
-        """Finds somebody."""
-        return age
-
-    card = MANGA.model_copy(update={"tools": ("look_up",)})
-    model = ScriptedModel(
-        Line(calls=[("look_up", {"age": "42", "year": "1942"})]), Line(ranked("Fits."))
-    )
-    kit = small_kit(
-        [asking({"email": "42"}), Line("Done.")],
-        {"explainer": model},
-        {"look_up": look_up},
-        cards=[card],
-    )
-    reply = await run_turn("one", ALICE, kit)
-    [asked] = [e.body.args for e in reply.events if isinstance(e.body, ToolStarted)]
-    assert asked == {"age": "[personal]", "year": "1942"}
-
-
 @pytest.mark.req("SO-3")
 async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either() -> None:
     shop = answering("Deals.")
@@ -277,9 +247,7 @@ async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either
         )
 
     reply = await run_turn("one", ALICE, kit, Pattern("straight", straight))
-    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + "".join(
-        e.model_dump_json() for e in reply.events
-    )
+    assert "Deals." in reply.text and "hunter2" not in str(shop.seen) + logged(reply)
     assert started(reply).fields == {} and started(reply).limited == (
         "password is not declared: left out",
     )
@@ -290,10 +258,8 @@ async def test_fields_that_no_card_declares_do_not_cross_by_a_direct_call_either
     "text",
     [
         "It is dark.",
-        "[]",
         "[" * 5_000,
         ranked("One. Two. Three."),
-        ranked(confidence="sure"),
         ranked(confidence=1.5),
         ranked(extra="x"),
     ],
@@ -333,70 +299,44 @@ async def test_the_manga_limits_hold_whatever_the_model_does(line: Line, reason:
     assert outcome.timing and outcome.timing.seconds <= 3.5
 
 
-@pytest.mark.req("SO-4", "SO-8")
-async def test_low_confidence_comes_back_as_a_failure_whose_text_is_a_suggestion() -> None:
-    outcome, _, _ = await explain(ranked("Maybe this.", 0.39))
-    assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
-    assert "Maybe this." in (outcome.suggestion or "")
-    assert (
-        "not sure enough" in tell(outcome)
-        and "Maybe this." in tell(outcome)
-        and "0.39, at least" not in tell(outcome)
-    )
+def items(*confidences: float) -> str:
+    """An answer of several items."""
+    one_each = [json.loads(ranked(confidence=each)) for each in confidences]
+    return json.dumps({"ranked_explanations": [one["ranked_explanations"][0] for one in one_each]})
 
 
-@pytest.mark.req("SO-4", "SO-8")
-async def test_an_answer_is_as_sure_as_its_least_sure_item() -> None:
-    both = {
-        "ranked_explanations": [
-            json.loads(ranked(confidence=c))["ranked_explanations"][0] for c in (0.9, 0.39)
-        ]
+SURE_BY_WORD = MANGA.model_copy(
+    update={
+        "handoff": Handoff(
+            output_schema={
+                "type": "object",
+                "properties": {"text": {"type": "string"}, "confidence": {"type": "string"}},
+            }
+        )
     }
-    outcome, _, _ = await explain(json.dumps(both))
-    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == (
-        "low_confidence",
-        json.dumps(both),
-    )
+)
 
 
-@pytest.mark.req("SO-4", "SO-23")
-async def test_what_is_exactly_as_sure_as_asked_for_is_an_answer() -> None:
-    assert isinstance((await explain(ranked("This.", 0.4)))[0], Answer)
-
-
-@pytest.mark.req("SO-4", "SO-8")
-@pytest.mark.parametrize(("word", "answers"), [("low", False), ("medium", True), ("high", True)])
-async def test_an_answer_that_calls_itself_low_is_low_confidence_where_no_threshold_is_declared(
-    word: str, answers: bool
+@pytest.mark.req("SO-4", "SO-8", "SO-23")
+@pytest.mark.parametrize(
+    ("card", "said", "answers"),
+    [
+        (MANGA, items(0.4), True),
+        (MANGA, items(0.9, 0.39), False),
+        (SURE_BY_WORD, '{"text": "Maybe.", "confidence": "medium"}', True),
+        (SURE_BY_WORD, '{"text": "Maybe.", "confidence": "low"}', False),
+    ],
+)
+async def test_an_answer_is_as_sure_as_its_least_sure_item_and_low_confidence_is_a_suggestion(
+    card: AgentCard, said: str, answers: bool
 ) -> None:
-    schema = {
-        "type": "object",
-        "properties": {"text": {"type": "string"}, "confidence": {"type": "string"}},
-        "required": ["text"],
-    }
-    card = AgentCard(
-        id="explainer", description="d", model="offline", handoff=Handoff(output_schema=schema)
-    )
-    outcome, _, _ = await explain(json.dumps({"text": "Maybe.", "confidence": word}), card=card)
-    assert (
-        isinstance(outcome, Answer)
-        if answers
-        else isinstance(outcome, Failure) and outcome.reason == "low_confidence"
-    )
-
-
-@pytest.mark.req("SO-8")
-async def test_a_closed_agent_that_only_asks_back_is_low_confidence_and_the_parent_decides() -> (
-    None
-):
-    card = AgentCard(id="explainer", description="d", model="offline", handoff=Handoff(closed=True))
-    outcome, _, _ = await explain("Sure! What year were you born?", card=card)
-    assert isinstance(outcome, Failure) and (outcome.reason, outcome.suggestion) == (
-        "low_confidence",
-        "Sure! What year were you born?",
-    )
-    open_card = card.model_copy(update={"handoff": Handoff()})
-    assert isinstance((await explain("What year were you born?", card=open_card))[0], Answer)
+    outcome, _, _ = await explain(said, card=card)
+    if answers:
+        assert isinstance(outcome, Answer)
+        return
+    assert isinstance(outcome, Failure) and outcome.reason == "low_confidence"
+    assert outcome.suggestion == said and said in tell(outcome)
+    assert "not sure enough" in tell(outcome) and "at least" not in tell(outcome)
 
 
 TEXTS = {
@@ -413,7 +353,6 @@ TEXTS = {
         ({"text": "What year were you born?"}, "low_confidence"),
         ({"parts": [{"title_id": "mg-0001", "text": "Which one do you mean?"}]}, "low_confidence"),
         ({"about": {"question": "Which one do you mean?"}}, "low_confidence"),
-        ({"parts": ["Which one?", "And where was that?"], "confidence": 0.9}, "low_confidence"),
         ({"answered": False, "text": "Two fit."}, "unanswerable"),
         ({"text": "Two fit.", "refusal": "I may not say."}, "unanswerable"),
         ({"text": "I can't help with that."}, "unanswerable"),
@@ -432,30 +371,6 @@ async def test_a_closed_agent_asks_and_declines_through_no_field_of_its_schema(
     )
     outcome, _, _ = await explain(json.dumps(said), card=card)
     assert (outcome.reason if isinstance(outcome, Failure) else None) == reason
-
-
-async def test_a_reply_nested_beyond_reading_is_a_breach_of_its_contract() -> None:
-    card = AgentCard(
-        id="explainer",
-        description="d",
-        model="offline",
-        handoff=Handoff(closed=True, output_schema=TEXTS),
-    )
-    for levels in (40, 400, 1_000):
-        outcome, _, _ = await explain('{"parts": [' * levels + "1" + "]}" * levels, card=card)
-        assert isinstance(outcome, Failure) and outcome.reason == "contract_violation"
-
-
-def test_what_counts_as_only_a_question() -> None:
-    assert only_asks("Which one? And where?") and only_asks("Of course! Which one?")
-    assert not only_asks("Two fit. Which one?") and not only_asks("Fine!") and not only_asks("")
-    assert [sentences(t) for t in ("", "One", "One. Two!", "Dr. Stone is 2.5 m.", "本。本。")] == [
-        0,
-        1,
-        2,
-        1,
-        2,
-    ]
 
 
 @pytest.mark.req("SO-8", "SO-1")
@@ -541,11 +456,7 @@ def backed(
 
 def spoke(reply: Reply) -> list[tuple[str, bool]]:
     """Which models the explainer asked, and whether each answered."""
-    ends = [
-        e.body
-        for e in reply.events
-        if isinstance(e.body, ModelEnded) and e.body.agent == "explainer"
-    ]
+    ends = [body for body in bodies(reply, ModelEnded) if body.agent == "explainer"]
     return [(body.model, body.error is None) for body in ends]
 
 
@@ -559,7 +470,7 @@ async def test_the_fallback_model_answers_once_after_an_error_or_a_time_out_and_
     )
     assert isinstance(reply.outcomes[0], Answer) and reply.outcomes[0].text == "Second here."
     assert spoke(reply) == [("scripted", False), ("second", True)]
-    assert [e.body.instead_of for e in reply.events if isinstance(e.body, ModelStarted)][1:3] == [
+    assert [body.instead_of for body in bodies(reply, ModelStarted)][1:3] == [
         None,
         "scripted",
     ]
@@ -598,9 +509,7 @@ async def test_no_fallback_over_a_budget_after_a_refusal_or_after_a_foreign_prin
 
 
 @pytest.mark.req("SO-11", "SO-19")
-@pytest.mark.parametrize(
-    ("since", "logged"), [("2026-10-20", True), ("2026-10-03", True), ("2026-10-02", False)]
-)
+@pytest.mark.parametrize(("since", "logged"), [("2026-10-03", True), ("2026-10-02", False)])
 async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
     since: str, logged: bool
 ) -> None:
@@ -621,11 +530,7 @@ async def test_each_call_of_a_new_tool_says_so_in_the_trace_for_thirty_days(
     model = ScriptedModel(Line(calls=[("refund", {})] * 2), Line("ok"))
     kit = small_kit([asking({}), stitched], {"explainer": model}, {"refund": refund}, cards=[card])
     reply = await run_turn("one", ALICE, kit)
-    calls = [
-        event.body
-        for event in kit.store.events(reply.turn_id, OPERATOR)
-        if isinstance(event.body, ToolStarted)
-    ]
+    calls = bodies(kit.store.events(reply.turn_id, OPERATOR), ToolStarted)
     assert [(call.agent, call.tool, call.watched_since) for call in calls] == [
         ("explainer", "refund", since if logged else None)
     ] * 2
@@ -679,23 +584,3 @@ def test_a_new_tool_is_bound_only_where_its_flag_is_on(flags: dict[str, bool], b
         Deck.of([card], required_blocks=(), flags=flags), answering("x"), {"refund": refund}
     ).agents["a"]
     assert isinstance(agent, LLMAgent) and ("refund" in agent.tools) == bound
-
-
-@pytest.mark.req("SO-4")
-@pytest.mark.realtime
-async def test_a_hang_ends_at_its_2_s_budget_in_real_time_and_composition_follows() -> None:
-    card = AgentCard(
-        id="explainer", description="d", model="offline", policy=Policy(time_budget_ms=2000)
-    )
-    kit = small_kit(
-        [asking({}), Line("I could not get that.")],
-        {"explainer": answering("late", 600.0)},
-        cards=[card],
-    )
-    began = time.monotonic()
-    reply = await run_turn("one", ALICE, kit)
-    assert time.monotonic() - began < 120
-    [outcome] = reply.outcomes
-    assert isinstance(outcome, Failure) and outcome.reason == "timeout" and outcome.usage.estimated
-    assert outcome.timing and 2.0 <= outcome.timing.seconds < 120
-    assert reply.text.startswith("I could not get that.")

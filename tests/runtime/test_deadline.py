@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import gc
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -61,12 +60,9 @@ CASES: dict[str, Callable[[Within], Awaitable[Any]]] = {
     "in time": lambda within: within(5, asyncio.sleep(1, "done")),
     "no limit": lambda within: within(None, asyncio.sleep(100, "done")),
     "too late": lambda within: within(1, asyncio.sleep(9)),
-    "no time at all": lambda within: within(0, asyncio.sleep(9)),
     "its own time-out": lambda within: within(5, raising(TimeoutError("another"))),
-    "its own cancellation": lambda within: within(5, raising(asyncio.CancelledError())),
     "an error": lambda within: within(5, raising(OSError("gone"))),
     "it will not stop": lambda within: within(1, stubborn()),
-    "the outer one": lambda within: nested(within, 1, 5),
     "the inner one": lambda within: nested(within, 5, 1),
     "both at once": lambda within: nested(within, 1, 1),
     "stopped from outside": lambda within: stopped(within, 5, 1),
@@ -99,15 +95,3 @@ async def test_it_says_which_time_was_over_and_that_it_was_its_own() -> None:
     with pytest.raises(TimeoutError, match="another"), Deadline(5) as deadline:
         await raising(TimeoutError("another"))
     assert not deadline.expired
-
-
-@pytest.mark.parametrize("seconds", [0.5, 5])
-async def test_nothing_of_it_is_left_to_the_garbage_collector(seconds: float) -> None:
-    gc.collect()
-    gc.disable()
-    try:
-        for _ in range(20):
-            await caught(by_deadline(seconds, asyncio.sleep(1)))
-        assert gc.collect() < 20
-    finally:
-        gc.enable()

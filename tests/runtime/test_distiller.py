@@ -21,7 +21,7 @@ from kit.runtime.turn import Reply, run_turn
 from kit.stores.sqlite import SqliteStore
 from kit.tools.tool import ToolResult
 from studies import distilled_handoff
-from tests.kits import ALICE, SmallKit, answering, asks, small_deck, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, small_deck, stitched
 
 FIELDS = {
     "title_ids": HandoffField(type="array", max_items=2, source="shown"),
@@ -76,7 +76,7 @@ async def second_turn(
 
 
 def one(reply: Reply, kind: type[Any]) -> Any:
-    [body] = [event.body for event in reply.events if isinstance(event.body, kind)]
+    [body] = bodies(reply, kind)
     return body
 
 
@@ -96,7 +96,7 @@ async def test_declared_fields_are_filled_from_the_conversation_and_nothing_else
     assert made.before > made.after > 0
     begun = one(replies[1], AgentStarted)
     assert begun.fields == {"title_ids": ["mg-1", "mg-2"], "tastes": "[personal]"}
-    ends = [event.body for event in replies[1].events if isinstance(event.body, ModelEnded)]
+    ends = bodies(replies[1], ModelEnded)
     assert "loves wolves" not in "".join(map(str, ends)), (
         "a personal value is hidden from the moment it is written"
     )
@@ -109,12 +109,7 @@ async def test_a_closed_agent_costs_one_helper_call_on_a_switch_and_none_where_n
     helper = ScriptedModel(lambda _: Line(calls=[(JOB, {"tastes": "wolves"})]))
     replies, _ = await second_turn(helper, "why?")
     jobs = [
-        [
-            e.body.agent
-            for e in r.events
-            if isinstance(e.body, ModelStarted) and e.body.purpose == "job"
-        ]
-        for r in replies
+        [body.agent for body in bodies(r, ModelStarted) if body.purpose == "job"] for r in replies
     ]
     assert jobs == [[], ["explainer_fields"]]
     assert not any(isinstance(event.body, ContextCarried) for event in replies[1].events), (

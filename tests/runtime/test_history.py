@@ -9,10 +9,6 @@ from langchain_core.callbacks import AsyncCallbackHandler
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
 
-from benchmarks.call_count import count_calls
-from benchmarks.turn_cost.workload import KitLoop
-from kit.bench.routing import BENCH_USER
-from kit.core.context import Session
 from kit.core.model import ModelSpec
 from kit.core.record import Message
 from kit.models.direct_call import stream_reply
@@ -22,7 +18,7 @@ from kit.models.offline.model import OfflineModel
 from kit.models.openai import chat_model
 from kit.models.response_chain import Chained
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.memory import SHARED, messages_of
+from kit.runtime.memory import messages_of
 from kit.runtime.turn import run_turn
 from tests.kits import ALICE, answering, asks, small_kit, stitched
 from tests.loopback_openai import Say, loopback
@@ -62,22 +58,10 @@ async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
         )
 
 
-def test_two_turns_with_the_same_words_do_not_share_a_message() -> None:
-    (one,), (other,) = messages_of(lines(1, "a")), messages_of(lines(1, "b"))
-    assert one == other and one is not other
-
-
 def test_the_end_of_a_chain_is_named_on_a_message_of_its_own() -> None:
     line = lines(2)[1]
     plain, chained = messages_of([line, line.model_copy(update={"response_id": "resp_1"})])
     assert chained.response_metadata == {"id": "resp_1"} and plain.response_metadata == {}
-
-
-def test_messages_that_nobody_asks_for_are_let_go() -> None:
-    line = lines(1, "first")
-    before = messages_of(line)[0]
-    messages_of(lines(SHARED, "more"))
-    assert messages_of(line)[0] is not before
 
 
 class Listener(AsyncCallbackHandler):
@@ -128,36 +112,3 @@ async def assert_unchanged(model: BaseChatModel) -> None:
     assert [chunk async for chunk in stream_reply(model, thread)]
     assert [message.model_dump() for message in messages_of(history)] == expected
     assert all(a is b for a, b in zip(shared, messages_of(history), strict=True))
-
-
-class LongTalk:
-    """The benchmark's turn after 1,000 messages, with a request that stands alone, so that nobody
-    is told what came before."""
-
-    def __init__(self, ask: Callable[[str], Any]):
-        self._ask = ask
-
-    async def turn(self, text: str) -> str:
-        return (await self._ask(f"What do two agents say about {text}?")).text
-
-
-@pytest.mark.realtime
-async def test_a_thousand_messages_cost_few_calls() -> None:
-    async def fewest_calls(ask: Callable[[str], Any]) -> float:
-        """Of one turn, once what is built once is built; a turn in which something else of the
-        process comes in between does not count."""
-        talk = LongTalk(ask)
-        for _ in range(5):
-            await talk.turn("warm")
-        return min([await count_calls(talk.turn(f"turn {number}")) for number in range(3)])
-
-    kit = KitLoop(2, streaming=False)._kit
-    session = Session(id="long", principal=BENCH_USER)
-    empty = await fewest_calls(lambda text: run_turn(text, session, kit, history=()))
-    for _ in range(500):
-        await run_turn("hello", session, kit)
-    stored = await fewest_calls(lambda text: run_turn(text, session, kit))
-    handed_in = await fewest_calls(lambda text: run_turn(text, session, kit, history=lines(1000)))
-    assert stored <= 1.7 * empty and handed_in <= 4 * empty, (
-        f"{stored:.0f}, {handed_in:.0f} against {empty:.0f} calls"
-    )

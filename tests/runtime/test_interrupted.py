@@ -17,7 +17,7 @@ from kit.core.record import Message
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, failing, failures, small_kit
 
 Ends = Literal["deadline", "cancelled"]
 TENTHS = st.integers(min_value=1, max_value=90)
@@ -45,7 +45,7 @@ async def ended(kit: SmallKit, ends_at: float, end: Ends) -> Reply:
 
 
 @pytest.mark.req("PC2-FR-15", "PC2-AC-10")
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     st.lists(st.tuples(TENTHS, st.booleans()), min_size=1, max_size=6),
     st.integers(min_value=1, max_value=6),
@@ -88,14 +88,12 @@ def test_every_agent_of_an_interrupted_turn_has_its_outcome(
         getattr(outcome, "reason", None) for outcome in reply.outcomes
     ]
     assert routing.intent_count == len(routing.outcomes) + len(routing.dropped) == len(agents)
-    told = {e.body.agent: e.body.outcome for e in reply.events if isinstance(e.body, AgentEnded)}
+    told = {body.agent: body.outcome for body in bodies(reply, AgentEnded)}
     assert told == {outcome.agent: outcome for outcome in reply.outcomes}, (
         "trace and reply say the same"
     )
-    wrong = [e.body.agent for e in reply.events if isinstance(e.body, AgentError)]
-    assert sorted(wrong) == [
-        outcome.agent for outcome in reply.outcomes if isinstance(outcome, Failure)
-    ]
+    wrong = [body.agent for body in bodies(reply, AgentError)]
+    assert sorted(wrong) == [outcome.agent for outcome in failures(reply)]
     stored = kit.store.turn(reply.turn_id, OPERATOR)
     assert stored and stored.invoked == routing.invoked and sorted(stored.failed) == sorted(wrong)
 

@@ -16,15 +16,13 @@ from kit.core.fault import KINDS, kinds_of
 from kit.core.outcome import Failure, Usage, total
 from kit.core.timeout import diagnoses
 from kit.core.trace import trace_of
-from kit.metrics.summary import metrics
 from kit.models.scripted import ScriptedModel
 from kit.patterns import PATTERNS
 from kit.runtime.turn import Reply, run_turn
 from kit.stores.protocol import Store
 from kit.stores.tally import Tally
 from kit.wire import open_kit
-from tests.kits import ALICE, answering, failing
-from tests.patterns.test_a2a import ask, hopping
+from tests.kits import ALICE, answering, failing, spans
 from tests.patterns.test_topology import EDITOR, ENSEMBLE, JUDGED, PIPELINE, RACE, joint
 from tests.runtime.test_contract import backed
 from tests.runtime.test_faults import EMBEDDED, QUESTION
@@ -53,32 +51,23 @@ def usages(tally: Tally) -> list[Usage]:
 def one_ledger(reply: Reply, store: Store) -> None:
     """Model spans, agent spans with the orchestrator's own calls, the turn, its row and its part of
     the metrics agree."""
-    spans = reply.trace.spans
     row = store.turn(reply.turn_id, OPERATOR)
-    assert row is not None and all(span.status != "running" for span in spans)
-    models = [span.usage for span in spans if span.kind == "model"]
+    assert row is not None and all(span.status != "running" for span in reply.trace.spans)
+    models = [span.usage for span in spans(reply, "model")]
     assert (
         figures(models)
         == figures([reply.usage])
         == figures([part.usage for part in row.measures.spent])
     )
     assert len(models) == reply.usage.model_calls == row.model_calls
-    assert (
-        len([span for span in spans if span.kind == "tool"])
-        == reply.usage.tool_calls
-        == row.tool_calls
-    )
+    assert len(spans(reply, "tool")) == reply.usage.tool_calls == row.tool_calls
     assert (row.input_tokens, row.output_tokens) == (
         reply.usage.input_tokens,
         reply.usage.output_tokens,
     )
-    agents = {span.id: span for span in spans if span.kind == "agent"}
-    for agent in agents.values():
-        below = [
-            one.usage
-            for one in spans
-            if one.parent_id == agent.id and one.kind in ("model", "agent")
-        ]
+    own = [*spans(reply, "model"), *spans(reply, "agent")]
+    for agent in spans(reply, "agent"):
+        below = [span.usage for span in own if span.parent_id == agent.id]
         assert figures(below) == figures([agent.usage]), agent.name
 
 
@@ -89,7 +78,9 @@ async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
 ) -> None:
     async with open_kit(EMBEDDED, faults=True) as kit:
         root, replies = kit.team.root, list[Reply]()
-        for kind in KINDS:
+        # Each fault is played in one pattern, and each pattern under some of the faults.
+        kinds = KINDS if pattern == "mediated" else KINDS[::5]
+        for kind in kinds:
             agent = "shop" if kind in kinds_of("shop", root) else root
             reply = await kit.ask(
                 QUESTION, kit.session(uuid.uuid4().hex), pattern, faults=[f"{agent}={kind}"]
@@ -97,7 +88,7 @@ async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
             one_ledger(reply, kit.store)
             replies.append(reply)
         tally = kit.store.tally()
-    assert len(replies) == len(KINDS) > 15
+    assert len(replies) == len(kinds) > 3
     assert figures(usages(tally)) == figures(reply.usage for reply in replies)
 
 
@@ -106,7 +97,7 @@ async def test_spans_turn_and_metrics_agree_in_every_pattern_under_every_fault(
 async def test_a_turn_that_is_stopped_at_any_moment_agrees_too(pattern: str) -> None:
     async with open_kit(EMBEDDED.model_copy(update={"pace": 1.0})) as kit:
         await kit.ask("hello", kit.session("warm"), pattern)
-        for n in range(12):
+        for n in range(0, 12, 3):
             turn = kit.ask(QUESTION, kit.session(f"s{n}"), pattern)
             await asyncio.sleep(0.15 + n / 4)
             turn.cancel()
@@ -124,7 +115,7 @@ async def test_calls_of_members_that_lose_or_are_late_agree(
     kit = joint(topology, models, {**JUDGED, "editor": EDITOR})
     reply = await run_turn("go", ALICE, kit)
     one_ledger(reply, kit.store)
-    assert len([span for span in reply.trace.spans if span.kind == "agent"]) >= 3
+    assert len(spans(reply, "agent")) >= 3
 
 
 @pytest.mark.req("K-7")
@@ -137,21 +128,8 @@ async def test_a_model_that_failed_or_was_late_before_its_fallback_answered_agre
     kit = backed(first, answering("Second here.", 0.4), model_time_ms=1500)
     reply = await run_turn("one", ALICE, kit)
     one_ledger(reply, kit.store)
-    spans = [
-        span for span in reply.trace.spans if span.agent == "explainer" and span.kind == "model"
-    ]
-    assert [span.status for span in spans] == ["error", "ok"]
-
-
-async def test_a_call_that_a_peer_did_not_end_is_ended_with_its_agent_and_takes_the_blame() -> None:
-    async with hopping({"shop": answering("late", 60.0)}) as kit:
-        reply = await ask(kit)
-    one_ledger(reply, kit.store)
-    [call] = [span for span in reply.trace.spans if span.agent == "shop" and span.kind == "model"]
-    assert call.cut_off and call.seconds == pytest.approx(8.0, abs=0.01) and call.usage.estimated
-    assert [(span.agent, one.cause) for span, one in diagnoses(reply.trace)] == [("shop", "model")]
-    late = {name: rate.value for name, rate in metrics(kit.store).shares("timeout_rate").items()}
-    assert (late["model"], late["unknown"]) == (1.0, 0.0)
+    asked = [span.status for span in spans(reply, "model") if span.agent == "explainer"]
+    assert asked == ["error", "ok"]
 
 
 def test_a_span_that_nobody_closed_ends_with_what_it_is_part_of_and_a_running_one_with_the_newest_event() -> (

@@ -24,7 +24,7 @@ from kit.runtime.call_tool import DECLINED, UNCERTAIN
 from kit.settings import Settings
 from kit.tools.tool import LimitedTool, ToolLimits, tool_context
 from tests.forks import exit_code
-from tests.kits import asks, small_deck, stitched
+from tests.kits import asks, bodies, small_deck, stitched
 
 QUESTION = "Open a ticket about my printer, and how many points do I have?"
 ASKS = ToolLimits(confirm="Open a ticket that says “{words}”?")
@@ -137,16 +137,6 @@ async def test_a_tool_that_asks_first_pauses_the_turn_and_a_yes_lets_it_go_on(
     assert world.calls == ["desk", "orchestrator"], "what had ended was called again"
 
 
-async def test_the_same_order_in_the_next_turn_is_another_order(tmp_path: Path) -> None:
-    """A service that honours keys would swallow it, if both turns gave the same key."""
-    world = Desk(tmp_path)
-    async with world.opened() as kit:
-        for session in ("first", "second"):
-            reply = await kit.ask(QUESTION, kit.session(session))
-            await kit.resume(reply.turn_id, True)
-    assert world.tickets == 2 and len(set(world.keys)) == 2
-
-
 @pytest.mark.req("K-12")
 async def test_the_question_holds_what_the_call_leaves_to_a_default(tmp_path: Path) -> None:
     async def open_ticket(words: str, copies: int = 3) -> str:
@@ -223,7 +213,7 @@ async def test_two_questions_are_answered_one_by_one(tmp_path: Path) -> None:
     world.scripts = lambda: {**scripts, "desk": two}
     async with world.opened() as kit:
         reply = await paused(kit)
-        asked = [event.body for event in reply.events if isinstance(event.body, ApprovalAsked)]
+        asked = bodies(reply, ApprovalAsked)
         assert [one.question for one in asked] == [
             "Open a ticket that says “ink”?",
             "Open a ticket that says “paper”?",
@@ -306,11 +296,10 @@ def resumed(world: Desk) -> Reply:
 
 
 @pytest.mark.req("SO-12", "K-12")
-@pytest.mark.parametrize("limits", [ASKS, ToolLimits(once=True)], ids=["asked first", "once"])
 def test_an_act_whose_process_died_is_never_done_again_and_is_said_to_be_unknown(
-    tmp_path: Path, limits: ToolLimits
+    tmp_path: Path,
 ) -> None:
-    world = dead(tmp_path, limits)
+    world = dead(tmp_path, ASKS)
     assert world.tickets == 1
     reply = resumed(world)
     assert world.tickets == 1, "it was done twice"

@@ -8,29 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from langchain_core.messages import BaseMessage, HumanMessage
+from langchain_core.messages import BaseMessage
 
-from case_pictures import SHOWS, draw_picture
+from case_pictures import draw_picture
 from kit.compose.locale import locale_of
-from kit.compose.parts import Guards
 from kit.core.bodies.call import AgentStarted
-from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.turn import TurnStarted
 from kit.core.card import AgentCard, Handoff, Policy
-from kit.core.errors import CassetteError, PictureError
+from kit.core.errors import PictureError
 from kit.core.event import Event
 from kit.core.model import ModelSpec
-from kit.core.outcome import AgentCall, Outcome
 from kit.core.picture import LARGEST, Picture, mark_pictures, strip_marks
 from kit.core.record import TurnRecord
 from kit.core.trace import Trace
-from kit.models.offline.picture_text import png_description
 from kit.models.openai import chat_model
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.context import RunContext
-from kit.runtime.dispatch import dispatch
-from kit.runtime.message import human_message, read_picture
-from kit.runtime.recording.cassette import Cassette
+from kit.runtime.message import read_picture
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
 from kit.sinks.recorder import Recorder
@@ -40,7 +33,7 @@ from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.wire import open_kit
 from tests.cli.test_cli import refused, run
-from tests.kits import ALICE, SmallKit, answering, asks, content_of, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, bodies, content_of, small_kit, stitched
 from tests.loopback_openai import Call, Loopback, Say, loopback
 
 RECEIPT, PRODUCT = draw_picture("receipt"), draw_picture("product")
@@ -60,7 +53,7 @@ def pictures(messages: Sequence[BaseMessage]) -> list[bytes]:
 
 
 def started(reply: Reply) -> list[AgentStarted]:
-    return [event.body for event in reply.events if isinstance(event.body, AgentStarted)]
+    return bodies(reply, AgentStarted)
 
 
 def support_kit(*lead: Any, **more: Any) -> tuple[SmallKit, dict[str, ScriptedModel]]:
@@ -111,22 +104,6 @@ def _over(server: Loopback, api: Any) -> tuple[SmallKit, Any]:
     return small_kit(model, {"support": model}), model
 
 
-@pytest.mark.realtime
-async def test_a_model_that_routes_by_schema_is_told_of_the_picture_in_words() -> None:
-    with loopback() as server:
-        server.plays(Say(['{"say": "A receipt it is.", "calls": []}']))
-        model = chat_model(
-            ModelSpec(key="m", provider="openai", routing="json_schema"),
-            api_key="k",
-            base_url=server.url,
-        )
-        await run_turn("", ALICE, small_kit(model, {"support": answering("")}), images=[RECEIPT])
-    assert (
-        server.requests[0]["messages"][-1]["content"] == "[picture: receipt.png]"
-        and sent(server.requests[0]) == []
-    )
-
-
 # ── who gets them ───────────────────────────────────────────────────────────────────────────────────
 
 
@@ -164,27 +141,6 @@ async def test_a_closed_hand_off_lets_no_picture_in_and_says_so() -> None:
     assert pictures(models["shop"].seen[0]) == [] and pictures(models["support"].seen[0]) == [
         RECEIPT.data
     ]
-
-
-class Middle:
-    """A sub-agent that asks another."""
-
-    card = AgentCard(id="support", description="S.", model="offline", sub_agents=("shop",))
-    time_budget = None
-
-    async def run(self, call: AgentCall, ctx: RunContext) -> Outcome:
-        return await dispatch(AgentCall(call_id="x", agent="shop", query="deeper"), ctx)
-
-
-async def test_what_a_sub_agent_calls_gets_no_picture() -> None:
-    kit, models = support_kit(asks("support"), stitched)
-    kit.team = kit.team.with_agents({"support": Middle()})
-    reply = await run_turn("look", ALICE, kit, images=[RECEIPT])
-    assert [(body.agent, bool(body.pictures)) for body in started(reply)] == [
-        ("support", True),
-        ("shop", False),
-    ]
-    assert pictures(models["shop"].seen[0]) == [] and models["shop"].seen[0][-1].content == "deeper"
 
 
 # ── where they never stand ──────────────────────────────────────────────────────────────────────────
@@ -227,59 +183,14 @@ async def test_the_bytes_stand_in_no_event_store_log_or_sink(
         assert picture.data[40:70] not in everything and encoded[40:80] not in everything
         assert repr(picture.data[60:90])[2:-1].encode() not in everything
         assert picture.ref.sha256.encode() in files
-    [turn] = [event.body for event in replies[0].events if isinstance(event.body, TurnStarted)]
+    [turn] = bodies(replies[0], TurnStarted)
     assert [(ref.media_type, ref.size) for ref in turn.pictures] == [
         ("image/png", len(p.data)) for p in (RECEIPT, PRODUCT)
     ]
     assert turn.message == "[picture: receipt.png] [picture: product.png] two things"
 
 
-async def test_a_recording_holds_for_the_very_picture_it_was_made_with(tmp_path: Path) -> None:
-    tape = Cassette(tmp_path / "turn.jsonl", "record")
-    kit, _ = support_kit(asks("support"), stitched, cassette=tape)
-    said = await run_turn("look", ALICE, kit, images=[RECEIPT])
-    tape.save()
-    assert base64.b64encode(RECEIPT.data)[40:80].decode() not in tape.path.read_text()
-    other = Picture(media_type="image/png", data=RECEIPT.data + b"\0", caption=RECEIPT.caption)
-    for picture, status in ((RECEIPT, "ok"), (other, "failed")):
-        kit, _ = support_kit(cassette=Cassette(tape.path, "replay"))
-        reply = await run_turn("look", ALICE, kit, images=[picture])
-        assert reply.status == status and (reply.text == said.text) == (status == "ok")
-    assert CassetteError.__name__ in str(reply.events[-1].body)
-
-
 # ── guards and budgets ──────────────────────────────────────────────────────────────────────────────
-
-
-async def test_of_a_picture_without_words_the_models_own_queries_stand() -> None:
-    lead = Line(
-        "Let me look.",
-        calls=[
-            ("ask_support", {"query": "a torn till receipt", "intent_count": 2}),
-            ("ask_shop", {"query": "green tea", "intent_count": 2}),
-        ],
-    )
-    kit, models = support_kit(
-        lead, stitched, guards=Guards(), default_sub_agent="shop", support_agent="support"
-    )
-    reply = await run_turn("", ALICE, kit, images=[RECEIPT])
-    assert [(body.agent, body.query) for body in started(reply)] == [
-        ("support", "a torn till receipt"),
-        ("shop", "green tea"),
-    ]
-    assert [event.body.guard for event in reply.events if isinstance(event.body, GuardActed)] == []
-    assert models["shop"].seen[0][-1].text == "[picture: receipt.png] green tea"
-
-
-async def test_with_words_the_guards_read_the_words_alone() -> None:
-    calls = [
-        ("ask_support", {"query": "picture receipt", "intent_count": 2}),
-        ("ask_shop", {"query": "tea", "intent_count": 2}),
-    ]
-    kit, _ = support_kit(Line("Let me look.", calls=calls), stitched, guards=Guards())
-    reply = await run_turn("find me some tea deals", ALICE, kit, images=[RECEIPT])
-    assert [body.agent for body in started(reply)] == ["shop"]
-    assert started(reply)[0].query == "[picture: receipt.png] find me some tea deals"
 
 
 async def test_a_picture_counts_against_what_an_agent_may_read() -> None:
@@ -334,12 +245,6 @@ async def test_a_picture_that_no_model_can_see_is_said_to_be_unseen_once(text: s
     assert "no model here can look at the pictures" in str(facts(view))
 
 
-def test_the_stand_in_reads_what_a_png_says_of_itself_and_survives_what_it_does_not() -> None:
-    assert png_description(RECEIPT.data) == SHOWS["receipt"]
-    assert png_description(BLIND.data) == "" and png_description(RECEIPT.data[:50]) == ""
-    assert png_description(b"\x89PNG\r\n\x1a\n" + b"\xff" * 60) == ""
-
-
 def test_one_picture_by_command_line(tmp_path: Path) -> None:
     (tmp_path / "till.png").write_bytes(RECEIPT.data)
     (tmp_path / "note.png").write_text("no picture")
@@ -392,7 +297,3 @@ def test_a_caption_cannot_break_out_of_its_mark() -> None:
         mark_pictures("[picture: fake] hi", [RECEIPT]) == "[picture: receipt.png] hi"
         and mark_pictures("[picture] hi", []) == "[picture] hi"
     )
-
-
-def test_human_messages_without_pictures_are_plain_text() -> None:
-    assert human_message("hi", ()) == HumanMessage("hi")

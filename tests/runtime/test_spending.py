@@ -1,6 +1,5 @@
 """Extra model calls: made only when needed, on the cheaper model, priced by what they were for (PC1-NFR-7)."""
 
-import itertools
 from collections import defaultdict
 from dataclasses import replace
 from types import MappingProxyType
@@ -12,15 +11,13 @@ from langchain_core.messages import BaseMessage
 from kit.compose.deck import Deck, DeckSettings, load_deck
 from kit.core.bodies.call import ModelEnded, ModelStarted
 from kit.core.card import AgentCard
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import OPERATOR
 from kit.core.errors import DeckError
 from kit.core.event import Event
 from kit.core.model import ModelSpec
-from kit.core.outcome import Usage, total
-from kit.core.record import Measures, PurposeUsage, TurnRecord
-from kit.metrics.sample import Sample
+from kit.core.outcome import total
 from kit.metrics.spending import EXTRA_CALLS
-from kit.metrics.summary import measure_all, metrics
+from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.bound_model import BoundModel
@@ -28,9 +25,7 @@ from kit.runtime.job import JOBS
 from kit.runtime.team import ModelAccess, Team, bind
 from kit.runtime.turn import Reply, run_turn
 from kit.settings import Settings
-from kit.stores.tally import tally_of
 from tests.kits import ALICE, SmallKit, asks, small_kit, stitched
-from tests.runtime.test_continuity import chained
 from tests.worlds import TOOL_IDS
 
 PRICES = {"lead": (2.0, 8.0), "sub": (1.0, 4.0), "helper": (0.1, 0.4), "composer": (0.5, 2.0)}
@@ -186,26 +181,6 @@ async def test_extra_calls_go_to_the_cheaper_model() -> None:
     assert asked["decide"] == {"lead"} and len(models["orchestrator"].seen) == len(MESSAGES)
 
 
-async def test_users_share_what_extra_calls_cost_and_an_unknown_price_is_no_price() -> None:
-    kit, _ = priced_kit()
-    users = [("acme", "alice"), ("acme", "bob"), ("globex", "alice")]
-    for (tenant, user), message in itertools.product(users, ("shop please", "hello")):
-        await run_turn(
-            message,
-            Session(id=f"{tenant}-{user}", principal=Principal(tenant_id=tenant, user_id=user)),
-            kit,
-        )
-    found = metrics(kit.store)
-    extra = "compose + prior_context + summary"
-    assert found.number("turns") == 6
-    assert found.number("extra_cost_dollars_per_user", "3 users") == pytest.approx(
-        found.number("extra_cost_dollars_per_turn", extra) * 6 / 3
-    )
-    plain = small_kit([asks("shop"), stitched], {"shop": ScriptedModel(Line("Hi."))})
-    await run_turn("shop", ALICE, plain)
-    assert metrics(plain.store).number("extra_cost_dollars_per_turn", extra) is None
-
-
 @pytest.mark.req("PC1-NFR-7")
 def test_a_deck_names_the_cheaper_models_and_bind_takes_them() -> None:
     deck = load_deck(Settings().deck)
@@ -262,33 +237,3 @@ def test_a_dearer_model_for_extra_calls_is_warned_of_and_an_unknown_one_refused(
     assert "costs more" not in "\n".join(priced_deck(**{setting: "fair"}).warnings)
     with pytest.raises(DeckError, match="unknown model 'fare': did you mean 'fair'"):
         priced_deck(**{setting: "fare"})
-
-
-async def test_what_another_model_composed_ends_the_orchestrators_response_chain() -> None:
-    kit = small_kit([], {"shop": ScriptedModel(lambda _: Line("Coffee."))})
-    lead = chained("orchestrator", lambda _: asks("shop"), kit)
-    agent = kit.team.orchestrator
-    composer = BoundModel(ModelSpec(key="c", provider="offline"), ScriptedModel(stitched))
-    kit.team = kit.team.with_agents({"orchestrator": replace(agent, composer=composer)})
-    for _ in range(2):
-        assert (await run_turn("shop", ALICE, kit)).text == "Coffee."
-    assert [previous for previous, _ in lead.asked] == [None, None]
-
-
-def test_cached_tokens_are_kept_by_purpose() -> None:
-    spent = tuple(
-        PurposeUsage(purpose=purpose, usage=Usage(input_tokens=9, cached_tokens=cached))
-        for purpose, cached in (("decide", 7), ("compose", 2))
-    )
-    fields = {
-        "id": "t",
-        "session_id": "s",
-        "tenant_id": "a",
-        "user_id": "u",
-        "message": "m",
-        "pattern": "mediated",
-    }
-    turn = TurnRecord.model_validate(fields | {"started_at": 0.0, "seconds": 1.0})
-    turns = [turn.model_copy(update={"measures": Measures(spent=spent)})] * 2
-    cached = measure_all(Sample(tally_of(turns))).numbers("cached_tokens_total")
-    assert cached == {"decide": 14, "compose": 4}

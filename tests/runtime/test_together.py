@@ -24,20 +24,6 @@ async def after(seconds: float, result: Any, ended: list[Any]) -> Any:
     return result
 
 
-def test_nothing_to_do_takes_no_time() -> None:
-    assert run_virtual(together([])) == []
-
-
-def test_results_come_in_the_order_of_the_work_when_the_slowest_has_ended() -> None:
-    async def play() -> tuple[list[str], float]:
-        ended: list[Any] = []
-        return await together(
-            [after(3.0, "slow", ended), after(1.0, "quick", ended)]
-        ), asyncio.get_running_loop().time()
-
-    assert run_virtual(play()) == (["slow", "quick"], 3.0)
-
-
 @pytest.mark.parametrize("second", ["fine", OSError("another"), asyncio.CancelledError()])
 def test_the_first_exception_is_raised_once_all_have_ended(second: Any) -> None:
     ended: list[Any] = []

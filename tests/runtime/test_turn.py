@@ -6,25 +6,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kit.core.bodies.speech import Text, TextReplaced
+from kit.core.bodies.speech import Text
 from kit.core.bodies.turn import Completed
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR
 from kit.core.event import Event
-from kit.core.outcome import AgentCall, Answer, Outcome
 from kit.core.record import UNANSWERED
 from kit.core.transcript import transcript
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.clock import run_virtual
-from kit.runtime.context import RunContext
-from kit.runtime.message import LONGEST
-from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
-from tests.kits import ALICE, answering, asks, failing, small_kit, stitched
+from tests.kits import ALICE, answering, asks, bodies, failing, nothing_runs, small_kit, stitched
 
 
 def texts(reply: Reply, channel: str) -> list[Text]:
-    return [e.body for e in reply.events if isinstance(e.body, Text) and e.body.channel == channel]
+    return [body for body in bodies(reply, Text) if body.channel == channel]
 
 
 @pytest.mark.req("SAT-1")
@@ -60,7 +56,7 @@ async def test_calls_without_text_get_the_cards_line_marked_synthetic(streaming:
 
 
 @pytest.mark.req("SAT-6")
-@pytest.mark.parametrize("message", ["hello", "thanks!", "good morning", "how are you?"])
+@pytest.mark.parametrize("message", ["hello", "how are you?"])
 async def test_small_talk_is_answered_without_a_sub_agent(message: str) -> None:
     kit = small_kit(["Hello! How can I help?"], {"shop": answering("S")}, default_sub_agent="shop")
     reply = await run_turn(message, ALICE, kit)
@@ -70,9 +66,7 @@ async def test_small_talk_is_answered_without_a_sub_agent(message: str) -> None:
 
 
 @pytest.mark.req("SAT-6")
-@pytest.mark.parametrize(
-    "message", ["what is the capital of France?", "hello, find coffee deals", "is aspirin safe?"]
-)
+@pytest.mark.parametrize("message", ["what is the capital of France?", "hello, find coffee deals"])
 async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers_it_itself(
     message: str,
 ) -> None:
@@ -83,12 +77,6 @@ async def test_anything_off_the_allow_list_is_routed_even_when_the_model_answers
     assert shop.seen[0][-1].content == message
     assert reply.text == "Shop says so."
     assert "what I think" not in transcript(reply.events).lead
-
-
-async def test_without_a_default_the_orchestrator_says_itself_that_nothing_fits() -> None:
-    kit = small_kit(["That is outside what I can help with."], {"shop": answering("S")})
-    reply = await run_turn("what is the capital of France?", ALICE, kit)
-    assert reply.text == "That is outside what I can help with." and reply.routing.invoked == ()
 
 
 @pytest.mark.req("SAT-10")
@@ -150,26 +138,6 @@ async def test_followers_see_everything_from_wherever_they_join_and_awaiters_do_
     whole = [event.seq async for event in turn]
     assert late == list(range(3, len(reply.events))) and whole == list(range(len(reply.events)))
     assert reply.status == "ok"
-
-
-@pytest.mark.parametrize("after", [0.0, 0.5, 1.5, 2.5])
-async def test_cancel_ends_everything_and_completes_as_cancelled(after: float) -> None:
-    lead = ScriptedModel(
-        Line("Let me look.", calls=asks("a", "b").calls, delay=1), Line("never", delay=5)
-    )
-    kit = small_kit(lead, {"a": answering("A", 1.0), "b": answering("B", 30.0)})
-    turn = run_turn("two things", ALICE, kit)
-    if after:
-        await asyncio.sleep(after)
-    turn.cancel()
-    reply = await turn
-    assert reply.status == "cancelled"
-    assert reply.events[-1].kind == "completed"
-    record = kit.store.turn(turn.id, OPERATOR)
-    assert record is not None and record.status == "cancelled"
-    left = [t for t in asyncio.all_tasks() if t is not asyncio.current_task()]
-    assert left == []
-    assert all(span.status != "running" for span in reply.trace.spans)
 
 
 STOP = "You stopped me here, so this is only part of the answer."
@@ -242,7 +210,6 @@ async def test_a_composition_broken_off_stands_only_where_it_passes_on_every_ans
 @pytest.mark.parametrize(
     ("message", "words"),
     [
-        ("", "didn't catch"),
         ("   \n", "didn't catch"),
         ("\x00\x07", "didn't catch"),
         ("x" * 100_000, "too long"),
@@ -257,12 +224,6 @@ async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_mod
     reply = await run_turn(message, ALICE, kit)
     assert words in reply.text and reply.status == "ok" and lead.seen == []
     assert len(reply.events[1].body.message) == len(message if words == "too long" else "")  # type: ignore[union-attr]
-
-
-async def test_the_longest_message_still_works() -> None:
-    kit = small_kit(["Understood."], {"a": answering("A")})
-    reply = await run_turn("x" * LONGEST, ALICE, kit)
-    assert reply.text == "Understood."
 
 
 async def test_the_next_turn_sees_narration_only_and_each_agent_its_own_part() -> None:
@@ -281,70 +242,7 @@ async def test_the_next_turn_sees_narration_only_and_each_agent_its_own_part() -
     assert own == [("human", "about a"), ("ai", "A said"), ("human", "about a")]
 
 
-async def test_one_session_never_reads_another() -> None:
-    lead = ScriptedModel("One.", "Two.")
-    kit = small_kit(lead, {"a": answering("A")})
-    await run_turn("mine", ALICE, kit)
-    await run_turn("theirs", ALICE.model_copy(update={"id": "e2"}), kit)
-    assert "mine" not in str(lead.seen[1])
-
-
-async def test_reply_trace_is_a_tree_with_the_agents_under_the_turn_and_models_under_them() -> None:
-    kit = small_kit(
-        [asks("a", "b"), stitched], {"a": answering("A", 1), "b": failing(ValueError("x"), 2)}
-    )
-    reply = await run_turn("two", ALICE, kit)
-    rows = [
-        (depth, span.kind, span.name if span.kind == "agent" else span.kind)
-        for depth, span in reply.trace.rows()
-    ]
-    assert rows[0] == (0, "turn", "turn")
-    assert (1, "agent", "a") in rows and (1, "agent", "b") in rows
-    assert sum(1 for depth, kind, _ in rows if kind == "model" and depth == 2) == 2
-    assert next(s for s in reply.trace.spans if s.name == "b").status == "error"
-    assert reply.usage.model_calls == sum(
-        1 for _, span in reply.trace.rows() if span.kind == "model"
-    )
-
-
-async def test_usage_sums_every_model_call_once() -> None:
-    kit = small_kit([asks("a", "b"), stitched], {"a": answering("A"), "b": answering("B")})
-    reply = await run_turn("two", ALICE, kit)
-    models = [s.usage for s in reply.trace.spans if s.kind == "model"]
-    assert reply.usage.input_tokens == sum(u.input_tokens for u in models) > 0
-    assert reply.usage.output_tokens == sum(u.output_tokens for u in models) > 0
-    assert reply.usage.model_calls == len(models) == 4
-    by_agent = {s.name: s.usage for s in reply.trace.spans if s.kind == "agent"}
-    for outcome in reply.outcomes:
-        own = [s.usage for s in reply.trace.spans if s.kind == "model" and s.agent == outcome.agent]
-        assert outcome.usage == by_agent[outcome.agent] == own[0]
-
-
-@given(
-    st.lists(
-        st.tuples(st.sampled_from(["lead", "answer", "replace"]), st.text(max_size=5)), max_size=12
-    )
-)
-def test_a_transcript_is_the_texts_in_order_with_replacements_honoured(
-    steps: list[tuple[str, str]],
-) -> None:
-    events: list[Event] = []
-    expected = {"lead": "", "answer": ""}
-    for seq, (what, text) in enumerate(steps):
-        body = (
-            TextReplaced(from_seq=0, text=text)
-            if what == "replace"
-            else Text(channel=what, text=text)  # type: ignore
-        )
-        expected["answer" if what == "replace" else what] = (
-            text if what == "replace" else expected[what] + text
-        )
-        events.append(Event(seq=seq, at=0, turn_id="t", span_id="s", body=body))
-    found = transcript(events)
-    assert (found.lead, found.answer) == (expected["lead"], expected["answer"])
-
-
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(st.floats(0.0, 6.0), st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
 def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(
     after: float, delays: list[float]
@@ -361,17 +259,8 @@ def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(
         await asyncio.sleep(after)
         turn.cancel()
         reply = await turn
-        assert [t for t in asyncio.all_tasks() if t is not asyncio.current_task()] == []
+        assert nothing_runs()
         assert all(span.status != "running" for span in reply.trace.spans)
         assert reply.status in ("ok", "cancelled")
 
     run_virtual(scene())
-
-
-async def test_a_pattern_is_a_value_and_may_be_given_by_the_caller() -> None:
-    async def monologue(call: AgentCall, ctx: RunContext) -> Outcome:
-        return Answer(call_id=call.call_id, agent=call.agent, text=f"You said: {call.query}")
-
-    kit = small_kit([], {"a": answering("A")})
-    reply = await run_turn("hi all", ALICE, kit, pattern=Pattern("monologue", monologue))
-    assert reply.text == "You said: hi all" and reply.routing.pattern == "monologue"

@@ -36,7 +36,7 @@ from kit.patterns.a2a.server import peer_card
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from kit.tools.asgi_transport import StreamingASGITransport
-from tests.kits import ALICE, answering
+from tests.kits import ALICE, answering, bodies
 from tests.patterns.test_a2a import BOB, _request, bound, hopping, wired
 
 CARD = AgentCard(id="shop", description="Deals.", model="offline")
@@ -99,9 +99,7 @@ async def test_a_peer_says_neither_what_the_user_reads_nor_how_the_turn_ends() -
     told = "".join(one.model_dump_json() for one in reply.events)
     assert "password" not in told and "bank" not in told and "forged" not in told
     assert [one.body.kind for one in reply.events].count("completed") == 1
-    assert [one.body.payload for one in reply.events if isinstance(one.body, Component)] == [
-        {"id": "mine"}
-    ]
+    assert [body.payload for body in bodies(reply, Component)] == [{"id": "mine"}]
     assert [outcome.agent for outcome in reply.outcomes] == [
         "shop"
     ] and "Three deals." in reply.text

@@ -19,7 +19,7 @@ from kit.sinks.recorder import Recorder
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.tools import address
 from kit.wire import open_kit
-from tests.kits import ALICE, answering, asks, content_of, small_kit, stitched
+from tests.kits import ALICE, answering, asks, content_of, logged, small_kit, stitched
 from tests.loopback_openai import Refuse, loopback
 
 KEY = "hush-0123456789abcdef"
@@ -80,7 +80,7 @@ async def test_a_key_that_a_model_says_is_in_no_event_and_no_row(tmp_path: Path,
     }
     async with open_kit(settings(tmp_path), models=models) as kit:
         reply = await kit.ask("find beans", Session(id="s", principal=WHO))
-        said = "".join(event.model_dump_json() for event in reply.events)
+        said = logged(reply)
     assert KEY not in said and KEY not in reply.text and "[secret]" in said
     assert KEY not in content_of(tmp_path)
 
@@ -166,17 +166,6 @@ def test_a_key_goes_to_its_home_and_to_no_host_that_looks_like_it(
     else:
         with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to .* and is not sent to"):
             address("shop", server, environment)
-
-
-@pytest.mark.req("S-3", "AS-10")
-@pytest.mark.parametrize(
-    "host", ["shop.example.evil", "shop.example@evil.example", "shop.examples"]
-)
-def test_a_home_without_a_path_is_no_prefix_of_another_host(host: str) -> None:
-    server = McpServer(url=f"https://{host}/mcp", headers={"x-key": "$SHOP_API_KEY"})
-    environment = {"SHOP_API_KEY": KEY, "SHOP_BASE_URL": "https://shop.example"}
-    with pytest.raises(BindError, match=r"SHOP_API_KEY belongs to https://shop.example and"):
-        address("shop", server, environment)
 
 
 @pytest.mark.req("S-3")

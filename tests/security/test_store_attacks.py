@@ -14,7 +14,7 @@ import pytest
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import Completed
 from kit.core.context import OPERATOR
-from kit.core.errors import SessionError, StoreBusy, StoreError
+from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import Message
 from kit.runtime import turn as turn_module
@@ -178,25 +178,6 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(
 
 
 @pytest.mark.req("S-2")
-def test_history_and_what_was_shown_are_those_of_the_principal() -> None:
-    store = SqliteStore(":memory:")
-    store.open_session(MALLORY)
-    turn = a_turn("t1", ALICE.id, user="alice")
-    store.end_turn(
-        turn.replace(status="ok", invoked=("shop",)),
-        [],
-        [Message(turn_id="t1", role="user", text="secret")],
-    )
-    assert (
-        store.history(ALICE.id, reader=MALLORY.principal) == []
-        and store.shown_components(ALICE.id, MALLORY.principal) == []
-    )
-    assert [line.text for line in store.history(ALICE.id, reader=ALICE.principal)] == ["secret"]
-    recalled = store.recall(ALICE.id)
-    assert recalled is not None and recalled.routed is None and recalled.unanswered == ()
-
-
-@pytest.mark.req("S-2")
 async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
     before = (kit.store.turn("t1", OPERATOR), kit.store.events("t1", OPERATOR))
@@ -206,19 +187,6 @@ async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
         kit.store.turn("t1", OPERATOR),
         kit.store.events("t1", OPERATOR),
     ) == before and reply.saved
-
-
-def test_a_write_that_will_not_wait_is_refused_at_once(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    patient(monkeypatch)
-    lock = Locked(store)
-    began = time.monotonic()
-    with pytest.raises(StoreBusy):
-        store.begin_turn(a_turn(), wait=False)
-    assert time.monotonic() - began < A_MINUTE / 2
-    lock.release()
-    store.begin_turn(a_turn(), wait=False)
 
 
 @pytest.mark.req("S-1")

@@ -17,7 +17,7 @@ from kit.models.scripted import ScriptedModel
 from kit.runtime.budget import GRACE
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
-from tests.kits import ALICE, SmallKit, answering, asks, small_kit, stitched
+from tests.kits import ALICE, SmallKit, answering, asks, nothing_runs, small_kit, stitched
 
 HANGS = 8.0
 """Seconds a model goes on, whoever stops it."""
@@ -68,7 +68,7 @@ async def timed(kit: SmallKit, stop: float | None = None) -> tuple[Reply, float]
     assert list(turn.events) == events == kit.store.events(turn.id, OPERATOR), (
         "what was left behind has no voice"
     )
-    assert [task for task in asyncio.all_tasks() if task is not asyncio.current_task()] == []
+    assert nothing_runs()
     return reply, took
 
 

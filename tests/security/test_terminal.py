@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 
 import pytest
-from langchain_core.messages import BaseMessage
 from langchain_core.tools import tool
 
 from kit.cli.story import Story
@@ -15,7 +14,7 @@ from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
 from tests.cli.test_cli import run
-from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.kits import ALICE, answering, asks, repeats, small_kit, stitched
 from tests.mcp_servers import SERVER, write_deck
 
 CLEAR, CLIPBOARD, TITLE = "\x1b[2J\x1b[H", "\x1b]52;c;cm0gLXJmIC8=\x07", "\x1b]0;owned\x1b\\"
@@ -53,10 +52,7 @@ async def test_nothing_that_is_said_acts_on_the_terminal(where: str) -> None:
         """The stock."""
         return HOSTILE
 
-    def passes_on(messages: list[BaseMessage]) -> Line:
-        return Line(str(messages[-1].content))
-
-    desk = ScriptedModel(Line(calls=[("stock", {})]), passes_on)
+    desk = ScriptedModel(Line(calls=[("stock", {})]), repeats)
     models = {"desk": desk if where == "tool" else answering(HOSTILE)}
     lead = [asks("desk"), stitched]
     if where == "lead":

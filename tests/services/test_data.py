@@ -4,7 +4,6 @@ import hashlib
 import importlib.util
 import json
 import shutil
-from collections import Counter, defaultdict
 from functools import lru_cache
 from pathlib import Path
 from types import ModuleType
@@ -18,10 +17,6 @@ from kit.worlds.consumer.world import World, load_world, truth
 ROOT = Path(__file__).resolve().parents[2]
 WORLD = ROOT / "data" / "world"
 DEMO = ("acme", "u-001")
-TOPICS = (
-    "missing_points ereceipts rejected_receipt rewards shop play card point_pass referrals "
-    "profile_help prescriptions social"
-)
 
 
 @lru_cache(maxsize=1)
@@ -51,11 +46,6 @@ def test_the_world_states_its_own_digest_date_and_that_it_is_simulated() -> None
         b"".join((WORLD / f"{table}.jsonl").read_bytes() for table in meta.rows)
     )
     assert (meta.sha256, meta.as_of, meta.simulated) == (digest.hexdigest(), "2026-11-01", True)
-
-
-def test_the_world_has_thousands_of_rows_in_less_than_five_megabytes() -> None:
-    assert sum(world().meta.rows.values()) > 5_000
-    assert sum(path.stat().st_size for path in WORLD.iterdir()) < 5_000_000
 
 
 def test_every_id_resolves() -> None:
@@ -97,75 +87,6 @@ def test_every_id_resolves() -> None:
     assert len({receipt.id for receipt in receipts}) == len(receipts) == w.meta.rows["receipts"]
 
 
-def test_no_balance_is_ever_below_zero() -> None:
-    for entries in world().ledger.values():
-        balance = 0
-        for entry in entries:
-            balance += entry.points
-            assert balance >= 0, entry.id
-
-
-def test_receipts_games_and_redemptions_all_appear_in_the_ledger_once() -> None:
-    w = world()
-    booked: Counter[tuple[object, ...]] = Counter()
-    for who, entries in w.ledger.items():
-        booked.update(
-            (who, e.method, e.ref, e.points)
-            for e in entries
-            if e.method in ("receipt", "game", "redemption")
-        )
-    owed: Counter[tuple[object, ...]] = Counter()
-    for who, receipts in w.receipts.items():
-        owed.update((who, "receipt", r.id, r.points) for r in receipts if r.status == "accepted")
-    for who, progress in w.progress.items():
-        for row in progress:
-            goals = w.games[row.game_id].goals
-            owed.update(
-                (who, "game", row.game_id, goal.points)
-                for goal, _ in zip(goals, row.reached, strict=False)
-            )
-    for who, redemptions in w.redemptions.items():
-        owed.update((who, "redemption", r.id, -r.points) for r in redemptions)
-    assert booked == owed
-
-
-def test_a_receipt_is_paid_for_exactly_the_offers_it_meets() -> None:
-    w = world()
-    by_tenant = defaultdict(list)
-    for offer in w.offers.values():
-        by_tenant[offer.tenant_id].append(offer)
-    for who, receipts in w.receipts.items():
-        used: Counter[str] = Counter()
-        for receipt in sorted(receipts, key=lambda receipt: receipt.date):
-            bought: Counter[str | None] = Counter()
-            for line in receipt.lines:
-                bought[line.product_id] += line.quantity
-            retailer = w.retailer_of(receipt).id
-            met = {
-                o.id
-                for o in by_tenant[who[0]]
-                if bought[o.product_id] >= o.minimum
-                and o.starts <= receipt.date <= o.ends
-                and retailer in (o.retailer_ids or (retailer,))
-                and used[o.id] < o.limit
-                and receipt.status != "rejected"
-            }
-            assert {match.offer_id for match in receipt.matches} == met, receipt.id
-            used.update(met)
-            base = w.meta.base_points if receipt.status != "rejected" else 0
-            assert receipt.points == base + sum(w.offers[key].points for key in met), receipt.id
-            assert receipt.total_cents == sum(
-                line.quantity * line.price_cents for line in receipt.lines
-            )
-
-
-def test_nothing_happens_after_the_worlds_today() -> None:
-    w = world()
-    dates = [receipt.date for receipts in w.receipts.values() for receipt in receipts]
-    dates += [entry.date for entries in w.ledger.values() for entry in entries]
-    assert max(dates) <= w.as_of
-
-
 def test_the_demo_user_has_something_in_every_vertical() -> None:
     w = world()
     assert len(w.receipts[DEMO]) >= 30
@@ -189,20 +110,11 @@ def test_the_same_user_id_in_two_tenants_is_two_people() -> None:
     assert acme.offer_ids and globex.offer_ids and not acme.offer_ids & globex.offer_ids
 
 
-def test_help_articles_cover_the_twelve_topics() -> None:
-    assert {article.topic for article in world().articles} == set(TOPICS.split())
-
-
 def test_a_missing_file_names_itself_and_the_fix(tmp_path: Path) -> None:
     copy = shutil.copytree(WORLD, tmp_path / "world")
     (copy / "offers.jsonl").unlink()
     with pytest.raises(DataError, match=r"offers\.jsonl.*python data/make_data\.py"):
         load_world(copy)
-
-
-def test_a_missing_folder_names_itself_and_the_fix(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match=r"nowhere.*python data/make_data\.py"):
-        load_world(tmp_path / "nowhere")
 
 
 @pytest.mark.parametrize("broken", ["{not json", json.dumps({"id": "rt-02"}), ""])

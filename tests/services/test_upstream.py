@@ -3,7 +3,6 @@ conversation goes on."""
 
 import asyncio
 import json
-import socket
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -170,22 +169,6 @@ async def test_a_critical_failed_source_forces_the_status_to_error() -> None:
     assert found == [("partial", True), ("error", False), ("error", False), ("ok", True)]
 
 
-async def test_faults_see_the_headers_and_may_answer_for_the_service() -> None:
-    async def faults(headers: Mapping[str, str], request: EnricherRequest, honest: Serve) -> Reply:
-        reply = await honest(request)
-        return (
-            reply.model_copy(update={"principal": GLOBEX})
-            if headers.get("x-request-id") == "t9"
-            else reply
-        )
-
-    async with context(faults=faults) as http:
-        http.headers["x-request-id"] = "t9"
-        assert (await post(http, ("rewards", "balance"))).json()["principal"] == GLOBEX.model_dump()
-        http.headers["x-request-id"] = "t1"
-        assert (await post(http, ("rewards", "balance"))).json()["principal"] == ACME.model_dump()
-
-
 # What is true
 
 
@@ -210,17 +193,6 @@ async def test_a_mixed_question_has_one_true_answer(principal: Principal) -> Non
     assert sum(row["points"] for row in methods["methods"]) == true.points
 
 
-async def test_words_alone_find_the_pending_and_the_rejected_receipt() -> None:
-    true = truth(world(), ACME)
-    pending = await payload(("ereceipts", "receipts"), query="which of my receipts is pending")
-    scanned = await payload(("ereceipts", "match"), query="my receipt didn't scan")
-    assert [receipt["id"] for receipt in pending["receipts"]] == list(true.receipt_ids["pending"])
-    assert (scanned["receipt"]["id"], scanned["receipt"]["status"]) == (
-        true.receipt_ids["rejected"][0],
-        "rejected",
-    )
-
-
 @pytest.mark.parametrize(
     ("query", "category"),
     [
@@ -233,42 +205,6 @@ async def test_words_alone_find_the_pending_and_the_rejected_receipt() -> None:
 async def test_a_search_forgives_case_plurals_and_chatter(query: str, category: str) -> None:
     found = await payload(("shop", "offers"), query=query)
     assert found["match"] == "named" and found["offers"][0]["category"] == category
-
-
-async def test_a_search_for_nothing_known_says_so_and_shows_the_best() -> None:
-    found = await payload(("shop", "offers"), query="flux capacitors")
-    assert (found["match"], found["topic"], len(found["offers"])) == (
-        "closest",
-        "flux capacitors",
-        3,
-    )
-    assert found["offers"][0]["points"] == max(
-        offer.points for offer in world().live_offers("acme")
-    )
-
-
-async def test_a_reward_is_priced_against_the_balance() -> None:
-    quoted = await payload(("rewards", "quote"), query="harvest market gift card")
-    balance = truth(world(), ACME).points
-    assert quoted["balance"] == balance
-    for reward in quoted["rewards"]:
-        assert reward["affordable"] == (reward["points"] <= balance)
-        assert reward["missing"] == max(0, reward["points"] - balance)
-
-
-async def test_places_are_near_the_user_or_the_city_asked_for() -> None:
-    home = await payload(("restaurants", "restaurants"), query="pizza")
-    away = await payload(("restaurants", "restaurants"), query="pizza in Maple Hill")
-    unknown = await payload(
-        ("retailer_context", "stores"), query="pharmacy", location="Somewhere Else"
-    )
-    assert (home["city"], away["city"], unknown["city"]) == ("Rivermont", "Maple Hill", "Rivermont")
-    assert (
-        "Maple Hill" in away["restaurants"][0]["address"]
-        and home["restaurants"][0]["cuisine"] == "pizza"
-    )
-    miles = [store["miles"] for store in unknown["stores"]]
-    assert miles == sorted(miles) and {store["kind"] for store in unknown["stores"]} == {"pharmacy"}
 
 
 anything = st.dictionaries(
@@ -301,7 +237,7 @@ anything = st.dictionaries(
     principal=st.sampled_from([ACME, GLOBEX]),
 )
 @settings(
-    max_examples=80, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    max_examples=30, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )
 def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
     enricher: tuple[str, str], params: dict[str, Any], principal: Principal
@@ -337,24 +273,6 @@ def test_no_argument_breaks_an_enricher_or_crosses_a_tenant(
 # How long things take
 
 
-async def test_each_enricher_takes_its_own_time_and_they_overlap() -> None:
-    clock = asyncio.get_running_loop().time
-    asked = [("rewards", "balance"), ("shop", "offers"), ("ereceipts", "match")]
-
-    async def seconds(http: httpx.AsyncClient, enricher: tuple[str, str]) -> float:
-        began = clock()
-        await post(http, enricher)
-        return clock() - began
-
-    async with context(latency=1.0) as http:
-        took = await asyncio.gather(*(seconds(http, enricher) for enricher in asked))
-        assert clock() == pytest.approx(max(took))
-    async with context(latency=0.0) as http:
-        assert await seconds(http, asked[0]) == 0.0
-    assert took == [pytest.approx(ENRICHERS[enricher].seconds) for enricher in asked]
-    assert all(0.15 <= enricher.seconds <= 0.45 for enricher in ENRICHERS.values())
-
-
 # Support
 
 
@@ -388,31 +306,6 @@ async def test_support_streams_its_answer_sentence_by_sentence() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("query", "category", "article"),
-    [
-        ("I never got points for my groceries", None, "ha-missing_points-1"),
-        ("where is my gift card", None, "ha-rewards-2"),
-        ("change my e-mail", None, "ha-profile_help-1"),
-        ("someone stole my card", None, "ha-card-3"),
-        ("I have a question", "referrals", "ha-referrals-1"),
-        ("cancel", "point_pass", "ha-point_pass-2"),
-    ],
-)
-async def test_support_finds_the_article_by_words_and_topic(
-    query: str, category: str | None, article: str
-) -> None:
-    async with support() as http:
-        chunks = await say(http, query, category=category)
-    assert chunks[-1][1]["article"] == article
-
-
-async def test_support_admits_when_no_article_fits() -> None:
-    async with support() as http:
-        chunks = await say(http, "zzz qqq")
-    assert chunks[-1][1]["article"] is None and "could not find" in chunks[1][1]["text"]
-
-
 async def test_a_conversation_continues_within_55_minutes_for_its_owner_only() -> None:
     async with support() as http:
         key = (await say(http, "my receipt didn't scan"))[0][1]["conversation_id"]
@@ -437,18 +330,6 @@ async def test_support_refuses_a_question_for_nobody() -> None:
     assert (answer.status_code, answer.json()) == (400, {"error": "missing_principal"})
 
 
-async def test_leaving_in_the_middle_of_an_answer_leaves_nothing_behind() -> None:
-    asked, headers = {"query": "scan"}, {"x-principal": str(ACME)}
-    async with (
-        support(pace=1.0) as http,
-        http.stream("POST", "/v1/ask", json=asked, headers=headers) as response,
-    ):
-        async for _ in response.aiter_lines():
-            break
-    await asyncio.sleep(0)
-    assert asyncio.all_tasks() == {asyncio.current_task()}
-
-
 # Over a socket
 
 
@@ -466,24 +347,6 @@ async def test_both_services_answer_alike_over_a_socket() -> None:
     assert (here, said_here) == (there, said_there)
 
 
-@pytest.mark.realtime
-async def test_a_service_sends_its_reply_at_once() -> None:
-    """Without TCP_NODELAY the body of a reply waits 40 ms for its header to be acknowledged."""
-    at_once = asyncio.get_running_loop().create_future()
-
-    async def serve_one(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        at_once.set_result(
-            writer.get_extra_info("socket").getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
-        )
-        writer.close()
-
-    listening = listen("127.0.0.1", 0)
-    async with await asyncio.start_server(serve_one, sock=listening):
-        _, writer = await asyncio.open_connection(*listening.getsockname())
-        assert await at_once
-        writer.close()
-
-
 def test_a_taken_port_is_a_clear_sentence() -> None:
     with listen("127.0.0.1", 0) as taken:
         port = taken.getsockname()[1]
@@ -491,8 +354,3 @@ def test_a_taken_port_is_a_clear_sentence() -> None:
             UpstreamError, match=rf"^127\.0\.0\.1:{port} is already taken: .*--port$"
         ):
             serve(support_app(world()), "127.0.0.1", port)
-
-
-def test_an_address_that_is_not_ours_is_a_clear_sentence() -> None:
-    with pytest.raises(UpstreamError, match=r"cannot be used"):
-        serve(support_app(world()), "192.0.2.1", 0)

@@ -37,8 +37,18 @@ sys.addaudithook(listen)
 """
 
 SENDER = """
-import json, logging, os, time
+import asyncio, json, logging, os, time
 import httpx
+from kit.settings import Settings
+from kit.wire import open_kit
+
+async def ask_unconfigured():
+    async with open_kit(Settings.read().with_(store=":memory:", pace=0)) as kit:
+        await kit.ask("hello", kit.session("s"))
+
+asyncio.run(ask_unconfigured())
+imported = [name for name in sys.modules if name.partition(".")[0] in ("opik", "sentry_sdk")]
+unconfigured = [imported, sorted(outside)]
 
 warnings = []
 catch = logging.Handler(logging.WARNING)
@@ -80,6 +90,7 @@ from kit.sinks.opik import trace_url
 link = trace_url("t1", 1.0, sys.argv[-2])
 report["link"] = [link, get_project_url_by_trace_id(link.split("trace_id=")[1].split("&")[0], sys.argv[-2])]
 report["outside"] = sorted(outside)
+report["unconfigured"] = unconfigured
 report["switches"] = {name: os.environ[name] for name in ("OPIK_SENTRY_ENABLE", "OPIK_ANALYTICS_ENABLE")}
 report["ended"] = time.time()
 print(json.dumps(report))
@@ -258,20 +269,5 @@ def test_nothing_is_sent_to_anyone_else(sent: Sent) -> None:
     }
 
 
-UNCONFIGURED = """
-import asyncio
-from kit.settings import Settings
-from kit.wire import open_kit
-
-async def main():
-    async with open_kit(Settings.read().with_(store=":memory:", pace=0)) as kit:
-        await kit.ask("hello", kit.session("s"))
-
-asyncio.run(main())
-print([name for name in sys.modules if name.partition(".")[0] in ("opik", "sentry_sdk")], sorted(outside))
-"""
-
-
-def test_unconfigured_the_sdk_is_never_imported_and_nothing_is_sent(tmp_path: Path) -> None:
-    run = apart(LISTEN + UNCONFIGURED, home=tmp_path)
-    assert run.stdout.splitlines()[-1:] == ["[] []"], run.stdout + run.stderr
+def test_unconfigured_the_sdk_is_never_imported_and_nothing_is_sent(sent: Sent) -> None:
+    assert sent[1]["unconfigured"] == [[], []]

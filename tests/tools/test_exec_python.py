@@ -8,14 +8,11 @@ from typing import Any
 
 import pytest
 
-from kit import Settings, open_kit
+from kit import open_kit
 from kit.compose.deck import Deck
 from kit.core.bodies.call import AgentEnded, Script, ToolEnded
-from kit.core.bodies.guard import AccessDenied
-from kit.core.card import AgentCard
-from kit.core.errors import BindError
 from kit.core.outcome import Answer, ComponentPayload
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line
 from kit.runtime.recording.cassette import Cassette
 from kit.runtime.turn import Reply
 from kit.sandbox.boundary import SandboxUnavailable
@@ -28,32 +25,19 @@ from kit.tools.task_memory import Task
 from kit.tools.temp_files import TOOLS as WRITING
 from kit.tools.temp_files import TempFiles, open_temp_files
 from kit.tools.tool import EXEC_PYTHON, UNAVAILABLE, ToolResult
-from tests.kits import ALICE, asks, stitched
+from tests.kits import ALICE, OFFLINE, bodies, desk_deck, desk_models, repeats
 from tests.step_kits import need_boundary
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 SUM = "import json\nprint(sum(json.load(open(input_file))))"
 
 
-def repeats(messages: Sequence[Any]) -> Line:
-    """Answers with the last thing its tools said."""
-    return Line(str(messages[-1].content))
-
-
-def deck_of(tools: object, listed: tuple[str, ...] = (EXEC_PYTHON,), **fields: Any) -> Deck:
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(id="desk", description="Adds up.", model="offline", tools=listed, **fields)
-    return Deck.of([lead, desk], required_blocks=(), tools=tools)
-
-
 async def ask(deck: Deck, *lines: Any, cassette: Cassette | None = None) -> Reply:
-    models = {"lead": ScriptedModel(asks("desk"), stitched), "desk": ScriptedModel(*lines)}
-    async with open_kit(SETTINGS, deck=deck, models=models, cassette=cassette) as kit:
+    async with open_kit(OFFLINE, deck=deck, models=desk_models(*lines), cassette=cassette) as kit:
         return await kit.ask("add it up", kit.session("s"))
 
 
 def one(reply: Reply, kind: type[Any]) -> Any:
-    (body,) = (event.body for event in reply.events if isinstance(event.body, kind))
+    (body,) = bodies(reply, kind)
     return body
 
 
@@ -72,7 +56,7 @@ def boundary() -> None:
 @pytest.mark.req("AS-7")
 async def test_a_card_that_lists_it_computes_and_the_trace_has_the_scripts_hash() -> None:
     reply = await ask(
-        deck_of([TOOLS]),
+        desk_deck([TOOLS], EXEC_PYTHON),
         Line(calls=[(EXEC_PYTHON, {"script": SUM, "data": "[1, 2, 39]"})]),
         repeats,
     )
@@ -106,7 +90,7 @@ async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
         "import json\nprint(sum(item['payload']['points'] for item in json.load(open(input_file))))"
     )
     lines = [Line(calls=[("search", {})]), Line(calls=[(EXEC_PYTHON, {"script": script})]), repeats]
-    assert "42" in (await ask(deck_of(tools, ("search", EXEC_PYTHON)), *lines)).text
+    assert "42" in (await ask(desk_deck(tools, "search", EXEC_PYTHON), *lines)).text
 
 
 @pytest.mark.req("AS-25")
@@ -121,13 +105,11 @@ async def test_without_data_it_reads_what_the_agents_tools_have_found() -> None:
         ),
         (
             "import time\ntime.sleep(600)",
-            {"seconds": 5},
-            "timeout: the script was stopped after 5 s",
+            {"seconds": 1},
+            "timeout: the script was stopped after 1 s",
             "timeout",
         ),
-        ("rows = bytearray(2**28)", {"memory": 2**27}, "MemoryError", "failed"),
         ("print(1 / 0)", {}, "ZeroDivisionError: division by zero", "failed"),
-        ("raise SystemExit(3)", {}, "The script failed with exit code 3.", "failed"),
     ],
 )
 async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
@@ -139,12 +121,12 @@ async def test_a_model_reads_why_its_script_failed_and_writes_a_better_one(
         read.append(str(messages[-1].content))
         return Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})])
 
-    deck = deck_of([TOOLS], tool_config={EXEC_PYTHON: config})
+    deck = desk_deck([TOOLS], EXEC_PYTHON, tool_config={EXEC_PYTHON: config})
     reply = await ask(deck, Line(calls=[(EXEC_PYTHON, {"script": script})]), correct, repeats)
     assert words in read[0]
-    first, second = (event.body for event in reply.events if isinstance(event.body, Script))
+    first, second = bodies(reply, Script)
     assert (first.reason, second.reason) == (reason, None)
-    first, second = (event.body for event in reply.events if isinstance(event.body, ToolEnded))
+    first, second = bodies(reply, ToolEnded)
     assert (first.error or "").startswith("script_failed: ") and second.error is None
     outcome = one(reply, AgentEnded).outcome
     assert isinstance(outcome, Answer) and outcome.text == "42"
@@ -156,7 +138,9 @@ async def test_where_no_sandbox_holds_every_script_is_refused_and_the_trace_says
         SandboxUnavailable("install bubblewrap"), ScriptLimits(), TempFiles(Path())
     )
     reply = await ask(
-        deck_of([tool]), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), repeats
+        desk_deck([tool], EXEC_PYTHON),
+        Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]),
+        repeats,
     )
     assert "42" not in reply.text
     assert one(reply, ToolEnded).error == "unavailable: install bubblewrap"
@@ -169,35 +153,13 @@ async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path) -> None:
         Line(calls=[(EXEC_PYTHON, {"script": "import random\nprint(random.random())"})]),
         repeats,
     )
-    first = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "record"))
-    again = await ask(deck_of([TOOLS]), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "replay"))
-    assert again.text == first.text and one(again, Script) == one(first, Script)
-
-
-async def test_a_card_that_does_not_list_it_cannot_run_a_script() -> None:
-    reply = await ask(
-        deck_of([TOOLS], ()), Line(calls=[(EXEC_PYTHON, {"script": "print(42)"})]), Line("No.")
+    first = await ask(
+        desk_deck([TOOLS], EXEC_PYTHON), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "record")
     )
-    assert one(reply, AccessDenied).name == EXEC_PYTHON
-    assert not any(isinstance(event.body, Script) for event in reply.events)
-
-
-async def test_an_unknown_limit_is_a_fault_that_names_the_limits() -> None:
-    with pytest.raises(
-        BindError,
-        match=r"'hours' cannot be used.*it knows seconds, output, input, memory, timeout_ms",
-    ):
-        await ask(deck_of([TOOLS], tool_config={EXEC_PYTHON: {"hours": 1}}), Line(""))
-
-
-@pytest.mark.realtime
-async def test_scripts_run_at_the_same_time_and_each_has_its_own_input() -> None:
-    calls = [(EXEC_PYTHON, {"script": SUM, "data": json.dumps([number])}) for number in range(6)]
-
-    def all_of_them(messages: Sequence[Any]) -> Line:
-        return Line(",".join(str(message.content).strip() for message in messages[-6:]))
-
-    assert "0,1,2,3,4,5" in (await ask(deck_of([TOOLS]), Line(calls=calls), all_of_them)).text
+    again = await ask(
+        desk_deck([TOOLS], EXEC_PYTHON), *lines, cassette=Cassette(tmp_path / "sum.jsonl", "replay")
+    )
+    assert again.text == first.text and one(again, Script) == one(first, Script)
 
 
 TIMES = "import time\nbegan = time.monotonic()\ntime.sleep(1)\nprint(began, time.monotonic())"
@@ -212,7 +174,7 @@ async def test_at_most_four_scripts_of_a_kit_run_at_the_same_time() -> None:
         printed.extend(str(message.content) for message in messages[-8:])
         return Line("Done.")
 
-    await ask(deck_of([TOOLS]), Line(calls=calls), reads)
+    await ask(desk_deck([TOOLS], EXEC_PYTHON), Line(calls=calls), reads)
     spans = [tuple(map(float, text.split())) for text in printed]
     for began, _ in spans:
         assert sum(start <= began < end for start, end in spans) <= 4
@@ -252,7 +214,7 @@ async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_ba
         return Line(calls=[(EXEC_PYTHON, {"script": script, "file_id": file_id})])
 
     reply = await ask(
-        deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)),
+        desk_deck([TOOLS, menu_tool()], "menu", EXEC_PYTHON),
         Line(calls=[("menu", {})]),
         extract,
         repeats,
@@ -260,11 +222,7 @@ async def test_of_a_large_result_the_model_reads_a_sample_and_a_script_brings_ba
     assert "2000" in reply.text
     assert len(MENU) > 1_000_000 and len(read[0]) < 1_000
     assert f"This result has {len(MENU):,} characters" in read[0] and '"name": "dish 3"' in read[0]
-    assert all(
-        len(event.body.result) < 1_000
-        for event in reply.events
-        if isinstance(event.body, ToolEnded)
-    )
+    assert all(len(body.result) < 1000 for body in bodies(reply, ToolEnded))
 
 
 async def text_read(deck: Deck) -> str:
@@ -285,14 +243,9 @@ async def test_what_fits_is_read_whole_and_so_is_everything_by_an_agent_that_run
 ):
     fitting, longer = "x" * 50_000, "x" * 50_001
     both = ("menu", EXEC_PYTHON)
-    assert await text_read(deck_of([TOOLS, menu_tool(fitting)], both)) == fitting
-    assert await text_read(deck_of([TOOLS, menu_tool(longer)], both)) != longer
-    assert await text_read(deck_of([menu_tool(longer)], ("menu",))) == longer
-
-
-async def test_the_file_of_a_large_result_goes_when_its_agent_ends(files: TempFiles) -> None:
-    assert "tmp_1" in await text_read(deck_of([TOOLS, menu_tool()], ("menu", EXEC_PYTHON)))
-    assert list(files.root.iterdir()) == []
+    assert await text_read(desk_deck([TOOLS, menu_tool(fitting)], *both)) == fitting
+    assert await text_read(desk_deck([TOOLS, menu_tool(longer)], *both)) != longer
+    assert await text_read(desk_deck([menu_tool(longer)], "menu")) == longer
 
 
 async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) -> None:
@@ -307,27 +260,24 @@ async def test_a_large_result_that_no_disk_takes_is_unavailable(tmp_path: Path) 
 
 
 async def test_a_file_larger_than_a_script_may_read_is_no_input(files: TempFiles) -> None:
-    deck = deck_of(
-        [TOOLS, WRITING], ("write_temp", EXEC_PYTHON), tool_config={EXEC_PYTHON: {"input": 5}}
+    deck = desk_deck(
+        [TOOLS, WRITING], "write_temp", EXEC_PYTHON, tool_config={EXEC_PYTHON: {"input": 5}}
     )
     lines = [Line(calls=[("write_temp", {"data": data})]) for data in ("[42]", "[1, 41]")]
     runs = [
         Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": name})]) for name in ("tmp_1", "tmp_2")
     ]
     reply = await ask(deck, *lines, *runs, repeats)
-    small, large = (
-        event.body
-        for event in reply.events
-        if isinstance(event.body, ToolEnded) and event.body.tool == EXEC_PYTHON
-    )
+    small, large = (body for body in bodies(reply, ToolEnded) if body.tool == EXEC_PYTHON)
     assert small.result == "42\n"
     assert large.error == "script_failed: There is no such file of at most 5 bytes."
 
 
-@pytest.mark.parametrize("file_id", ["tmp_7", "../secret", "/etc/passwd"])
-async def test_a_file_that_is_not_its_tasks_own_is_no_input(file_id: str) -> None:
+async def test_a_file_that_is_not_its_tasks_own_is_no_input() -> None:
     reply = await ask(
-        deck_of([TOOLS]), Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": file_id})]), repeats
+        desk_deck([TOOLS], EXEC_PYTHON),
+        Line(calls=[(EXEC_PYTHON, {"script": SUM, "file_id": "../secret"})]),
+        repeats,
     )
     assert (one(reply, ToolEnded).error or "").startswith("script_failed: There is no such file")
     assert not any(isinstance(event.body, Script) for event in reply.events)

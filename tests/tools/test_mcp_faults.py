@@ -13,23 +13,21 @@ from typing import Any
 
 import pytest
 import yaml
-from langchain_core.messages import ToolMessage
 
-from kit import Settings, open_kit
+from kit import open_kit
 from kit.core.bodies.call import ToolEnded
 from kit.core.errors import BindError
 from kit.models.scripted import Line, ScriptedModel
 from kit.tools.mcp.tools import ALWAYS, accept
 from kit.wire import Kit
 from tests.house.test_embedding import until
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, bodies, leading, logged, repeats
 from tests.mcp_servers import SERVER, over_http, rewrite, write_deck
 
 pytestmark = pytest.mark.realtime
 QUESTION = "how many packs of tea are in stock?"
 SHELF = "There are 4 packs of tea on shelf 7."
 CALLED = 'if method == "tools/call":\n'
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 
 
 async def accepted(folder: Path, **variables: str) -> Path:
@@ -44,21 +42,18 @@ async def accepted(folder: Path, **variables: str) -> Path:
 async def kit_of(folder: Path, **variables: str) -> AsyncGenerator[Kit]:
     """A kit whose desk calls the tool once in each turn."""
     call = Line(calls=[("shop__stock", {"product": "tea"})])
-    lead = ScriptedModel(
-        lambda seen: stitched(seen) if isinstance(seen[-1], ToolMessage) else asks("desk")
-    )
-    desk = ScriptedModel(
-        lambda seen: Line(str(seen[-1].content)) if isinstance(seen[-1], ToolMessage) else call
-    )
-    settings = SETTINGS.with_(deck=folder, variables={"PATH": os.environ["PATH"], **variables})
-    async with open_kit(settings, models={"lead": lead, "desk": desk}, faults=True) as kit:
+    desk = ScriptedModel(lambda seen: repeats(seen) if seen[-1].type == "tool" else call)
+    settings = OFFLINE.with_(deck=folder, variables={"PATH": os.environ["PATH"], **variables})
+    async with open_kit(
+        settings, models={"lead": leading(asks("desk")), "desk": desk}, faults=True
+    ) as kit:
         yield kit
 
 
 async def result(kit: Kit, session: str = "s") -> str:
     """How the tool call of a turn ended: its result, or its fault with the reason first."""
     reply = await kit.ask(QUESTION, kit.session(session))
-    [end] = [event.body for event in reply.events if isinstance(event.body, ToolEnded)]
+    [end] = bodies(reply, ToolEnded)
     return end.error or end.result
 
 
@@ -83,7 +78,6 @@ UNTRUTHFUL = {
         "return {'content': [{'type': 'text', 'text': 'disk full'}], 'isError': True}",
         "exception: .*disk full",
     ),
-    "garbage": ("print('loading...')", "There are 4 packs"),
     "nested garbage": ("print('[' * 200_000)", "There are 4 packs"),
     "half an emoji": (
         "return {'content': [{'type': 'text', 'text': 'Four ' + chr(0xd83c)}]}",
@@ -157,22 +151,15 @@ async def test_an_endpoint_that_misbehaves_is_a_typed_fault_of_the_call(
 
 
 @pytest.mark.req("K-1")
-@pytest.mark.parametrize("where", ["process", "http"])
-async def test_a_result_that_breaks_the_servers_own_schema_is_a_fault(
-    where: str, tmp_path: Path
-) -> None:
+async def test_a_result_that_breaks_the_servers_own_schema_is_a_fault(tmp_path: Path) -> None:
     text = SERVER.replace(
         '"inputSchema"', '"outputSchema": {"type": "object", "required": ["packs"]}, "inputSchema"'
     )
     text = text.replace('"shelf 7."}]}', '"shelf 7."}], "structuredContent": {"pack": 4}}').replace(
         'on shelf 7."}]}', 'on shelf 7."}], "structuredContent": {"pack": 4}}'
     )
-    with over_http(text) as (url, _):
-        folder = await accepted(
-            write_deck(tmp_path, text, **({"url": url} if where == "http" else {}))
-        )
-        async with kit_of(folder) as kit:
-            said = await result(kit)
+    async with kit_of(await accepted(write_deck(tmp_path, text))) as kit:
+        said = await result(kit)
     assert said.startswith("contract_violation: ") and "'packs' is a required property" in said
 
 
@@ -181,7 +168,6 @@ async def test_a_result_that_breaks_the_servers_own_schema_is_a_fault(
     ("kind", "words"),
     [
         ("down", "unavailable: injected"),
-        ("garbage", "contract_violation: injected"),
         ("partial", SHELF),
     ],
 )
@@ -190,40 +176,11 @@ async def test_a_server_is_made_to_fail_on_purpose_as_any_service(
 ) -> None:
     async with kit_of(await accepted(write_deck(tmp_path))) as kit:
         reply = await kit.ask(QUESTION, kit.session("s"), faults=[f"desk={kind}"])
-        [end] = [event.body for event in reply.events if isinstance(event.body, ToolEnded)]
+        [end] = bodies(reply, ToolEnded)
         assert (end.error or end.result).startswith(words) and (end.caveat is None) == (
             kind != "partial"
         )
         assert await result(kit, "s2") == SHELF
-
-
-@pytest.mark.req("K-1")
-async def test_a_large_result_is_held_against_its_schema_beside_the_loop(tmp_path: Path) -> None:
-    shape = (
-        '"outputSchema": {"type": "object", "additionalProperties": {"items": {"type": '
-        '"integer", "minimum": 0}}}, "inputSchema"'
-    )
-    text = SERVER.replace('"inputSchema"', shape).replace(
-        'on shelf 7."}]}', 'on shelf 7."}], "structuredContent": {"ids": [7] * 60_000}}'
-    )
-    worst = 0.0
-
-    async def tick() -> None:
-        nonlocal worst
-        while True:
-            began = time.thread_time()
-            await asyncio.sleep(0)
-            worst = max(worst, time.thread_time() - began)
-
-    async with kit_of(await accepted(write_deck(tmp_path, text))) as kit:
-        ticking = asyncio.create_task(tick())
-        loop_began = time.thread_time()
-        process_began = time.process_time()
-        assert await result(kit) == SHELF
-        ticking.cancel()
-        of_the_loop = time.thread_time() - loop_began
-        beside_the_loop = time.process_time() - process_began - of_the_loop
-        assert worst < beside_the_loop / 2
 
 
 @pytest.mark.req("K-1")
@@ -334,36 +291,6 @@ async def test_a_session_that_the_endpoint_has_forgotten_is_opened_anew(tmp_path
     assert len(set(sessions)) == 2
 
 
-@pytest.mark.req("K-1")
-async def test_a_change_that_an_official_server_announces_is_refused_too(tmp_path: Path) -> None:
-    text = """
-from pathlib import Path
-
-from mcp.server.mcpserver import Context, MCPServer
-
-server, sold_out = MCPServer("shop"), Path(__file__).with_name("sold_out")
-
-
-@server.tool()
-async def stock(product: str, ctx: Context) -> str:
-    \"\"\"How many packs of a product the shop has in stock.\"\"\"
-    sold_out.touch()
-    server.remove_tool("stock")
-    await ctx.notify_tools_changed()
-    return "There are 4 packs of tea on shelf 7."
-
-
-if sold_out.exists():  # where it was ended for its change, it comes back with it
-    server.remove_tool("stock")
-server.run()
-"""
-    folder = await accepted(write_deck(tmp_path, text))
-    async with kit_of(folder) as kit:
-        assert await result(kit, "s1") == SHELF
-        refused = await result(kit, "s2")
-    assert refused.startswith("contract_violation: ") and '- "stock": {' in refused
-
-
 # Starting and ending
 
 
@@ -417,7 +344,6 @@ async def test_a_child_that_keeps_the_servers_pipes_does_not_keep_the_kit_from_c
             "Its last words:\nthe licence has expired",
         ),
         ({"command": ["sleep", "60"], "connect_ms": 300}, "it did not answer in time"),
-        ({"url": "http://127.0.0.1:9/mcp"}, "cannot be used: ConnectError"),
     ],
 )
 async def test_a_server_that_cannot_be_used_is_one_sentence_at_the_start(
@@ -446,10 +372,7 @@ async def test_what_a_server_is_told_stands_in_no_event_no_error_and_no_repr(
     assert key not in (folder / "mcp.lock").read_text()
     async with kit_of(folder, SHOP_PASS=f"{key}\n") as kit:
         reply = await kit.ask(QUESTION, kit.session("s"))
-        assert (
-            key not in "".join(event.model_dump_json() for event in reply.events)
-            and "[secret]" in reply.text
-        )
+        assert key not in logged(reply) and "[secret]" in reply.text
         assert key not in repr(kit) + repr(kit.deck.tools)
     rewrite(folder, "for line in sys.stdin:", "raise SystemExit(KEY)\nfor line in sys.stdin:")
     with pytest.raises(BindError) as error:

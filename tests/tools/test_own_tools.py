@@ -1,7 +1,6 @@
 """Tools of one's own: six short files outside the checkout, and no line of the kit changed."""
 
 import asyncio
-import json
 import os
 import pickle
 import re
@@ -15,24 +14,21 @@ from typing import Any
 import pytest
 import yaml
 from langchain_core.tools import BaseTool, tool
-from streamlit.testing.v1 import AppTest
 
-from kit import Settings, open_kit
+from kit import open_kit
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import Deck, load_deck
 from kit.compose.revision import load_deck_at
-from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
-from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.errors import BindError, DeckError
 from kit.core.simulation import Part, Truth
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line
 from kit.models.simulated import SimulatedModel, use_truth
 from kit.settings import HOME
 from kit.tools.tool import ConfiguredTool, Toolbox
 from kit.tools.tool_factory import ToolSetup, tool_factory
-from kit.ui.shared import frame
 from tests.cli.test_cli import Result, refused, run
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, desk_deck, desk_models, logged, repeats
 
 FILES = {
     "helpdesk/deck.yaml": "orchestrator: lead\nrequired_blocks: []\ntools: [./tools.py:TOOLS]\n",
@@ -86,7 +82,6 @@ class Shelf(BaseTool):
 TOOLS = [*TOOLS, Shelf()]
 """
 """A tool of a class of its own."""
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 
 
 @pytest.fixture
@@ -142,13 +137,6 @@ def test_a_deck_outside_the_checkout_is_checked_and_its_code_named_first(folder:
 
 
 @pytest.mark.req("K-1")
-def test_check_names_the_code_before_any_of_it_runs(folder: Path) -> None:
-    (folder / "tools.py").write_text("print('the code ran')\n" + (folder / "tools.py").read_text())
-    lines = run("check", str(folder)).stdout.splitlines()
-    assert lines[0].startswith("imports ./tools.py:TOOLS") and lines[1] == "the code ran"
-
-
-@pytest.mark.req("K-1")
 @pytest.mark.parametrize("tools", ["./tools.py:TOOLS", "tools.py", ["./tools.py"]])
 def test_one_reference_may_stand_alone_and_a_file_means_its_tools(
     folder: Path, tools: object
@@ -178,63 +166,18 @@ def test_plain_async_and_raising_functions_are_tools_of_the_terminal(folder: Pat
     )
 
 
-@pytest.mark.req("K-1", "K-6")
-def test_the_page_asks_them_too(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in {
-        "DECK": folder,
-        "STORE": folder.parent / "kit.db",
-        "PACE": 0,
-        "MODEL": "offline",
-    }.items():
-        monkeypatch.setenv(f"KIT_{name}", str(value))
-    page = AppTest.from_file(str(HOME / "app.py"), default_timeout=60).run()
-    page.chat_input[0].set_value("where is the printer on floor 3?").run()
-    frame.open_host.clear()
-    assert not page.exception and "The printer of floor 3 stands beside the lift." in " ".join(
-        m.value for m in page.markdown
-    )
-
-
-@pytest.mark.req("K-1")
-def test_a_grid_plays_them_in_processes_of_its_own(folder: Path, tmp_path: Path) -> None:
-    cases = [
-        {
-            "id": f"c{n}",
-            "kind": "single",
-            "turns": [{"user": f"printer on floor {n}?", "expected_sub_agents": ["desk"]}],
-        }
-        for n in (1, 2)
-    ]
-    (tmp_path / "cases.jsonl").write_text("".join(f"{line}\n" for line in map(json.dumps, cases)))
-    grid = {
-        "deck": "helpdesk",
-        "models": ["offline"],
-        "cases": [{"file": "cases.jsonl"}],
-        "sub_agents": "world",
-        "scorers": ["exact"],
-    }
-    (tmp_path / "grid.yaml").write_text(yaml.safe_dump(grid))
-    played = run(
-        "grid", str(tmp_path / "grid.yaml"), "--out", str(tmp_path / "out"), "--workers", "2"
-    )
-    assert played.returncode == 0 and "2 of 2 = 1.000" in played.stdout, (
-        played.stdout + played.stderr
-    )
-
-
-@pytest.mark.parametrize("tool", ["find_printer", "laptop_renewal", "shelf"])
 @pytest.mark.req("K-1")
 async def test_a_simulated_agent_passes_on_what_a_tool_says_with_nothing_behind_it(
-    folder: Path, tool: str
+    folder: Path,
 ) -> None:
     (folder / "tools.py").write_text(f"{FILES['helpdesk/tools.py']}\n{SHELF}")
-    card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": [tool]}
+    card = yaml.safe_load(FILES["helpdesk/desk.yaml"]) | {"tools": ["shelf"]}
     (folder / "desk.yaml").write_text(yaml.safe_dump(card))
     truth = Truth(
-        case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool=tool),)
+        case="c1", parts=(Part(agent="desk", query="When is Ana's laptop due?", tool="shelf"),)
     )
     async with open_kit(
-        SETTINGS, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}
+        OFFLINE, deck=with_simulated_tools(load_deck(folder)), models={"*": SimulatedModel()}
     ) as kit:
         with use_truth(truth):
             reply = await kit.ask("When is Ana's laptop due?", kit.session("s"))
@@ -307,22 +250,12 @@ class Door:
         return lookup
 
 
-def deck_of(tools: object, **fields: Any) -> Deck:
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
-    desk = AgentCard(
-        id="desk", description="Looks things up.", model="offline", tools=("lookup",), **fields
-    )
-    return Deck.of([lead, desk], required_blocks=(), tools=tools)
+def deck_of(tools: object, **card: Any) -> Deck:
+    return desk_deck(tools, "lookup", **card)
 
 
 def models() -> dict[str, Any]:
-    lead = ScriptedModel(asks("desk"), stitched)
-    return {
-        "lead": lead,
-        "desk": ScriptedModel(
-            Line(calls=[("lookup", {})]), lambda seen: Line(str(seen[-1].content))
-        ),
-    }
+    return desk_models(Line(calls=[("lookup", {})]), repeats)
 
 
 @pytest.mark.req("K-1")
@@ -336,7 +269,7 @@ async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what
         settings=deck.settings.model_copy(update={"environment": ("DESK_URL", "UNSET")}),
         tools=deck.tools,
     )
-    settings = SETTINGS.with_(variables={"DESK_URL": "http://desk", "SECRET_OF_ANOTHER": "x"})
+    settings = OFFLINE.with_(variables={"DESK_URL": "http://desk", "SECRET_OF_ANOTHER": "x"})
     assert door.events == []
     async with open_kit(settings, deck=deck, models=models()) as kit:
         assert door.events == ["open"] and door.setup is not None
@@ -352,7 +285,7 @@ async def test_a_factory_is_opened_with_the_kit_and_closed_with_it_and_told_what
 @pytest.mark.req("K-1")
 async def test_a_factory_that_makes_something_else_than_it_declares_is_refused() -> None:
     with pytest.raises(BindError, match="declares lookup and makes other; declare what it makes"):
-        async with open_kit(SETTINGS, deck=deck_of([Door("other").factory("lookup")])):
+        async with open_kit(OFFLINE, deck=deck_of([Door("other").factory("lookup")])):
             pass
 
 
@@ -365,31 +298,12 @@ async def test_python_adds_tools_and_a_clash_is_an_error() -> None:
     lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
     desk = AgentCard(id="desk", description="Looks things up.", model="offline", tools=("lookup",))
     async with open_kit(
-        SETTINGS, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]
+        OFFLINE, deck=Deck.of([lead, desk], required_blocks=()), models=models(), tools=[lookup]
     ) as kit:
         assert "found" in (await kit.ask("look it up", kit.session("s"))).text
     with pytest.raises(BindError, match="tool 'lookup' is one of the deck's own already; rename"):
-        async with open_kit(SETTINGS, deck=deck_of([lookup]), tools={"lookup": lookup}):
+        async with open_kit(OFFLINE, deck=deck_of([lookup]), tools={"lookup": lookup}):
             pass
-
-
-async def test_a_bare_function_is_never_called_before_a_model_asks_for_it() -> None:
-    calls: list[str] = []
-
-    def lookup() -> str:
-        """Look it up."""
-        calls.append("called")
-        return "found"
-
-    async with open_kit(SETTINGS, deck=deck_of([lookup]), models=models()) as kit:
-        assert calls == []
-        reply = await kit.ask("look it up", kit.session("s"))
-    assert calls == ["called"]
-    assert [
-        body.result
-        for body in (event.body for event in reply.events)
-        if isinstance(body, ToolEnded)
-    ] == ["found"]
 
 
 def test_tools_cross_to_another_process_by_the_names_that_led_to_them(folder: Path) -> None:
@@ -500,11 +414,6 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_p
         load_deck(folder)
 
 
-def test_tools_given_in_python_that_are_none_say_so() -> None:
-    with pytest.raises(CodeError, match="tools, item 1: is of type str; give a function"):
-        deck_of(["lookup"])
-
-
 # Revisions
 
 
@@ -540,7 +449,7 @@ def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path)
 
 @pytest.mark.req("K-6")
 async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
-    async with open_kit(SETTINGS.with_(deck=folder)) as kit:
+    async with open_kit(OFFLINE.with_(deck=folder)) as kit:
         session = kit.session("s")
         reply = await kit.ask("where is the printer?", session)
     assert (session.principal.tenant_id, session.principal.user_id, session.location) == (
@@ -548,5 +457,4 @@ async def test_nobody_of_the_demo_asks_a_strangers_deck(folder: Path) -> None:
         "visitor",
         None,
     )
-    log = "\n".join(event.model_dump_json() for event in reply.events)
-    assert not re.search("acme|u-001|Rivermont|receipt|offer|reward", log)
+    assert not re.search("acme|u-001|Rivermont|receipt|offer|reward", logged(reply))

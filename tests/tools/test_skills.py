@@ -6,17 +6,14 @@ import json
 import logging
 import os
 import sys
-import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from mcp_types import CallToolResult
-from starlette.responses import JSONResponse, PlainTextResponse
+from starlette.responses import JSONResponse
 
 from kit.compose.read import read_skill_service
 from kit.core.errors import BindError
@@ -27,18 +24,16 @@ from kit.tools.mcp.tools import address
 from kit.tools.skill import (
     ALLOWED,
     KEY,
-    SkillCall,
     SkillFault,
     SkillManifest,
     SkillReason,
     SkillResult,
     Skills,
     canonical_text,
-    skill_call,
 )
 from kit.tools.skills import SkillClient, chosen_service, skill_client
 from kit.worlds.outlets.access import Scope
-from kit.worlds.outlets.call_log import CallLog, LoggedCall
+from kit.worlds.outlets.call_log import CallLog
 from kit.worlds.outlets.server import skill_app, skill_server
 from kit.worlds.outlets.skill_service import Fault, SkillFailed, SkillService
 from kit.worlds.service.serve import serving
@@ -46,7 +41,6 @@ from tests.cli.test_cli import run
 
 KEYS = {"acme": "acme-key-0123456789", "globex": "globex-key-0123456789"}
 OURS, THEIRS = "ou-0001", "ou-3001"
-Faults = Mapping[str, Sequence[Fault]]
 
 
 @asynccontextmanager
@@ -223,24 +217,6 @@ async def test_the_service_holds_a_step_to_its_skills_when_the_client_does_not()
     assert log.calls() == []
 
 
-@dataclass
-class Door:
-    """Stands before a service, notes where each request goes, and lets no key in for some of them."""
-
-    app: Any
-    paths: list[str] = field(default_factory=list[str])
-    shut: int = 0
-    """So many requests are still to be answered that their key opens nothing."""
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http":
-            self.paths.append(scope["path"].removeprefix("/api/acme/"))
-            self.shut -= 1
-            if self.shut >= 0:
-                return await PlainTextResponse("no", 401)(scope, receive, send)
-        await self.app(scope, receive, send)
-
-
 @pytest.mark.realtime
 async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted() -> None:
     """pydantic's words for what does not fit hold what was sent: here the token."""
@@ -258,44 +234,6 @@ async def test_a_key_of_a_step_that_cannot_be_read_is_not_quoted() -> None:
     async with over_http(KEYS["acme"], around=around) as client:
         refused = await fault(client, "outlet_list")
     assert refused.reason == "schema_mismatch" and token not in repr(refused)
-
-
-@pytest.mark.realtime
-async def test_a_step_has_one_key_and_each_further_call_of_it_is_one_request() -> None:
-    doors: list[Door] = []
-
-    def around(app: Any) -> Door:
-        doors.append(Door(app))
-        return doors[-1]
-
-    async def requests(*calls: Awaitable[SkillResult | SkillFault]) -> tuple[list[str], int]:
-        doors[0].paths.clear()
-        reasons = [
-            one.reason for one in await asyncio.gather(*calls) if isinstance(one, SkillFault)
-        ]
-        return reasons, len(doors[0].paths)
-
-    service = over_http(KEYS["acme"], around=around, most_bytes=200_000)
-    async with service as client, client.step(["outlet_list", "outlet_menu"]) as step:
-        assert doors[0].paths == [], "a step that calls nothing asks nobody"
-        assert await requests(step.call("outlet_list", {"limit": 1}, "k-1")) == ([], 4)
-        assert doors[0].paths == ["steps", "mcp", "mcp", "mcp"]
-        assert await requests(step.call("outlet_list", {"limit": 2}, "k-2")) == ([], 1)
-        both = (
-            step.call("outlet_list", {"limit": 3}, "k-3"),
-            step.call("outlet_menu", {"outlet_id": OURS}, "k-4"),
-        )
-        assert await requests(*both) == (["oversized"], 1 + 4), (
-            "what breaks one call breaks no other"
-        )
-        doors[0].shut = 1
-        assert await requests(step.call("outlet_list", {"limit": 5}, "k-5")) == (
-            ["unauthorized"],
-            1,
-        )
-        assert await requests(step.call("outlet_list", {"limit": 5}, "k-6")) == ([], 4), (
-            "a key that ran out is replaced"
-        )
 
 
 async def test_without_tokens_the_names_that_travel_with_a_call_narrow_it() -> None:
@@ -445,17 +383,6 @@ async def test_a_call_with_the_key_of_an_earlier_one_gets_its_result_and_runs_no
         }  # the same key of another tenant
 
 
-async def test_a_skill_that_does_not_honour_keys_runs_each_time_and_says_so() -> None:
-    log = CallLog()
-    async with in_memory(SkillService(log=log)) as client:
-        manifest = await client.load("outlet_call")
-        assert isinstance(manifest, SkillManifest) and not manifest.repeatable
-        for count in (1, 2):
-            made = await result(client, "outlet_call", outlet_id=OURS, message="we are late")
-            assert made.content == {"found": True, "outlet_id": OURS, "calls": count}
-    assert len(log.calls()) == 2
-
-
 @pytest.mark.realtime
 async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
     tmp_path: Path,
@@ -472,57 +399,6 @@ async def test_a_key_outlives_the_process_of_the_service_in_the_file_of_its_log(
         again = await result(client, "outlet_note", outlet_id=OURS, text="call back")
     assert again.content == before == {"found": True, "outlet_id": OURS, "notes": 1}
     assert [json.loads(line)["skill"] for line in file.read_text().splitlines()] == ["outlet_note"]
-
-
-@pytest.mark.realtime
-async def test_plain_http_knows_keys_and_faults_by_their_status() -> None:
-    service = SkillService(faults={"outlet_call": ["fails"]})
-    call, header = {"outlet_id": OURS, "text": "call back"}, {"Idempotency-Key": "k-1"}
-    async with (
-        serving(skill_app(service, KEYS)) as url,
-        httpx.AsyncClient(headers={KEY: KEYS["acme"]}) as http,
-    ):
-        base = f"{url}/api/acme/skills"
-        notes = [
-            (await http.post(f"{base}/outlet_note", json=call, headers=header)).json()["notes"]
-            for _ in range(2)
-        ]
-        other = await http.post(
-            f"{base}/outlet_note", json=call | {"text": "another"}, headers=header
-        )
-        assert notes == [1, 1] and (other.status_code, other.json()["error"]["type"]) == (
-            409,
-            "key_reused",
-        )
-        assert (await http.post(f"{base}/outlet_note", json=call)).json()["notes"] == 2
-        assert (
-            await http.post(f"{base}/outlet_call", json={"outlet_id": OURS, "message": "late"})
-        ).status_code == 500
-
-
-@pytest.mark.realtime
-async def test_two_services_over_one_log_make_a_call_once(tmp_path: Path) -> None:
-    logs = [CallLog(tmp_path / "calls.jsonl") for _ in range(2)]
-
-    def slowly(before: Sequence[LoggedCall]) -> dict[str, Any]:
-        time.sleep(0.01)
-        return {"notes": len(before) + 1}
-
-    def note(number: int) -> LoggedCall:
-        call = LoggedCall(
-            tenant="acme", skill="outlet_note", arguments={"outlet_id": OURS}, key=f"k-{number % 5}"
-        )
-        return logs[number % 2].once(call, slowly)
-
-    calls = await asyncio.gather(*(asyncio.to_thread(note, number) for number in range(20)))
-    assert {call.key: call for call in calls} == {call.key: call for call in logs[0].calls()}
-    assert sorted(call.result["notes"] for call in logs[1].calls() if call.result) == [
-        1,
-        2,
-        3,
-        4,
-        5,
-    ]
 
 
 # What nobody reads
@@ -602,33 +478,6 @@ def test_the_environment_names_the_service_before_the_deck_does() -> None:
     assert service is not None and service.url and service.headers == {KEY: "$SKILL_SERVICE_KEY"}
     with pytest.raises(BindError, match="SKILL_SERVICE_KEY, which is not set"):
         skill_client(service, Path(), {})
-
-
-def test_the_record_of_a_call_has_its_sizes_its_time_and_whether_it_was_large() -> None:
-    made = SkillResult(
-        skill="outlet_list",
-        content={},
-        text="{}",
-        size_bytes=50_000,
-        input_size_bytes=9,
-        duration_ms=4,
-    )
-    record = SkillCall(
-        skill_id="outlet_list",
-        input_size_bytes=9,
-        response_size_bytes=50_000,
-        duration_ms=4,
-        large_response_triggered=True,
-        status="ok",
-    )
-    assert skill_call(made, 50_000) == record
-    assert not skill_call(made, 50_001).large_response_triggered
-    lost = skill_call(SkillFault(skill="outlet_list", reason="timeout", duration_ms=30_000), 50_000)
-    assert (lost.status, lost.response_size_bytes, lost.large_response_triggered) == (
-        "timeout",
-        0,
-        False,
-    )
 
 
 def test_check_says_what_a_deck_runs_or_calls_for_skills_and_starts_nothing(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kit import Kit, Settings, open_kit
+from kit import Kit, open_kit
 from kit.compose.deck import Deck
 from kit.core.bodies.call import ToolEnded
 from kit.core.card import AgentCard
@@ -35,9 +35,8 @@ from kit.tools.task_memory import (
     TaskMemory,
     memory_key,
 )
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, bodies, stitched
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="other", user_id="ann")
 IDS = {"outlet_ids": "array<string>"}
 NAMES = st.lists(st.sampled_from(["user", "ann", ":", "%", "%75ser", "s"]), max_size=2).map("".join)
@@ -181,8 +180,8 @@ async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_n
         readings.append((number, item.value))
         await memory.confirm(ANN, item)
 
-    await asyncio.gather(*(work(number) for number in range(50)))
-    assert len(readings) == 50 and all(number == value for number, value in readings)
+    await asyncio.gather(*(work(number) for number in range(12)))
+    assert len(readings) == 12 and all(number == value for number, value in readings)
 
 
 async def ask(
@@ -217,15 +216,11 @@ def opened(
         "clerk": ScriptedModel(*clerk),
     }
     deck = Deck.of([lead, *cards], required_blocks=(), tools=[TOOLS])
-    return open_kit(SETTINGS.with_(store=store), deck=deck, models=models)
+    return open_kit(OFFLINE.with_(store=store), deck=deck, models=models)
 
 
 def results(reply: Reply, tool: str) -> list[Any]:
-    return [
-        event.body
-        for event in reply.events
-        if isinstance(event.body, ToolEnded) and event.body.tool == tool
-    ]
+    return [body for body in bodies(reply, ToolEnded) if body.tool == tool]
 
 
 @pytest.mark.req("AS-8")
@@ -279,29 +274,6 @@ async def test_the_bus_says_which_key_was_written_once_it_can_be_read_and_nothin
     assert (item := await memory.read(ANN, entry.body["key"])) and item.value == {
         "outlet_ids": ["o1"]
     }
-
-
-async def test_a_write_that_waits_for_a_lock_is_said_when_it_was_made() -> None:
-    bus, loop = LocalBus(), asyncio.get_running_loop()
-    memory = TaskMemory(documents(), loop.time, bus)
-    key = (await memory.write(a_task(1), "taste", "dry", "string", USER))["key"]
-    await bus.read(STREAM, "monitors", "one")
-    second = asyncio.create_task(memory.write(a_task(2), "taste", "sweet", "string", USER))
-    await asyncio.sleep(3)
-    assert await bus.read(STREAM, "monitors", "one") == [] and not second.done()
-    item = await memory.read(ANN, key)
-    assert item
-    await memory.confirm(ANN, item)
-    ((_, body),) = await bus.read(STREAM, "monitors", "one", wait=1)
-    assert (body["task_id"], body["scope"], second.done()) == ("t2", "user", True)
-
-
-async def test_a_kit_has_the_bus_that_its_tools_speak_on() -> None:
-    write = Line(calls=[(WRITE, {"key": "ids", "data": '{"outlet_ids": ["o1"]}'})])
-    async with opened({"shape": IDS}, [write, Line("Done.")]) as kit:
-        await kit.ask("find outlets", kit.session("s", "acme", "ann"))
-        (entry,) = await kit.bus.read(STREAM, "monitors", "one")
-        assert entry.body["task_id"].endswith(".scout") and entry.body["session_id"] == "s"
 
 
 @pytest.mark.req("AS-8")

@@ -9,13 +9,11 @@ from typing import Any
 
 import pytest
 
-from kit import Settings, open_kit
-from kit.compose.deck import Deck
+from kit import open_kit
 from kit.core.bodies.call import ToolEnded
-from kit.core.card import AgentCard
 from kit.core.context import Principal
 from kit.core.errors import BindError
-from kit.models.scripted import Line, ScriptedModel
+from kit.models.scripted import Line
 from kit.runtime.turn import Reply
 from kit.tools.task_memory import Task
 from kit.tools.temp_files import (
@@ -28,9 +26,8 @@ from kit.tools.temp_files import (
     TempFiles,
     open_temp_files,
 )
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, bodies, desk_deck, desk_models
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 ANN, BOB = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="acme", user_id="bob")
 TASK = Task(ANN, "s1", "t1", "scout")
 OTHERS = [
@@ -96,13 +93,6 @@ async def test_a_reading_is_bounded_also_where_the_data_is_one_line(files: TempF
     )
 
 
-async def test_a_reading_of_many_long_lines_ends_where_it_has_been_read_enough(
-    files: TempFiles,
-) -> None:
-    file_id = files.write(TASK, ("x" * 3_999 + "\n") * 100)
-    assert files.lines(TASK, file_id, 0, 100) == ["x" * 3_999] * 4
-
-
 @pytest.mark.req("AS-9")
 async def test_folders_are_one_users_and_swept_an_hour_after_the_last_write(
     files: TempFiles,
@@ -135,20 +125,13 @@ async def test_who_resumes_a_task_wipes_what_the_process_before_it_left(files: T
 
 
 async def ask(*lines: Any) -> Reply:
-    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("scout",))
-    scout = AgentCard(id="scout", description="Finds.", model="offline", tools=(WRITE, READ))
-    models = {"lead": ScriptedModel(asks("scout"), stitched), "scout": ScriptedModel(*lines)}
-    deck = Deck.of([lead, scout], required_blocks=(), tools=[TOOLS])
-    async with open_kit(SETTINGS, deck=deck, models=models) as kit:
+    deck = desk_deck([TOOLS], WRITE, READ)
+    async with open_kit(OFFLINE, deck=deck, models=desk_models(*lines)) as kit:
         return await kit.ask("find outlets", kit.session("s", "acme", "ann"))
 
 
 def results(reply: Reply, tool: str) -> list[Any]:
-    return [
-        event.body.result
-        for event in reply.events
-        if isinstance(event.body, ToolEnded) and event.body.tool == tool
-    ]
+    return [body.result for body in bodies(reply, ToolEnded) if body.tool == tool]
 
 
 def reads(messages: Sequence[Any]) -> Line:

@@ -3,8 +3,8 @@ its calls run at once."""
 
 import asyncio
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -12,25 +12,21 @@ from typing import Any, Literal
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
 
-from kit import Settings, open_kit
+from kit import open_kit
 from kit.compose.deck import Deck, load_deck
 from kit.core.bodies.call import ToolEnded, ToolRetry
-from kit.core.bodies.speech import Status
 from kit.core.card import AgentCard, Policy
-from kit.core.errors import BindError, CodeError, DeckError
+from kit.core.errors import DeckError
 from kit.core.outcome import Reason
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.recording.cassette import Cassette
 from kit.tools.bounds import THREADS
-from kit.tools.loading import function_tool
-from kit.tools.tool import ConfiguredTool, LimitedTool, ToolLimits, ToolResult, tool_context
-from kit.tools.tool_factory import ToolSetup, tool_factory
+from kit.tools.tool import ConfiguredTool, LimitedTool, ToolLimits, ToolResult
 from kit.wire import Kit
-from tests.kits import asks, stitched
+from tests.kits import OFFLINE, asks, bodies, leading
 from tests.tools.test_own_tools import FILES, declare
 
-SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
 AGAIN: dict[str, Any] = {"retries": 2, "idempotent": True}
 
 
@@ -120,24 +116,22 @@ def models(calls: int = 1, delay: float = 0.0) -> dict[str, Any]:
         )
 
     return {
-        "lead": ScriptedModel(
-            lambda seen: stitched(seen) if seen[-1].type == "tool" else asks("desk")
-        ),
+        "lead": leading(asks("desk")),
         "desk": ScriptedModel(desk),
     }
 
 
 async def play(deck: Deck, calls: int = 1) -> Reply:
-    async with open_kit(SETTINGS, deck=deck, models=models(calls)) as kit:
+    async with open_kit(OFFLINE, deck=deck, models=models(calls)) as kit:
         return await kit.ask("look it up", kit.session("s"))
 
 
 def endings(reply: Reply) -> list[str | None]:
-    return [event.body.error for event in reply.events if isinstance(event.body, ToolEnded)]
+    return [body.error for body in bodies(reply, ToolEnded)]
 
 
 def retries(reply: Reply) -> list[ToolRetry]:
-    return [event.body for event in reply.events if isinstance(event.body, ToolRetry)]
+    return bodies(reply, ToolRetry)
 
 
 @pytest.mark.req("K-25")
@@ -172,9 +166,7 @@ async def test_no_more_calls_run_at_once_than_the_tool_allows_over_all_turns_and
 ) -> None:
     work = Counter(seconds=1)
     deck = deck_of(FORMS[form](work.lookup, ToolLimits(at_once=2)))
-    async with open_kit(
-        SETTINGS, deck=replace(deck, flags={"new": False}), models=models(2)
-    ) as kit:
+    async with open_kit(OFFLINE, deck=replace(deck, flags={"new": False}), models=models(2)) as kit:
         sessions = [kit.session("a"), kit.session("b"), kit.session("c", flags={"new": True})]
         replies = await asyncio.gather(*(kit.ask("look it up", session) for session in sessions))
     assert (work.calls, work.most) == (6, 2)
@@ -253,7 +245,7 @@ async def test_a_tool_that_takes_no_notice_of_its_end_holds_no_turn_longer_than_
         return "late"
 
     deck = deck_of([LimitedTool(lookup, ToolLimits(timeout_ms=300))], turn_budget_ms=2000)
-    async with open_kit(SETTINGS, deck=deck, models=models()) as kit:
+    async with open_kit(OFFLINE, deck=deck, models=models()) as kit:
         reply = await kit.ask("look it up", kit.session("s"))
         assert (reply.status, asyncio.get_running_loop().time()) == (
             "deadline",
@@ -285,17 +277,6 @@ def folder_of(tmp_path: Path, card: str = "", **fields: Any) -> Path:
     return tmp_path / "helpdesk"
 
 
-def test_deck_yaml_declares_limits_of_its_tools_by_their_ids(tmp_path: Path) -> None:
-    limits = {
-        "open_ticket": {"timeout_ms": 500},
-        "find_printer": {"retries": 1, "idempotent": True, "at_once": 3},
-    }
-    deck = load_deck(folder_of(tmp_path, tool_limits=limits))
-    assert deck.settings.tool_limits["find_printer"] == ToolLimits(
-        retries=1, idempotent=True, at_once=3
-    )
-
-
 FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
     "an unknown tool": (
         "",
@@ -307,11 +288,6 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
         "",
         {"find_printer": {"confirm": "Look on {flor}?"}},
         "deck.yaml:7: `confirm` names 'flor', which is no argument of the tool: did you mean 'floor'?",
-    ),
-    "a question's braces": (
-        "",
-        {"find_printer": {"confirm": "Look on {floor?"}},
-        "deck.yaml:7: `confirm` cannot be read",
     ),
     "retries alone": (
         "",
@@ -328,11 +304,6 @@ FAULTS: dict[str, tuple[str, dict[str, Any], str]] = {
         {},
         "desk.yaml:6: tool 'open_ticket': timeout_ms: .*integer",
     ),
-    "a card's question": (
-        "{confirm: 'On {day}?'}",
-        {},
-        "desk.yaml:6: `confirm` names 'day', which is no argument of the tool",
-    ),
     "another setting": (
         "{limit: 3}",
         {},
@@ -348,36 +319,6 @@ def test_limits_that_cannot_hold_are_faults_with_their_line(name: str, tmp_path:
     card = f"tool_config: {{open_ticket: {config}}}\n" if config else ""
     with pytest.raises(DeckError, match=sentence):
         load_deck(folder_of(tmp_path, card, **({"tool_limits": limits} if limits else {})))
-
-
-async def test_limits_of_tools_given_in_python_are_checked_when_the_kit_opens() -> None:
-    tool = LimitedTool(Counter().lookup, ToolLimits(timeout_ms=300))
-    with pytest.raises(BindError, match="tool 'lookup': retries may do a thing twice"):
-        async with open_kit(
-            SETTINGS, deck=deck_of(config={"retries": 1}), models=models(), tools=[tool]
-        ):
-            pass
-
-
-@pytest.mark.req("K-12")
-@pytest.mark.parametrize("form", ["given", "made"])
-async def test_a_question_that_names_no_argument_is_refused_where_the_limits_come_from_python(
-    form: str,
-) -> None:
-    tool = LimitedTool(Counter().lookup, ToolLimits(confirm="Look up {word}?"))
-
-    @tool_factory("lookup")
-    @asynccontextmanager
-    async def made(_: ToolSetup) -> AsyncGenerator[Mapping[str, LimitedTool]]:
-        yield {"lookup": LimitedTool(function_tool("lookup", tool.tool), tool.limits)}
-
-    with pytest.raises(
-        (CodeError, BindError), match="`confirm` names 'word', which is no argument of the tool"
-    ):
-        async with open_kit(
-            SETTINGS, deck=deck_of(), models=models(), tools=[tool if form == "given" else made]
-        ):
-            pass
 
 
 # Synchronous tools: a thread cannot be stopped
@@ -420,7 +361,7 @@ async def test_a_hanging_synchronous_tool_holds_its_places_and_no_more_threads_t
     hanging, before = Hanging(), tool_threads()
     deck = deck_of([LimitedTool(hanging.lookup, ToolLimits(timeout_ms=1000, at_once=2))])
     try:
-        async with open_kit(SETTINGS, deck=deck, models=models()) as kit:
+        async with open_kit(OFFLINE, deck=deck, models=models()) as kit:
             replies = await opened(kit, 5)
             assert [reply.status for reply in replies] == ["failed"] * 5, "no turn was answered"
             threads = tool_threads() - before
@@ -445,7 +386,7 @@ async def test_a_synchronous_tool_without_limits_has_so_many_threads_and_leaves_
     hanging, before = Hanging(), tool_threads()
     try:
         async with open_kit(
-            SETTINGS, deck=deck_of([hanging.lookup], budget_ms=1500), models=models()
+            OFFLINE, deck=deck_of([hanging.lookup], budget_ms=1500), models=models()
         ) as kit:
             replies = await opened(kit, THREADS + 4)
             assert len(tool_threads() - before) == hanging.calls == THREADS
@@ -464,49 +405,6 @@ def test_a_hanging_tool_does_not_keep_the_process_from_ending() -> None:
     hanging.go.set()
 
 
-@pytest.mark.realtime
-async def test_what_a_thread_raises_is_a_fault_of_its_call() -> None:
-    def lookup() -> str:
-        """Look it up."""
-        raise StopIteration
-
-    reply = await play(deck_of([lookup]))
-    assert "exception: RuntimeError" in str(endings(reply)[0])
-
-
-@pytest.mark.realtime
-@pytest.mark.req("K-25")
-async def test_what_a_thread_reports_reaches_the_trace_in_order_and_nothing_does_once_its_call_is_over() -> (
-    None
-):
-    go, returned = threading.Event(), threading.Event()
-
-    def lookup() -> str:
-        """Look it up."""
-        context = tool_context()
-        context.emit(Status(agent="desk", status="searching"))
-        go.wait(30)
-        context.emit(Status(agent="desk", status="waiting"))
-        returned.set()
-        return "late"
-
-    tools = [LimitedTool(lookup, ToolLimits(timeout_ms=60))]
-    async with open_kit(
-        SETTINGS, deck=deck_of(tools, statuses=["searching", "waiting"]), models=models(delay=0.2)
-    ) as kit:
-        turn = kit.ask("look it up", kit.session("s"))
-        await until(lambda: any(isinstance(event.body, ToolEnded) for event in turn.events))
-        go.set()
-        reply = await turn
-        await until(returned.is_set)
-    told = [
-        event.body
-        for event in reply.events
-        if isinstance(event.body, Status | ToolEnded) and event.body.agent == "desk"
-    ]
-    assert [body.kind for body in told] == ["status", "tool_ended"]
-
-
 @pytest.mark.req("K-25")
 async def test_a_recording_plays_the_attempts_without_the_tool(tmp_path: Path) -> None:
     work, path = Counter(fails=1), tmp_path / "run.jsonl"
@@ -515,7 +413,7 @@ async def test_a_recording_plays_the_attempts_without_the_tool(tmp_path: Path) -
     modes: tuple[Literal["record", "replay"], ...] = ("record", "replay")
     for mode in modes:
         async with open_kit(
-            SETTINGS, deck=deck, models=models(), cassette=Cassette(path, mode)
+            OFFLINE, deck=deck, models=models(), cassette=Cassette(path, mode)
         ) as kit:
             replies.append(await kit.ask("look it up", kit.session("s")))
     assert work.calls == 2, "once for each attempt that was recorded"

@@ -1,35 +1,31 @@
 """The tools of the consumer deck: on behalf of the user, verified, decided by status, worded in plain sentences."""
 
-import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import httpx
 import pytest
-from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from starlette.applications import Starlette
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import Route
 
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.speech import Status
 from kit.core.context import InheritedContext, Principal
-from kit.core.envelope import EnricherRequest, EnricherResponse, FailedSource
+from kit.core.envelope import EnricherRequest, EnricherResponse
 from kit.core.errors import BindError
 from kit.core.event import Body
 from kit.core.outcome import Reason
-from kit.core.record import Feedback, TurnRecord
-from kit.stores.protocol import Store
 from kit.tools.asgi_transport import StreamingASGITransport
-from kit.tools.bounds import ToolBounds
-from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, EnrichError, HttpEnrich
-from kit.tools.tool import ToolContext, ToolLimits, ToolResult, within
+from kit.tools.enricher import CAVEAT, UNAVAILABLE, Enrich, HttpEnrich
+from kit.tools.tool import ToolContext, ToolResult, within
 from kit.worlds.consumer.enrichers import ENRICHERS
 from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app
@@ -39,7 +35,6 @@ from kit.worlds.consumer.world import World, load_world, truth
 from kit.worlds.manga.enrichers import ENRICHERS as LIBRARY
 from kit.worlds.manga.tools import SKILLS
 from kit.worlds.manga.wording import WORDINGS as MANGA
-from tests.effort import effort
 from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS, context_app, toolbox
 
@@ -111,14 +106,6 @@ async def call(
     return Run(message, message.artifact, events)
 
 
-async def attempt(tool: BaseTool, timeout_ms: int, **args: Any) -> ToolResult:
-    """One attempt of a call, within this time."""
-    inherited = InheritedContext(principal=ACME, episode_id="e1", locale="en-US")
-    with within(ToolContext(agent="shop", turn_id="t1", inherited=inherited, emit=lambda _: None)):
-        tool_call = ToolCall(name=tool.name, args=args, id="c1", type="tool_call")
-        return await ToolBounds(ToolLimits(timeout_ms=timeout_ms)).result_of(tool, tool_call)
-
-
 @asynccontextmanager
 async def opened(
     alter: Callable[[Reply], Reply] = lambda reply: reply, latency: float = 0.0
@@ -169,12 +156,6 @@ async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context()
             assert all(spec["description"] for spec in schema["properties"].values())
 
 
-async def test_making_a_tool_costs_well_under_a_third_of_a_millisecond() -> None:
-    async with opened() as make:
-        seconds = effort(lambda: [make(name) for name in TOOL_IDS], plays=5) / len(TOOL_IDS)
-    assert seconds < 0.0003
-
-
 # On behalf of the user
 
 
@@ -199,37 +180,6 @@ async def test_a_call_is_one_request_and_one_envelope() -> None:
         asked: list[EnricherRequest] = (tool.metadata or {})["asked"]
     assert len(asked) == len(run.envelopes) == 1
     assert run.events == [Status(agent="shop", status="searching_offers"), run.envelopes[0]]
-
-
-@pytest.mark.req("PC2-FR-9")
-@pytest.mark.parametrize("whole", [True, False])
-async def test_an_answer_that_comes_in_pieces_is_used_whole_or_not_at_all(whole: bool) -> None:
-    async def answer(request: Request) -> StreamingResponse:
-        headers = {"x-principal": request.headers["x-principal"]}
-        async with client(context_app(world())) as honest:
-            body = (
-                await honest.post("/v1/enrich", content=await request.body(), headers=headers)
-            ).content
-
-        async def pieces() -> AsyncGenerator[bytes, None]:
-            yield body[:-40]
-            await asyncio.sleep(1.0)
-            yield body[-40:] if whole else b""
-
-        return StreamingResponse(pieces())
-
-    app = Starlette(routes=[Route("/v1/enrich", answer, methods=["POST"])])
-    async with opened() as make, client(app) as slow:
-        expected = await call(make("get_user_points"))
-        run = await call(toolbox(HttpEnrich(slow), HttpSupport(slow))["get_user_points"]({}))
-    if whole:
-        assert (run.result, run.events) == (expected.result, expected.events)
-    else:
-        assert (run.result.fault, run.result.text, run.result.components) == (
-            "contract_violation",
-            UNAVAILABLE,
-            (),
-        )
 
 
 # Verified before anything else sees it
@@ -272,17 +222,6 @@ async def test_a_reply_for_another_principal_reaches_nobody(
     assert MARK not in run.everything() and str(foreign) not in run.everything()
 
 
-@pytest.mark.req("PC2-FR-12", "PC2-NFR-4")
-async def test_a_refused_principal_counts_as_a_mismatch() -> None:
-    async def enrich(request: EnricherRequest) -> Reply:
-        raise EnrichError("principal_mismatch", "refused (403)")
-
-    async with client(support_app(world())) as support:
-        run = await call(toolbox(enrich, HttpSupport(support))["get_user_points"]({}))
-    assert (run.result.fault, run.result.text) == ("principal_mismatch", UNAVAILABLE)
-    assert [envelope.principal_verified for envelope in run.envelopes] == [False]
-
-
 # Status alone decides
 
 
@@ -308,15 +247,6 @@ async def test_ok_gives_the_data_partial_adds_a_caveat_error_gives_none() -> Non
         (),
     )
     assert [run.envelopes[0].status for run in runs.values()] == ["ok", "partial", "error"]
-
-
-@pytest.mark.req("PC2-FR-10", "PC2-S9.4-2")
-async def test_the_list_of_failed_sources_is_not_looked_at_again() -> None:
-    critical = FailedSource(source="offers", critical=True)
-    async with opened(altered(partial=(critical,))) as make:
-        assert (await call(make("search_offers"), query="coffee")).result.fault is None
-    async with opened(altered(status="error", partial=())) as make:
-        assert (await call(make("search_offers"), query="coffee")).result.fault == "unavailable"
 
 
 @pytest.mark.req("PC2-S5.5", "PC2-S9.5-8")
@@ -358,46 +288,6 @@ async def test_a_payload_is_read_by_its_domain_and_enricher_or_not_at_all(
     assert MARK not in run.everything()
 
 
-@pytest.mark.req("PC2-S9.1-4", "PC2-S5.5")
-@pytest.mark.parametrize(
-    ("tool", "query", "opening", "fields"),
-    [
-        ("search_offers", "coffee", "Coffee offers (", {"retailers", "minimum"}),
-        ("search_products", "coffee", "Coffee products (", {"name", "price_cents"}),
-        (
-            "get_restaurant_offers",
-            "pizza",
-            "Pizza restaurant offers: ",
-            {"restaurant", "cuisine", "minimum_cents"},
-        ),
-    ],
-)
-async def test_neither_domain_nor_enricher_alone_says_how_a_payload_is_read(
-    tool: str, query: str, opening: str, fields: set[str]
-) -> None:
-    async with opened() as make:
-        result = (await call(make(tool), query=query)).result
-    assert result.fault is None and result.text.startswith(opening)
-    assert result.components and all(
-        fields <= component.payload.keys() for component in result.components
-    )
-
-
-@pytest.mark.req("PC2-S5.5")
-async def test_cache_metadata_is_recorded_and_changes_nothing() -> None:
-    def cached(reply: Reply) -> Reply:
-        return reply.model_copy(
-            update={"cache_meta": reply.cache_meta.model_copy(update={"cached": True})}
-        )
-
-    async with opened() as make:
-        plain = await call(make("search_offers"), query="coffee")
-    async with opened(cached) as make:
-        run = await call(make("search_offers"), query="coffee")
-    assert (plain.envelopes[0].cached, run.envelopes[0].cached) == (False, True)
-    assert run.result == plain.result
-
-
 # A service that fails
 
 
@@ -423,15 +313,6 @@ async def test_what_a_failing_service_writes_reaches_neither_model_nor_trace(
         run = await call(toolbox(HttpEnrich(context), HttpSupport(support))["get_user_points"]({}))
     assert (run.result.fault, run.result.text) == (fault, UNAVAILABLE)
     assert run.result.detail and MARK not in run.everything()
-
-
-async def test_a_slow_service_is_a_timeout_by_the_tools_own_setting() -> None:
-    async with opened(latency=1.0) as make:
-        late, soon = [
-            await attempt(make("search_offers"), timeout_ms, query="coffee")
-            for timeout_ms in (200, 400)
-        ]
-    assert (late.fault, late.text, soon.fault) == ("timeout", UNAVAILABLE, None)
 
 
 async def test_a_service_that_is_not_there_is_unavailable() -> None:
@@ -490,26 +371,6 @@ async def test_clumsy_arguments_are_understood(arguments: dict[str, Any]) -> Non
 # What is said
 
 
-async def test_a_mixed_question_is_answered_truly_in_plain_sentences() -> None:
-    question = "my receipt didn't scan, how many points do I have, and find coffee deals"
-    true = truth(world(), ACME, "coffee")
-    async with opened() as make:
-        points = (await call(make("get_user_points"))).result
-        offers = (await call(make("search_offers", {"limit": 20}), query=question)).result
-        pending = (await call(make("list_receipts"), status="pending")).result
-        rejected = (await call(make("match_receipt"), query=question)).result
-    assert (
-        f"You have {true.points:,} points; {true.pending_points:,} more are pending from 1 receipt."
-        in points.text
-    )
-    assert {component.payload["id"] for component in offers.components} == true.offer_ids
-    assert [component.payload["id"] for component in pending.components] == list(
-        true.receipt_ids["pending"]
-    )
-    assert true.receipt_ids["pending"][0] in pending.text
-    assert true.receipt_ids["rejected"][0] in rejected.text and "too blurry" in rejected.text
-
-
 async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> None:
     kinds: dict[str, set[str]] = {}
     async with opened() as make:
@@ -531,38 +392,7 @@ async def test_every_tool_speaks_in_sentences_and_shows_typed_components() -> No
     assert kinds["get_user_points"] == {"points"} and kinds["calculate_redemption"] == {"reward"}
 
 
-async def test_nothing_found_is_said_and_the_best_is_shown() -> None:
-    async with opened() as make:
-        result = (await call(make("search_offers"), query="flux capacitors")).result
-    assert (
-        result.text.startswith('No offers for "flux capacitors" were found. Other offers: ')
-        and result.components
-    )
-
-
 # Support and feedback
-
-
-async def test_support_keeps_its_conversation_by_episode_and_owner() -> None:
-    async with client(support_app(world())) as http:
-        tool = toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({})
-        first = await call(tool, query="my receipt didn't scan")
-        again = await call(tool, query="and then?")
-        other = await call(tool, query="and then?", episode="e2")
-        stranger = await call(tool, GLOBEX, query="and then?")
-        conversations = (await http.get("/v1/metrics")).json()["conversations"]
-    assert first.result.text == again.result.text and "blurred" in first.result.text
-    assert "could not find" in other.result.text and "could not find" in stranger.result.text
-    assert conversations == 3
-    assert first.events == [Status(agent="shop", status="asking_support")]
-
-
-async def test_support_is_told_what_earlier_turns_were_about() -> None:
-    async with opened() as make:
-        tool, prior = make("ask_support_service"), "The user redeemed a gift card."
-        without = await call(tool, query="it has not come")
-        told = await call(tool, query="it has not come", episode="e2", prior=prior)
-    assert "could not find" in without.result.text and "gift card" in told.result.text
 
 
 async def test_support_that_stops_in_the_middle_is_unavailable() -> None:
@@ -577,61 +407,3 @@ async def test_support_that_stops_in_the_middle_is_unavailable() -> None:
             toolbox(HttpEnrich(http), HttpSupport(http))["ask_support_service"]({}), query="scan"
         )
     assert (run.result.fault, run.result.text) == ("unavailable", UNAVAILABLE)
-
-
-@dataclass
-class Kept:
-    """A feedback store in a list."""
-
-    recent: tuple[str, ...]
-    given: list[Feedback] = field(default_factory=list[Feedback])
-
-    def turns(
-        self,
-        session_id: str | None = None,
-        tenant_id: str | None = None,
-        user_id: str | None = None,
-        limit: int = 50,
-    ) -> list[TurnRecord]:
-        who = {"tenant_id": "acme", "user_id": "u-001"}
-        fields: dict[str, Any] = {
-            "session_id": session_id,
-            "message": "",
-            "pattern": "mediated",
-            "started_at": 0.0,
-            **who,
-        }
-        return [TurnRecord(id=turn, **fields) for turn in self.recent[:limit]]
-
-    def give_feedback(self, feedback: Feedback) -> None:
-        self.given.append(feedback)
-
-
-@pytest.mark.req("PC1-S5.2b")
-@pytest.mark.parametrize(
-    ("recent", "verdict", "expected"),
-    [(("t1", "t0"), "bad", ("t0", 0)), (("t1",), "good", ("t1", 1)), ((), "Good", ("t1", 1))],
-)
-async def test_feedback_in_words_is_stored_as_a_thumb_on_the_turn_before(
-    recent: tuple[str, ...], verdict: str, expected: tuple[str, int]
-) -> None:
-    kept = Kept(recent)
-    async with client(support_app(world())) as http:
-        run = await call(
-            toolbox(HttpEnrich(http), HttpSupport(http), cast("Store", kept))["llm_feedback"]({}),
-            verdict=verdict,
-            note="as said",
-        )
-    assert [(feedback.turn_id, feedback.score, feedback.note) for feedback in kept.given] == [
-        (*expected, "as said")
-    ]
-    assert run.result.fault is None
-
-
-async def test_feedback_without_a_store_is_not_claimed_to_be_kept() -> None:
-    async with opened() as make:
-        run = await call(make("llm_feedback"), verdict="good")
-    assert (run.result.fault, run.result.text) == (
-        "unavailable",
-        "Feedback cannot be stored right now.",
-    )

@@ -13,11 +13,9 @@ from starlette.routing import Route
 
 from kit.tools.asgi_transport import StreamingASGITransport
 from kit.worlds.service.serve import serving
+from tests.kits import nothing_runs
 
 DELAYS = (0.1, 0.05, 0.15)
-EXACT = (0.1, 0.15, 0.3)
-"""Seconds at which the chunks of /stream are produced."""
-TOLERANCE = 0.045
 left: list[str] = []
 
 
@@ -106,33 +104,10 @@ async def outcome(client: httpx.AsyncClient, path: str, read: float) -> str:
         return type(error).__name__
 
 
-def nothing_left() -> bool:
-    return asyncio.all_tasks() == {asyncio.current_task()}
-
-
 async def test_chunks_arrive_as_they_are_produced() -> None:
     async with inside() as client:
         assert await arrivals(client) == [(0.1, "0\n"), (0.15, "1\n"), (0.3, "2\n")]
-    assert nothing_left()
-
-
-async def undisturbed(client: httpx.AsyncClient, tries: int = 6) -> list[tuple[float, str]]:
-    """Arrivals of the first try that nothing disturbed, else of the last: a busy machine only ever adds time."""
-    found = await arrivals(client)
-    late = max((at - exact for (at, _), exact in zip(found, EXACT, strict=False)), default=0.0)
-    return found if tries == 1 or late < TOLERANCE else await undisturbed(client, tries - 1)
-
-
-@pytest.mark.realtime
-async def test_chunk_timing_is_equal_over_a_socket() -> None:
-    async with inside() as client:
-        here = await undisturbed(client)
-    async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
-        there = await undisturbed(client)
-    assert [text for _, text in here] == [text for _, text in there] == ["0\n", "1\n", "2\n"]
-    for near, far, exact in zip(here, there, EXACT, strict=True):
-        assert exact - 0.005 <= near[0] < exact + TOLERANCE
-        assert exact - 0.005 <= far[0] < exact + TOLERANCE
+    assert nothing_runs()
 
 
 TIMEOUTS = [
@@ -150,7 +125,7 @@ async def test_a_read_that_takes_longer_times_out(path: str, read: float, expect
         assert await outcome(client, path, read) == expected
         if expected == "ReadTimeout" and path == "/slow":
             assert asyncio.get_running_loop().time() - began == pytest.approx(read, abs=1e-9)
-    assert nothing_left()
+    assert nothing_runs()
 
 
 @pytest.mark.realtime
@@ -162,7 +137,7 @@ async def test_timeouts_and_failures_are_equal_over_a_socket() -> None:
     ]
     async with inside() as client:
         here = [await outcome(client, path, read) for path, read, _ in cases]
-    assert nothing_left()
+    assert nothing_runs()
     async with serving(APP) as url, httpx.AsyncClient(base_url=url) as client:
         there = [await outcome(client, path, read) for path, read, _ in cases]
     assert here == there == [expected for *_, expected in cases]
@@ -183,7 +158,7 @@ async def test_closing_early_cancels_the_app() -> None:
                 break
         assert left == ["cancelled"]
     await asyncio.sleep(0)
-    assert nothing_left()
+    assert nothing_runs()
 
 
 async def test_a_whole_body_lets_the_app_finish() -> None:
@@ -202,14 +177,7 @@ async def test_cancelling_the_caller_cancels_the_app() -> None:
         with pytest.raises(asyncio.CancelledError):
             await asking
         assert left == ["cancelled"]
-    assert nothing_left()
-
-
-async def test_requests_run_side_by_side() -> None:
-    async with inside() as client:
-        began = asyncio.get_running_loop().time()
-        await asyncio.gather(*(client.get("/slow") for _ in range(5)))
-        assert asyncio.get_running_loop().time() - began == pytest.approx(0.3, abs=1e-9)
+    assert nothing_runs()
 
 
 async def test_no_free_connection_is_a_pool_timeout() -> None:
@@ -221,17 +189,6 @@ async def test_no_free_connection_is_a_pool_timeout() -> None:
             await client.get("/slow", timeout=httpx.Timeout(1, pool=0.1))
         assert (await first).text == "late"
         assert (await client.get("/slow")).text == "late"
-
-
-async def test_a_large_body_nobody_reads_is_a_write_timeout() -> None:
-    async def body() -> AsyncIterator[bytes]:
-        for _ in range(1000):
-            yield b"x" * 1000
-
-    async with inside() as client:
-        with pytest.raises(httpx.WriteTimeout):
-            await client.post("/slow", content=body(), timeout=httpx.Timeout(1, write=0.1))
-    assert nothing_left()
 
 
 @pytest.mark.realtime
