@@ -41,6 +41,9 @@ class Losses:
 
 def add(losses: Losses, case: Case, observation: Observation, reply: Reply) -> None:
     ask = case.turns[-1]
+    # An agent of a swarm that only hands the conversation on has answered nothing.
+    answers = {agent: text for agent, text in observation.answers.items() if text}
+    observation = observation.replace(answers=answers)
     queries = [event.body.query for event in reply.events if event.body.kind == "agent_started"]
     losses.turns += 1
     losses.parts += len(ask.expected)

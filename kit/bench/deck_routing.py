@@ -48,7 +48,8 @@ class DeckRoutes:
     @property
     def key(self) -> str:
         """A digest of descriptions and dialogues: two reports are of the same exactly when theirs are equal."""
-        text = json.dumps([self.descriptions, *map(as_line, self._cases)])
+        wordings = {card.id: [card.description, *card.requests] for card in self._catalog.cards}
+        text = json.dumps([wordings, *map(as_line, self._cases)])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     def run(self) -> Iterator[Progress]:

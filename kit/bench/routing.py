@@ -94,18 +94,18 @@ def read_catalog(path: Path) -> Catalog:
     for name, description in pairs:
         card_id = _legal(name, names)
         names[card_id] = name
-        cards.append(_catalog_card(card_id, description))
+        cards.append(_catalog_card(card_id, description, ()))
     return Catalog(tuple(cards), names)
 
 
-def _catalog_card(card_id: str, description: str) -> AgentCard:
-    return AgentCard(id=card_id, description=description, model="offline")
+def _catalog_card(card_id: str, description: str, requests: tuple[str, ...]) -> AgentCard:
+    return AgentCard(id=card_id, description=description, requests=requests, model="offline")
 
 
 def catalog_of(deck: Deck) -> Catalog:
-    """A catalogue of the sub-agents that a deck's orchestrator may ask, as their descriptions name them."""
+    """A catalogue of the sub-agents that a deck's orchestrator may ask, as their cards describe them."""
     subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
-    cards = [_catalog_card(card.id, card.description) for card in subs]
+    cards = [_catalog_card(card.id, card.description, card.requests) for card in subs]
     return Catalog(tuple(cards), {card.id: card.id for card in cards})
 
 

@@ -57,6 +57,7 @@ class Check:
             self._report("danger", danger.id, danger_faults(danger))
         self._check_folders()
         self._check_descriptions()
+        self._check_requests()
         self._check_cycles()
         # Where deck.yaml cannot be read, everything that depends on it would be a second fault.
         if not self._is_unreadable("settings", "deck"):
@@ -237,6 +238,18 @@ class Check:
             elif owner != card.id:
                 sentence = f"same description as card {owner!r}; say what sets this agent apart"
                 self._card_fault(card, sentence, "description")
+
+    def _check_requests(self) -> None:
+        owners: dict[str, str] = {}
+        for card in self.parts.cards.values():
+            for number, request in enumerate(card.requests):
+                words = " ".join(request.casefold().split())
+                owner = owners.setdefault(words, card.id)
+                if not words:
+                    self._card_fault(card, "empty request; take it out", "requests", number)
+                elif owner != card.id:
+                    sentence = f"same request as on card {owner!r}; leave it where it belongs"
+                    self._card_fault(card, sentence, "requests", number)
 
     def _check_cycles(self) -> None:
         loops: set[frozenset[str]] = set()

@@ -128,6 +128,9 @@ class AgentCard(CardPart):
     """What the agent answers; the only thing an orchestrator's model knows when it routes."""
     topics: str = ""
     """What people may ask it, in a few words that go on from "You can ask about"."""
+    requests: tuple[str, ...] = ()
+    """What people ask it, in their own words. The offline stand-in learns its routing from them. A model of a provider
+    is not sent them: they stand in no prompt and in no description of a tool."""
     role: Role = "native"
     model: str
     """Key in models.yaml."""

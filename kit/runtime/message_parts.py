@@ -20,7 +20,7 @@ from kit.core.language.clauses import LONGEST, PREPOSITIONS, clauses, tells
 from kit.core.language.words import content_words, word_set, words
 from kit.core.outcome import NOTHING_LEFT, AgentCall, Answer, LeftOut, MessagePart, Outcome
 from kit.core.picture import strip_marks
-from kit.models.offline.similarity import index, spoken
+from kit.models.offline.similarity import Document, index, spoken
 
 Cards = tuple[tuple[str, str], ...]
 """Agent ids and what their cards say they answer, in the order of the deck."""
@@ -137,7 +137,7 @@ def _parts(text: str, cards: Cards) -> tuple[Part, ...]:
 def _closeness(text: str, cards: Cards) -> dict[str, float]:
     if not cards:
         return {}
-    documents = tuple((spoken(agent), description) for agent, description in cards)
+    documents = tuple(Document(spoken(agent), description) for agent, description in cards)
     scores = index(documents).score(text)
     return {agent: float(score) for (agent, _), score in zip(cards, scores, strict=True)}
 
@@ -283,7 +283,7 @@ FITS_CLEARLY = 0.15
 """The closeness from which on the card of somebody who was not asked fits a part clearly."""
 CLOSER = 0.0
 """How much closer it must be than the cards of those who were asked for that part and others at once."""
-MUCH_CLOSER = 0.08
+MUCH_CLOSER = 0.14
 """The same where as many agents were asked as there are parts, so that each may well have one."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 

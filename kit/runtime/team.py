@@ -59,6 +59,8 @@ Places = dict[tuple[str, int], asyncio.Semaphore]
 """(tool id, calls at once) -> the places that its calls share."""
 _Schemas = Sequence[dict[str, Any]]
 _Private = Mapping[str, frozenset[str]]
+_Requests = Mapping[str, tuple[str, ...]]
+"""Agent id -> the requests that its card lists; "" for the agent that the model is bound for."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +240,7 @@ class _Binder:
             private=private_fields(sub_cards),
             prefix=prompt.prefix,
             access=self._access,
+            requests={"": card.requests, **_requests_of(subs)},
         )
         fallback_key: str | None = None
         composer_key: str | None = None
@@ -277,7 +280,10 @@ class _Binder:
         labels = in_sequence(agents, settings.support_agent)
         if labels:
             spec, model = self._model(lead)
-            bound[ROUTE] = _bind_one_tool(spec, model, ROUTE, route_tool(labels), self._access)
+            requests = _requests_of(self._deck.active_sub_agents(lead))
+            bound[ROUTE] = _bind_one_tool(
+                spec, model, ROUTE, route_tool(labels), self._access, requests=requests
+            )
         if isinstance(self._models, Mapping) and "helper" in self._models:
             lead = lead.replace(id="helper")
         if settings.helper_model:
@@ -373,9 +379,11 @@ def _with_tools(
     private: _Private,
     prefix: str,
     access: ModelAccess,
+    requests: _Requests,
 ) -> BoundModel:
+    options = _options(spec, requests)
     try:
-        runnable: Runnable[Any, Any] = model.bind_tools(schemas) if schemas else model
+        runnable: Runnable[Any, Any] = model.bind_tools(schemas, **options) if schemas else model
     except NotImplementedError:
         fix = "write that method, or wrap the model in JsonRouting(inner=...)"
         raise BindError(
@@ -401,10 +409,23 @@ def _bind_one_tool(
     tool: dict[str, Any],
     access: ModelAccess,
     private: _Private = MappingProxyType({}),
+    requests: _Requests = MappingProxyType({}),
 ) -> BoundModel:
-    bound = model.bind_tools([tool], tool_choice=name)
+    bound = model.bind_tools([tool], tool_choice=name, **_options(spec, requests))
     is_simulated = spec.provider == "simulated"
     return BoundModel(spec, bound, private, is_simulated, [tool], gate=gate_of(spec, access))
+
+
+def _requests_of(cards: Sequence[AgentCard]) -> _Requests:
+    return {card.id: card.requests for card in cards if card.requests}
+
+
+def _options(spec: ModelSpec, requests: _Requests) -> dict[str, Any]:
+    """What a model is bound with beside its tools. The requests of the cards stay in this process: a provider would
+    be sent, and paid for, what it does not need."""
+    if spec.provider == OFFLINE.provider and requests:
+        return {"requests": requests}
+    return {}
 
 
 def _check_names(models: Models | None, deck: Deck) -> None:

@@ -11,14 +11,12 @@ from pydantic import ValidationError
 
 from kit.bench.case import read_cases
 from kit.bench.latency_baseline import PUBLISHED, VARIATION, LatencyBaseline
-from kit.bench.routing import Catalog, RoutingKit, catalog_team
+from kit.bench.routing import RoutingKit, catalog_of, catalog_team
 from kit.bench.scoring.run_case import run_case
 from kit.bench.scoring.scorers import exact
 from kit.bench.statistics.difference import newcombe
 from kit.compose.deck import load_deck
-from kit.core.card import AgentCard
 from kit.core.errors import DataError
-from kit.core.model import OFFLINE
 from kit.core.value import Value
 from kit.home import HOME
 from kit.metrics.estimate import LEVEL, Estimate, normal_reach, wilson
@@ -240,11 +238,7 @@ async def route_stand_in() -> dict[int, Estimate]:
     """Routes data/cases/mixed.jsonl by the offline stand-in; returns parts of a message -> share of
     those routed exactly."""
     deck = load_deck(HOME / "cards" / "consumer")
-    subs = deck.active_sub_agents(deck.cards[deck.settings.orchestrator])
-    cards = tuple(
-        AgentCard(id=sub.id, description=sub.description, model=OFFLINE.key) for sub in subs
-    )
-    kit = RoutingKit(catalog_team(Catalog(cards, {card.id: card.id for card in cards})))
+    kit = RoutingKit(catalog_team(catalog_of(deck)))
     right: dict[int, list[bool]] = defaultdict(list)
     for case in read_cases(HOME / "data" / "cases" / "mixed.jsonl"):
         ((turn, _),) = await run_case(case, kit)

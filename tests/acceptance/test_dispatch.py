@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from typing import Any
 
 import pytest
 from langchain_core.messages import SystemMessage, ToolMessage
@@ -13,10 +14,14 @@ from kit.core.context import OPERATOR
 from kit.core.event import Event
 from kit.core.outcome import AgentCall, Failure, Outcome
 from kit.models.scripted import Line, ScriptedModel
+from kit.patterns import PATTERNS
+from kit.runtime.agents.llm_agent import LLMAgent
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
 from kit.runtime.pattern import Pattern
 from kit.runtime.turn import Reply, run_turn
+from kit.settings import Settings
+from kit.wire import open_kit
 from tests.kits import ALICE, SmallKit, answering, asks, failing, small_kit, stitched
 
 
@@ -52,6 +57,25 @@ def test_orchestrator_sees_exactly_one_ask_tool_per_sub_agent_with_the_cards_des
         "ask_rewards": "Answers questions about rewards.",
         "ask_support": "Answers questions about support.",
     }
+
+
+@pytest.mark.req("PC2-FR-2")
+@pytest.mark.parametrize("pattern", PATTERNS)
+async def test_the_requests_of_a_card_are_sent_to_no_model(pattern: str) -> None:
+    """They are there for the stand-in; a provider's model routes by the descriptions alone."""
+    model = ScriptedModel(lambda _: "I cannot help with that.")
+    async with open_kit(Settings(store=":memory:", pace=0.0), models=model) as kit:
+        await kit.ask("how many points do I have", kit.session("s"), pattern=pattern)
+        team = kit.stages.team(PATTERNS[pattern])
+    sent = f"{model.seen} {[prompt.text for prompt in team.prompts]}"
+    for agent in team.agents.values():
+        if isinstance(agent, LLMAgent):
+            bound: Any = agent.model.runnable
+            sent += str(getattr(bound, "kwargs", ""))
+    for card in team.deck.cards.values():
+        for request in card.requests:
+            # A description may name some of what its card lists.
+            assert request in card.description or len(request) < 20 or request not in sent, request
 
 
 @pytest.mark.req("PC2-FR-1")

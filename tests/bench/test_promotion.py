@@ -14,7 +14,7 @@ from case_source import SwitchSource, read_source
 from kit.bench.case import read_cases
 from kit.bench.promotion import promote
 from kit.bench.promotion_trial import judge_of
-from kit.bench.routing import Catalog, RoutingKit, catalog_team, route_case
+from kit.bench.routing import Catalog, RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
 from kit.bench.scoring.judge import Verdict
 from kit.bench.scoring.observation import Observation
@@ -116,11 +116,7 @@ def test_a_question_that_was_lost_twice_is_shown_once() -> None:
 
 async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> None:
     deck = load_deck(HOME / "cards" / "consumer")
-    subs = [deck.cards[name] for name in deck.cards["orchestrator"].sub_agents]
-    cards = tuple(
-        AgentCard(id=sub.id, description=sub.description, model="offline") for sub in subs
-    )
-    catalog = Catalog(cards, {card.id: card.id for card in cards})
+    catalog = catalog_of(deck)
     kit = RoutingKit(catalog_team(catalog), SqliteStore(":memory:"))
     turns: list[RoutedTurn] = []
     for case in list(read_cases(FILE))[::4]:

@@ -265,6 +265,15 @@ FAULTS: dict[str, tuple[Mapping[str, str | None], str]] = {
         {SHOP: "id: shop\nmodel: offline\ndescription: counts  POINTS.\n"},
         "demo/shop.yaml:3: same description as card 'rewards'; say what sets this agent apart",
     ),
+    "request told twice": (
+        card("shop", requests="[find tea, Count  POINTS]")
+        | card("rewards", requests="[count points]"),
+        "demo/shop.yaml:8: same request as on card 'rewards'; leave it where it belongs",
+    ),
+    "empty request": (
+        card("shop", requests="[find tea, ' ']"),
+        "demo/shop.yaml:8: empty request; take it out",
+    ),
     "unknown status phrase": (
         {
             DECK: BASE[DECK]

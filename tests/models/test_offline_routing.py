@@ -9,6 +9,7 @@ from kit.core.language.clauses import clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.models.offline.extraction import noun_phrase
 from kit.models.offline.routing import Routes, Situation, SmallTalk, Unfit, decide
+from kit.models.offline.similarity import Document
 
 AGENTS = {
     "shop": "Finds products, deals, coupons and offers in the catalogue, compares prices and suggests things to buy.",
@@ -24,7 +25,7 @@ AGENTS = {
     "takes part in the program.",
 }
 NAMES = list(AGENTS)
-TOOLS = tuple((name.replace("_", " "), text) for name, text in AGENTS.items())
+TOOLS = tuple(Document(name.replace("_", " "), text) for name, text in AGENTS.items())
 
 CASES = [
     ("any deals on cheddar cheese?", "shop"),
@@ -212,8 +213,8 @@ def test_nothing_close_enough_is_unfit():
 
 def test_what_a_description_rules_out_does_not_attract():
     tools = (
-        ("news", "Reads the news. Not for weather forecasts, rain or storms."),
-        ("sky", "Rain and storms: the weather forecast."),
+        Document("news", "Reads the news. Not for weather forecasts, rain or storms."),
+        Document("sky", "Rain and storms: the weather forecast."),
     )
     decision = decide(Situation("will there be rain or storms", tools), 5)
     assert isinstance(decision, Routes)

@@ -12,6 +12,7 @@ import pytest
 
 import kit
 from kit.models.offline.routing import Situation, decide
+from kit.models.offline.similarity import Document
 from kit.runtime.answer.clauses import clauses
 from kit.runtime.message import LONGEST
 from tests.effort import effort
@@ -145,8 +146,8 @@ MESSAGES = [
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda text: repr(text[:8]))
 def test_the_longest_message_is_routed_and_read_in_no_time(message: str):
     tools = (
-        ("shop", "Finds offers and coffee deals."),
-        ("support", "Helps with receipts that did not scan."),
+        Document("shop", "Finds offers and coffee deals."),
+        Document("support", "Helps with receipts that did not scan."),
     )
     situation = Situation(request=message, tools=tools)
     decide(situation, 4)

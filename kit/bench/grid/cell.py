@@ -38,7 +38,7 @@ FIRST = {
     "note",
 }
 """Fields of a model that every kept cell was keyed by; each newer one counts where it is not at its default."""
-LATER = ("tool_limits", "resume", "danger")
+LATER = ("tool_limits", "resume", "danger", "requests")
 """Settings of a deck, and fields of a card, that kept cells were not keyed by: they count in the same way."""
 
 

@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, TypeVar, cast
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
@@ -15,7 +16,7 @@ from kit.models.offline.composition import Result
 from kit.models.offline.json_schema import without_references
 from kit.models.offline.phrases import Phrases, phrases_of
 from kit.models.offline.picture_text import describe_pictures
-from kit.models.offline.similarity import content, spoken
+from kit.models.offline.similarity import Document, content, spoken
 
 READ = 16_000
 """Characters of one message that are read."""
@@ -42,10 +43,17 @@ class Tool:
     name: str
     description: str
     schema: Mapping[str, Any]
+    requests: tuple[str, ...] = ()
+    """What people ask it: its card lists them, and models are not sent them."""
 
     @property
     def label(self) -> str:
         return spoken(self.name.removeprefix("ask_"))
+
+    @property
+    def document(self) -> Document:
+        """What it is compared by."""
+        return Document(self.label, self.description, self.requests)
 
     @property
     def routes(self) -> bool:
@@ -54,12 +62,18 @@ class Tool:
         return self.name.startswith("ask_") and "query" in names and "intent_count" in names
 
 
-def tool_of(spec: Mapping[str, Any]) -> Tool:
-    """Reads a function in OpenAI format, with or without its envelope."""
+def tool_of(
+    spec: Mapping[str, Any], requests: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+) -> Tool:
+    """Reads a function in OpenAI format, with or without its envelope. `requests`: agent id -> those of its card."""
     body = cast("Mapping[str, Any]", spec.get("function") or spec)
     schema = cast("Mapping[str, Any]", body.get("parameters") or {})
+    name = str(body.get("name") or "")
     return Tool(
-        str(body.get("name") or ""), str(body.get("description") or ""), without_references(schema)
+        name=name,
+        description=str(body.get("description") or ""),
+        schema=without_references(schema),
+        requests=requests.get(name.removeprefix("ask_"), ()),
     )
 
 

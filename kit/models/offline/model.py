@@ -8,7 +8,7 @@ bound tools. It routes by similarity, fills arguments from schemas, and composes
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any, cast
 from weakref import WeakKeyDictionary
 
@@ -111,14 +111,15 @@ class OfflineModel(BaseChatModel):
         self, messages: list[BaseMessage], kwargs: dict[str, Any]
     ) -> list[ChatGenerationChunk]:
         """Text a word or two at a time, then the calls, then the usage."""
+        requests: Mapping[str, tuple[str, ...]] = kwargs.get("requests") or {}
         tools: list[Tool] = []
         for spec in cast("Sequence[dict[str, Any]]", kwargs.get("tools") or ()):
-            tool = tool_of(spec)
+            tool = tool_of(spec, requests)
             # What shows components is left to the kit: a lookup's result says which.
             if not tool.name.startswith("render_"):
                 tools.append(tool)
         choice = _choice(kwargs.get("tool_choice"))
-        answer = reply(Conversation(messages), tools, choice, self.plan_examples)
+        answer = reply(Conversation(messages), tools, choice, self.plan_examples, requests)
         ending = {
             "model_name": self.name,
             "finish_reason": "tool_calls" if answer.calls else "stop",

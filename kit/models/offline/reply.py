@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import blake2s
+from types import MappingProxyType
 from typing import Any
 
 from langchain_core.messages import HumanMessage, ToolCall
@@ -34,7 +35,7 @@ from kit.models.offline.routing import (
     is_sentence,
     points_back,
 )
-from kit.models.offline.similarity import index, spoken
+from kit.models.offline.similarity import Document, index, spoken
 
 _ENTITY = re.compile(
     r"""(?<![.!?]\s)(?<!^)\b[A-Z][\w'&-]*(?:\s+[A-Z][\w'&-]*)*
@@ -67,6 +68,8 @@ class Request:
     choice: str | None
     """A tool's name, "any" (some tool must be called), "none" or None (free)."""
     plan_examples: Sequence[PlanExample] = ()
+    requests: Mapping[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
+    """Agent id -> the requests of its card; "" for the agent that speaks."""
 
     @property
     def routers(self) -> list[Tool]:
@@ -90,9 +93,10 @@ def reply(
     tools: Sequence[Tool],
     choice: str | None,
     plan_examples: Sequence[PlanExample] = (),
+    requests: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Reply:
     """Answers a conversation. `choice` is a tool's name, "any" (some tool must be called), "none" or None (free)."""
-    request = Request(talk, tools, choice, plan_examples)
+    request = Request(talk, tools, choice, plan_examples, requests)
     for mode in MODES:
         answer = mode(request)
         if answer is not None:
@@ -149,12 +153,12 @@ def _classify(request: Request) -> Reply | None:
     if form is None or form.routes or "labels" not in properties_of(form.schema):
         return None
     labels = [str(label) for label in properties_of(form.schema)["labels"]["items"].get("enum", ())]
-    documents: list[tuple[str, str]] = []
+    documents: list[Document] = []
     for label in labels:
         line = re.search(rf"^{re.escape(label)}: (.+)$", request.talk.system, re.MULTILINE)
         if line is None:
             return None
-        documents.append((spoken(label), line[1]))
+        documents.append(Document(spoken(label), line[1], request.requests.get(label, ())))
     talk = request.talk
     in_play = frozenset(labels.index(label) for label in labels if f"ask_{label}" in talk.in_play)
     situation = Situation(talk.request, tuple(documents), in_play, talk.last_reply)
@@ -168,7 +172,8 @@ def _share_in_swarm(request: Request) -> Reply | None:
     talk, peers = request.talk, request.routers
     if not peers or not talk.role:
         return None
-    documents = (("this", talk.role), *_documents(peers))
+    own_part = Document("this", talk.role, request.requests.get("", ()))
+    documents = (own_part, *_documents(peers))
     decision = decide(Situation(talk.request, documents), talk.most)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
     mine: str | None = None
@@ -391,7 +396,7 @@ def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
         return False
     documents = _documents(tools)
     request_words = content_words(talk.request) - english.DEGREES
-    own = content_words(" ".join(f"{label} {description}" for label, description in documents))
+    own = content_words(" ".join(f"{label} {description}" for label, description, _ in documents))
     if 2 * len(request_words & own) >= max(1, len(request_words)):
         return False
     return float(index(documents).score(talk.request).max()) < FITS
@@ -426,9 +431,8 @@ def _puzzled(talk: Conversation) -> str:
     return "I received no text. What can I help you with?"
 
 
-def _documents(tools: Sequence[Tool]) -> tuple[tuple[str, str], ...]:
-    """What tools are compared by: name in plain words, and description."""
-    return tuple((tool.label, tool.description) for tool in tools)
+def _documents(tools: Sequence[Tool]) -> tuple[Document, ...]:
+    return tuple(tool.document for tool in tools)
 
 
 def _make_calls(talk: Conversation, text: str, calls: Sequence[Call]) -> Reply:

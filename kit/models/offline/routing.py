@@ -9,7 +9,7 @@ from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
 from kit.core.language.words import STOP, word_set, words
 from kit.models.offline import english
-from kit.models.offline.similarity import Floats, Index, content, index
+from kit.models.offline.similarity import Document, Floats, Index, content, index
 
 FITS = 0.15
 """The score below which nothing fits."""
@@ -48,8 +48,8 @@ class Situation:
     """All that is known when a request is routed."""
 
     request: str
-    tools: tuple[tuple[str, str], ...]
-    """Name in plain words and description, in the order they are bound."""
+    tools: tuple[Document, ...]
+    """In the order they are bound."""
     in_play: frozenset[int] = frozenset()
     """Positions of the tools called in the previous turn."""
     last_reply: str = ""

@@ -1,4 +1,5 @@
-"""How close texts are in meaning, from static word vectors and character n-grams: no network, no key, deterministic."""
+"""How close texts are in meaning and in wording, from static word vectors and from the terms that they share:
+no network, no key, and the same every time."""
 
 import json
 import re
@@ -6,8 +7,9 @@ from collections import Counter
 from collections.abc import Sequence
 from functools import lru_cache
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,29 +17,46 @@ from numpy.typing import NDArray
 from kit.core.errors import DataError
 from kit.core.language.words import STOP, words
 from kit.models.offline.english import FAINT, NEGATED
-from kit.models.offline.example_requests import ExampleRequests
 
 Floats = NDArray[np.float32]
 
 LONGEST = 4000
-"""Characters of one text that are read; the rest is ignored."""
-REMEMBERED = 5000
-"""Words an index remembers the closeness of."""
+"""Characters of one text that are read."""
+MOST_WORDS = 400
+"""Words of one text that are compared."""
+LONGEST_WORD = 40
+GRAM_SIZES = (3, 4, 5)
+"""Lengths of the parts of a word that are compared."""
 WHOLE = 0.5
 UNIT = 0.2
 WORD = 0.15
-CHARACTER = 0.15
-"""Shares of a score: whole text, its closest sentence or list item, word by word, character n-grams."""
+TERMS = 0.15
+"""Shares of a score: the whole text, its closest sentence or list item, word by word, terms in common."""
 WORDING = 0.6
-"""How much the wording of the requests that descriptions list counts beside a score."""
+"""How much the wording of the requests of a card counts beside a score."""
+MOST_REQUESTS = 2000
+"""Requests that are learnt from: the time it takes grows with the third power of their number."""
+RIDGE = 0.1
+"""How much the learnt weights are held back. From 0.05 to 0.5 the requests of the consumer deck tell one another's
+cards equally well, each left out once."""
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _SENTENCE = re.compile(r"(?<=[.!?;:])\s+|\n+|[()]")
 
 
+class Document(NamedTuple):
+    """What a tool is compared by."""
+
+    name: str
+    """In plain words."""
+    description: str
+    requests: tuple[str, ...] = ()
+    """What people ask it."""
+
+
 def content(text: str) -> list[str]:
     """The words that carry meaning; all of them when none does."""
-    every = words(text[:LONGEST])
-    return [word for word in every if word not in STOP] or every
+    text_words = words(text[:LONGEST])
+    return [word for word in text_words if word not in STOP] or text_words
 
 
 def spoken(name: str) -> str:
@@ -48,10 +67,8 @@ def spoken(name: str) -> str:
 @lru_cache(maxsize=1)
 def _words_of_the_wheel() -> tuple[Any, NDArray[np.float16]]:
     """Tokenizer and table that ship inside the wordllama wheel, never fetched; of its 16 MB only
-    the rows in use are read.
-
-    The two files are opened without importing the package: on import it takes over the process' logging.
-    """
+    the rows in use are read."""
+    # The package itself is not imported: on import it takes over the process' logging.
     from tokenizers import Tokenizer
 
     spec = find_spec("wordllama")
@@ -68,9 +85,8 @@ def _map_table(path: Path) -> NDArray[np.float16]:
         size = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(size))["embedding.weight"]
     assert header["dtype"] == "F16", "requirements.txt pins the wheel"
-    return np.memmap(
-        path, np.float16, "r", 8 + size + header["data_offsets"][0], tuple(header["shape"])
-    )
+    offset = 8 + size + header["data_offsets"][0]
+    return np.memmap(path, np.float16, "r", offset, tuple(header["shape"]))
 
 
 def load() -> None:
@@ -97,101 +113,163 @@ def _pooled(tokens: Sequence[str], weight: dict[str, float]) -> Floats:
     return np.asarray(scale @ np.stack([_vector(token) for token in tokens]), np.float32)
 
 
-def _grams(tokens: Sequence[str]) -> Counter[str]:
-    counts: Counter[str] = Counter()
-    for token in tokens:
-        padded = f" {token[:40]} "
-        counts.update(padded[i : i + n] for n in (3, 4, 5) for i in range(len(padded) - n + 1))
-    return counts
-
-
-def units(text: str) -> list[str]:
+def _units(text: str) -> list[str]:
     """Sentences of a description and the items of its lists; what it says it is not for is left out."""
-    result: list[str] = []
+    units: list[str] = []
     for sentence in _SENTENCE.split(text[:LONGEST]):
         sentence = sentence.strip()
         if not sentence or NEGATED.search(sentence):
             continue
-        result.append(sentence)
-        items: list[str | Any] = []
+        units.append(sentence)
+        items: list[str] = []
         for item in sentence.split(","):
             if item.strip():
                 items.append(item.strip())
-        result.extend(items if len(items) > 2 else ())
-    return result
+        if len(items) > 2:
+            units += items
+    return units
+
+
+class _Terms:
+    """The terms of some texts, weighted: one that few of the texts have counts for more."""
+
+    def __init__(self, texts: Sequence[list[str]], base: float):
+        spread: Counter[str] = Counter()
+        for terms in texts:
+            spread.update(set(terms))
+        # Sorted, for a set has another order in each process, and sums of floats depend on it.
+        self._column = {term: column for column, term in enumerate(sorted(spread))}
+        numbers = np.array([spread[term] for term in self._column], np.float32)
+        self._rarity = np.log((len(texts) + 1) / (numbers + 0.5)) + base
+
+    def table(self, texts: Sequence[list[str]]) -> Floats:
+        """A row for each text."""
+        table = np.zeros((len(texts), len(self._column)), np.float32)
+        for row, terms in zip(table, texts, strict=True):
+            columns, values = self.weigh(terms)
+            row[columns] = values
+        return table
+
+    def weigh(self, terms: list[str]) -> tuple[list[int], Floats]:
+        """The columns of the terms that a text shares with the others, and their weights, of length 1 together."""
+        counts = Counter(self._column[term] for term in terms if term in self._column)
+        columns = list(counts)
+        numbers = np.array(list(counts.values()), np.float32)
+        values = (1 + np.log(numbers)) * self._rarity[columns]
+        return columns, _unit(np.asarray(values, np.float32))
+
+
+def _grams(tokens: Sequence[str]) -> list[str]:
+    """The parts of words."""
+    grams: list[str] = []
+    for token in tokens:
+        padded = f" {token[:LONGEST_WORD]} "
+        for size in GRAM_SIZES:
+            for start in range(len(padded) - size + 1):
+                grams.append(padded[start : start + size])
+    return grams
+
+
+def _wording(text: str) -> list[str]:
+    """The words of a request, its pairs of neighbours and the parts of its words."""
+    tokens = words(text)[:MOST_WORDS]
+    pairs = [f"{first}+{second}" for first, second in pairwise(["^", *tokens, "$"])]
+    return [*_grams(tokens), *pairs, *(f"{token}+" for token in tokens)]
+
+
+class _Requests:
+    """A linear classifier of requests by the documents that list them: ridge regression over their wording.
+
+    Word vectors say what a text is about. Only its wording says that "find a coffee deal" and "when does the coffee
+    deal end" are for two agents.
+    """
+
+    def __init__(self, documents: Sequence[Document]):
+        requests: list[str] = []
+        owners: list[int] = []
+        for number, document in enumerate(documents):
+            requests += document.requests
+            owners += [number] * len(document.requests)
+        self._count = len(documents)
+        self._lists_none = ~np.isin(np.arange(self._count), owners)
+        self.is_empty = len(set(owners)) < 2 or len(requests) > MOST_REQUESTS
+        if not self.is_empty:
+            wordings = [_wording(request) for request in requests]
+            self._terms = _Terms(wordings, base=0.0)
+            self._weights = self._learn(self._terms.table(wordings), np.array(owners))
+
+    def _learn(self, rows: Floats, owners: NDArray[np.intp]) -> Floats:
+        sizes = np.bincount(owners, minlength=self._count)
+        # A card that lists many requests must not draw requests for that reason alone.
+        penalty = RIDGE * sizes[owners] / sizes[owners].mean()
+        wanted = np.zeros((len(owners), self._count), np.float32)
+        wanted[np.arange(len(owners)), owners] = 1.0
+        wanted -= wanted.mean(axis=0)
+        shares = np.asarray(np.linalg.solve(rows @ rows.T + np.diag(penalty), wanted), np.float32)
+        return np.asarray(rows.T @ shares, np.float32)
+
+    def score(self, text: str) -> Floats:
+        """How much a text is worded like the requests of each document: about 0 for nothing, 1 for one of them."""
+        if self.is_empty:
+            return np.zeros(self._count, np.float32)
+        columns, values = self._terms.weigh(_wording(text))
+        scores = values @ self._weights[columns]
+        scores = np.asarray(scores - scores.mean(), np.float32)
+        # How a document that lists none would be asked is not known, so wording decides nothing against it.
+        scores[self._lists_none] = max(0.0, float(scores.max()))
+        return scores
 
 
 class Index:
-    """Documents (name, description) ready to be compared with texts; building costs about 1 ms a document."""
+    """Documents ready to be compared with texts; building costs about 1 ms a document."""
 
-    def __init__(self, documents: Sequence[tuple[str, str]]):
+    def __init__(self, documents: Sequence[Document]):
         parts: list[list[str]] = []
-        for name, text in documents:
-            parts.append([name, *units(text)])
-        texts: list[str] = []
-        for part in parts:
-            texts.append(" . ".join(dict.fromkeys(part)))
-        rows: list[list[str]] = []
-        for text in texts:
-            rows.append(list(dict.fromkeys(content(text))) or ["?"])
-        spread = Counter(word for row in rows for word in row)
-        self._weight = {
-            word: min(1.0, float(np.log((len(rows) + 1) / (n + 0.5)))) for word, n in spread.items()
-        }
-        whole: list[str] = []
-        for name, text in documents:
-            whole.append(
-                " . ".join([name, *(u for u in _SENTENCE.split(text) if not NEGATED.search(u))])
-            )
-        self._whole = _unit(
-            np.stack([_pooled(words(text[:LONGEST]), self._weight) for text in whole])
-        )
-        self._units = _unit(
-            np.stack([_pooled(content(unit), self._weight) for part in parts for unit in part])
-        )
-        self._unit_starts = _starts([len(part) for part in parts])
-        flat: list[str] = []
-        for row in rows:
-            for word in row:
-                flat.append(word)
-        scale = np.array([self._weight[word] for word in flat], np.float32)
-        self._words = _unit(np.stack([_vector(word) for word in flat])) * scale[:, None]
-        self._word_starts = _starts([len(row) for row in rows])
-        self._near: dict[str, Floats] = {}
-        self._requests = ExampleRequests([text for _, text in documents])
-        self._index_grams([_grams(content(text)) for text in whole])
-
-    def _index_grams(self, counts: list[Counter[str]]) -> None:
-        spread = Counter(gram for count in counts for gram in count)
-        self._gram = {gram: i for i, gram in enumerate(spread)}
-        self._rarity = (
-            np.log((1 + len(counts)) / (1 + np.array(list(spread.values()), np.float32))) + 1
-        )
-        table = np.zeros((len(counts), max(1, len(spread))), np.float32)
-        for row, count in zip(table, counts, strict=True):
-            for gram, n in count.items():
-                row[self._gram[gram]] = 1 + np.log(n)
-        if spread:
-            table *= self._rarity
-        self._characters = _unit(table)
+        wholes: list[str] = []
+        vocabularies: list[list[str]] = []
+        for document in documents:
+            units = [document.name, *_units(document.description)]
+            sentences = _SENTENCE.split(document.description)
+            sentences = [sentence for sentence in sentences if not NEGATED.search(sentence)]
+            parts.append(units)
+            wholes.append(" . ".join([document.name, *sentences])[:LONGEST])
+            vocabularies.append(list(dict.fromkeys(content(" . ".join(units)))) or ["?"])
+        spread: Counter[str] = Counter()
+        for vocabulary in vocabularies:
+            spread.update(vocabulary)
+        weight: dict[str, float] = {}
+        for word, number in spread.items():
+            weight[word] = min(1.0, float(np.log((len(documents) + 1) / (number + 0.5))))
+        self._whole = _unit(np.stack([_pooled(words(whole), weight) for whole in wholes]))
+        flat_units = [unit for units in parts for unit in units]
+        self._units = _unit(np.stack([_pooled(content(unit), weight) for unit in flat_units]))
+        self._unit_starts = _starts(parts)
+        flat_words = [word for vocabulary in vocabularies for word in vocabulary]
+        scale = np.array([weight[word] for word in flat_words], np.float32)
+        self._words = _unit(np.stack([_vector(word) for word in flat_words])) * scale[:, None]
+        self._word_starts = _starts(vocabularies)
+        grams = [_grams(content(whole)) for whole in wholes]
+        self._terms = _Terms(grams, base=1.0)
+        self._term_rows = self._terms.table(grams)
+        self._requests = _Requests(documents)
 
     def score(self, text: str) -> Floats:
         """Closeness of a text to each document, about -0.1 (unrelated) to 1 (the same)."""
-        tokens = content(text)[:400]
+        tokens = content(text)[:MOST_WORDS]
         if not tokens:
             return np.zeros(len(self._whole), np.float32)
         vectors = np.stack([_vector(token) * (0.3 if token in FAINT else 1.0) for token in tokens])
         lengths = np.linalg.norm(vectors, axis=1)
         pooled = _unit(vectors.sum(axis=0))
         per_unit = np.maximum.reduceat(self._units @ pooled, self._unit_starts)
-        per_word = np.stack([self._by_word(token) for token in tokens])
-        sharp = (lengths / (lengths.sum() + 1e-9)) @ per_word
-        return (
-            WHOLE * (self._whole @ pooled)
-            + UNIT * per_unit
-            + WORD * sharp
-            + CHARACTER * self._by_character([token for token in tokens if token not in FAINT])
-        )
+        near = np.maximum.reduceat(self._words @ _unit(vectors).T, self._word_starts)
+        # Squared, so that words which are near by chance count for little.
+        shares = lengths / (lengths.sum() + 1e-9)
+        per_word = (np.square(np.maximum(near, 0)) * shares).sum(axis=1)
+        columns, values = self._terms.weigh(_grams([t for t in tokens if t not in FAINT]))
+        shared = self._term_rows[:, columns] @ values
+        total = WHOLE * (self._whole @ pooled) + UNIT * per_unit + WORD * per_word + TERMS * shared
+        return np.asarray(total, np.float32)
 
     @property
     def lists_requests(self) -> bool:
@@ -206,44 +284,20 @@ class Index:
         """
         return WORDING * self._requests.score(text)
 
-    def _by_word(self, token: str) -> Floats:
-        """How close the closest word of each document is, squared so that near matches count for little."""
-        scores = self._near.get(token)
-        if scores is None:
-            if len(self._near) >= REMEMBERED:
-                self._near.clear()
-            closest = np.maximum.reduceat(self._words @ _unit(_vector(token)), self._word_starts)
-            scores = self._near[token] = np.square(np.maximum(closest, 0))
-        return scores
 
-    def _by_character(self, tokens: Sequence[str]) -> Floats:
-        grams: list[tuple[int, int]] = []
-        for gram, n in _grams(tokens).items():
-            if gram in self._gram:
-                grams.append((self._gram[gram], n))
-        if not grams:
-            return np.zeros(len(self._characters), np.float32)
-        where = np.array([i for i, _ in grams])
-        values = (1 + np.log(np.array([n for _, n in grams], np.float32))) * self._rarity[where]
-        return self._characters[:, where] @ _unit(values.astype(np.float32))
-
-
-def _starts(sizes: Sequence[int]) -> NDArray[np.intp]:
+def _starts(groups: Sequence[Sequence[str]]) -> NDArray[np.intp]:
+    """Where each group begins in the list of all."""
+    sizes = [len(group) for group in groups]
     return np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.intp)
 
 
 @lru_cache(maxsize=256)
-def index(documents: tuple[tuple[str, str], ...]) -> Index:
+def index(documents: tuple[Document, ...]) -> Index:
     """The index of some documents, built once per set of texts."""
     return Index(documents)
 
 
 def closeness(text: str, candidates: Sequence[str]) -> list[float]:
     """Cosine of the word vectors of a text and of each candidate."""
-    if not candidates:
-        return []
-    query = _unit(_pooled(content(text)[:400], {}))
-    numbers: list[float] = []
-    for candidate in candidates:
-        numbers.append(float(_unit(_pooled(content(candidate)[:400], {})) @ query))
-    return numbers
+    query = _unit(_pooled(content(text)[:MOST_WORDS], {}))
+    return [float(_unit(_pooled(content(c)[:MOST_WORDS], {})) @ query) for c in candidates]
