@@ -5,12 +5,14 @@ import gc
 import inspect
 import sys
 import tracemalloc
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kit.compose import deck
 from kit.runtime.clock import run_virtual
 from kit.settings import HOME
 from kit.stores.database import Database
@@ -21,6 +23,37 @@ OPENERS = (
 )
 """Code whose stores end with a test: that of the tests, and that of benchmarks and studies, whose
 stores in memory last as long as their process."""
+
+read_deck_of_folder = deck.load_deck
+SHIPPED = (HOME / "cards").resolve()
+
+
+@cache
+def read_once(
+    folder: Path,
+    known: frozenset[str] | None,
+    environment: str,
+    flags: tuple[tuple[str, bool], ...],
+) -> deck.Deck:
+    return read_deck_of_folder(folder, known, environment, dict(flags))
+
+
+def load_deck(
+    path: str | Path,
+    known: Collection[str] | None = None,
+    environment: str = "default",
+    flags: Mapping[str, bool] = {},
+) -> deck.Deck:
+    """Loads a deck, a shipped one only once in a process: a deck is a value, no test writes into cards/,
+    and reading its cards and phrases again for each kit took a tenth of all tests."""
+    if SHIPPED not in Path(path).resolve().parents:
+        return read_deck_of_folder(path, known, environment, flags)
+    ids = None if known is None else frozenset(known)
+    return read_once(Path(path), ids, environment, tuple(flags.items()))
+
+
+deck.load_deck = load_deck
+
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it
 

@@ -167,12 +167,6 @@ def test_a_tool_is_made_from_card_settings_and_flags_resolved_at_bind() -> None:
     assert made == [{"limit": 5, "x": 1, "y": 2}, {"limit": 12, "x": 1, "y": 2}]
 
 
-@pytest.mark.req("PC2-S5.2b", "PC2-S9.1-2")
-def test_ids_with_capitals_and_digits_become_legal_tool_names() -> None:
-    team = bind(small_deck(["Hotels_4", "rent-a-car"]), "offline", {})
-    assert names(team, "orchestrator") == ["ask_Hotels_4", "ask_rent-a-car"]
-
-
 async def test_any_langchain_tool_works_and_one_that_raises_is_told_as_unavailable() -> None:
     card = AgentCard(id="a", description="d", model="offline", tools=("lookup", "explode"))
     worker = ScriptedModel(

@@ -151,7 +151,7 @@ texts = st.lists(
 
 
 @given(texts, st.lists(st.integers(0, 60), max_size=8))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=60, deadline=None, derandomize=True)
 def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: list[int]) -> None:
     text = "".join(parts)
     plain, _ = narration(text)
@@ -295,7 +295,7 @@ async def test_what_one_agent_showed_is_no_reference_of_anothers() -> None:
         max_size=7,
     )
 )
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
     turns: list[list[str]],
 ) -> None:
@@ -334,7 +334,7 @@ def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
         max_size=8,
     )
 )
-@settings(max_examples=20, deadline=None, derandomize=True)
+@settings(max_examples=10, deadline=None, derandomize=True)
 def test_history_never_crosses_principals_or_sessions(turns: list[tuple[str, str, str]]) -> None:
     async def conversation() -> None:
         kit = remembering("ann")

@@ -2,12 +2,18 @@
 
 from collections.abc import Generator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 import pytest
+from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from kit.ui.shared import frame
+
+# For each page that it drives Streamlit reads about every installed package whether it brings components: half
+# of what a page test took. What is installed does not change meanwhile.
+manifest_scanner.scan_component_manifests = cache(manifest_scanner.scan_component_manifests)
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 the page by a test driver."""
 
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -26,7 +25,6 @@ from kit.bench.grid.stored_runs import list_runs, read_run
 from kit.bench.scoring.run_case import turn_id
 from kit.core.context import OPERATOR
 from kit.core.errors import DataError
-from kit.settings import HOME
 from kit.stores.sqlite import SqliteStore
 from kit.ui.benchmarks import grid_process, launch
 from kit.ui.benchmarks import page as benchmarks
@@ -339,15 +337,6 @@ def test_a_bad_grid_is_one_sentence_of_its_process(
     assert grid_process.main(str(grid(tmp_path, patterns=["mediatd"])), str(tmp_path / "out")) == 2
     (line,) = capsys.readouterr().out.splitlines()
     assert "grid.yaml:" in json.loads(line)["error"] and "did you mean 'mediated'" in line
-
-
-def test_the_app_starts_without_the_bench_its_frames_and_its_figures() -> None:
-    heavy = ["kit.bench", "pandas", "matplotlib", "scipy", "statsmodels", "yaml"]
-    code = f"import sys, kit.ui.benchmarks.page as page; print([name for name in {heavy[:-1]} if name in sys.modules])"
-    told = subprocess.run(
-        [sys.executable, "-c", code], cwd=HOME, capture_output=True, text=True, check=True
-    )
-    assert told.stdout.strip() == "[]"
 
 
 # figures

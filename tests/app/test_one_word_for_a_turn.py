@@ -156,7 +156,7 @@ def test_every_surface_ends_a_turn_in_the_same_words(
 
 
 @pytest.mark.req("K-15")
-@pytest.mark.parametrize("name", EXPECTED)
+@pytest.mark.parametrize("name", ["complete", "part left out", "plan failed", "stopped"])
 def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
     words = EXPECTED[name]
     trace = room("traces", turn=played.replies[name].turn_id)

@@ -156,7 +156,7 @@ def test_a_reference_that_leads_nowhere_is_told_in_a_sentence(folder: Path, name
     assert "kit.settings:HOME" in unescaped(error.value) and not page.exception
 
 
-@pytest.mark.parametrize("name", ["chat", "traces", "compare", "cards", "metrics", "benchmarks"])
+@pytest.mark.parametrize("name", ["chat", "cards"])
 def test_a_deck_that_is_not_there_is_one_sentence_and_no_traceback(
     folder: Path, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

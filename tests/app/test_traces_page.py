@@ -79,6 +79,10 @@ def test_the_list_holds_the_turns_of_who_is_looking_newest_first(
     assert list(table["Question"]) == [turn.message for turn in stored(asked)] and len(table) == 3
     assert list(table["How it ended"]) == ["2 of 3 answered", "2 of 3 answered", "Answered"]
     assert "3 of 3 turns" in shown(page)
+    assert list(table["Pattern"]) == ["Mediated"] * 3
+    assert set(table["Model"]) <= {"offline stand-in", ""}
+    assert page.multiselect(key="f-patterns").options == ["Mediated"]
+    assert page.multiselect(key="f-models").options == ["offline stand-in"]
 
 
 def test_filters_narrow_the_list_and_say_when_nothing_is_left(page: AppTest) -> None:
@@ -200,21 +204,6 @@ def test_a_trace_says_what_the_turn_waited_for_and_links_to_opik_only_where_ther
     assert "What the turn waited for: decide" in said.replace("\\", "") and not page.get(
         "link_button"
     )
-
-
-def test_the_list_has_pattern_and_model_and_can_be_narrowed_by_them(
-    page: AppTest, asked: Path
-) -> None:
-    page.run()
-    table = page.dataframe[0].value
-    assert list(table["Pattern"]) == ["Mediated"] * len(table) and set(table["Model"]) <= {
-        "offline stand-in",
-        "",
-    }
-    assert page.multiselect(key="f-patterns").options == ["Mediated"] and page.multiselect(
-        key="f-models"
-    ).options == ["offline stand-in"]
-    assert "Mediated, offline stand" in shown(open_turn(page, stored(asked)[0]))
 
 
 def test_conversations_are_listed_and_one_shows_its_own_turns(page: AppTest, asked: Path) -> None:

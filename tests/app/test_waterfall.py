@@ -1,6 +1,5 @@
 """The waterfall, without a page: what its data and its chart say."""
 
-import json
 import subprocess
 import sys
 from typing import Any
@@ -45,20 +44,6 @@ def test_a_span_cut_off_with_its_parent_ends_with_it() -> None:
     assert by_id["s5"]["beside"] == "0.60 s · not finished"
 
 
-def test_labels_are_never_dropped_and_keep_their_depth() -> None:
-    axis = chart_of(trace_of(mixed()))["layer"][1]["encoding"]["y"]["axis"]
-    assert axis["labelOverlap"] is False
-    names = [row["name"] for row in waterfall_rows(trace_of(mixed()))]
-    assert names[0] == "turn" and names[2] == "rewards" and names[3] == "└ get_points"
-    assert all(json.dumps(name) in axis["labelExpr"] for name in names)
-
-
-def test_a_time_stands_where_its_bar_leaves_room() -> None:
-    rows = {row["name"]: row for row in waterfall_rows(trace_of(mixed()))}
-    assert rows["turn"]["within"] and rows["turn"]["edge"] == 0.0
-    assert rows["decide"]["align"] == "left" and rows["decide"]["edge"] == rows["decide"]["ended"]
-
-
 def test_the_selected_span_alone_is_marked() -> None:
     drawn = waterfall_chart(trace_of(mixed()), selected="s4").to_dict()
     marked = drawn["datasets"][drawn["layer"][0]["data"]["name"]]
@@ -71,16 +56,6 @@ def test_a_running_or_empty_trace_can_be_drawn() -> None:
     assert {row["status"] for row in running} == {"running", "ok"}
     assert all(row["ended"] >= row["started"] for row in running)
     assert waterfall_rows(trace_of(stamp(begin())))[0]["ended"] == 0.0
-
-
-PAGES = ("chat", "traces", "plans", "compare", "cards", "metrics", "benchmarks")
-
-
-def test_a_page_loads_altair_only_where_it_draws_a_chart() -> None:
-    pages = "; ".join(f"import kit.ui.{page}.page" for page in PAGES)
-    code = f"import sys; {pages}; print({{'altair'}} & set(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "set()"
 
 
 def test_a_folded_turn_needs_no_page() -> None:

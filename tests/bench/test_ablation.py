@@ -87,7 +87,7 @@ async def test_a_team_of_its_own_routes_in_place_of_the_script():
 
 @pytest.mark.req("SAT-4", "PC2-S5.1")
 async def test_with_guards_an_invented_call_hardly_ever_runs_and_a_needed_one_is_hardly_ever_dropped():
-    asks = several_parts(CASES / "mixed.jsonl", len(AGENTS))[::6]
+    asks = several_parts(CASES / "mixed.jsonl", len(AGENTS))[::12]
     assert not any(
         content_words(f"{INVENTED} {OTHERWISE}") & content_words(ask.user) for ask in asks
     )

@@ -88,25 +88,6 @@ def test_no_two_cases_of_a_set_ask_nearly_the_same(stem: str) -> None:
     assert duplicates(cases(stem)) == []
 
 
-def test_a_set_made_from_one_template_would_be_noticed() -> None:
-    farm = [
-        Case(
-            id=f"f{n}",
-            kind="single",
-            domain="shop",
-            turns=(ask(f"please find me some {n} coffee deals"),),
-        )
-        for n in "ab"
-    ]
-    assert [(twin.first, twin.second) for twin in duplicates(farm, 0.5)] == [("fa", "fb")]
-    assert (
-        share_naming_agent(
-            [Case(id="s", kind="single", domain="shop", turns=(ask("ask the shop about tea"),))]
-        )
-        == 1.0
-    )
-
-
 def test_no_vertical_is_given_away_by_its_length_or_its_name() -> None:
     typical = {
         domain: words

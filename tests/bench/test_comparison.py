@@ -276,26 +276,6 @@ def test_the_more_ways_are_compared_the_larger_the_p_value_that_is_said() -> Non
     assert f"p = {smallest.adjusted.value:.3g} after Holm" in str(smallest)
 
 
-def test_of_many_ways_that_are_all_alike_hardly_one_set_in_twenty_claims_a_difference() -> None:
-    claims = sum(
-        any(
-            c.verdict != "cannot tell"
-            for c in compare(
-                [
-                    row
-                    for way in range(6)
-                    for row in simulated(f"p{way}", 0.8, 100 * trial + way, 60)
-                ],
-                {"pattern": "p0"},
-                planned=60,
-                seed=trial,
-            )
-        )
-        for trial in range(60)
-    )
-    assert claims <= 4  # 3 expected at most; 7 without the correction
-
-
 def test_repeats_make_no_items_and_ways_are_compared_within_their_own_model() -> None:
     rows = list(simulated("a", 0.8, 7, 40, repeats=5)) + list(simulated("b", 0.8, 8, 40, repeats=5))
     rows += [{**row, "model": "other"} for row in rows]

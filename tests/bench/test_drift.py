@@ -225,11 +225,6 @@ def test_where_nothing_drifted_the_interval_holds_zero_nearly_always() -> None:
     assert 0.93 <= held / 1000 <= 0.98
 
 
-def test_the_interval_is_newcombes() -> None:
-    found = newcombe((48, 80), (56, 70))  # the example of Newcombe (1998), method 10
-    assert (round(found.low, 4), round(found.high, 4)) == (0.0524, 0.3339)
-
-
 @pytest.mark.req("PC2-S5.9b")
 def test_unlabelled_turns_and_verticals_on_one_side_are_told_and_not_counted() -> None:
     store, _ = stored()

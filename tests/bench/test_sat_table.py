@@ -78,7 +78,7 @@ def test_the_table_can_be_played(tmp_path: Path) -> None:
     text = text.replace("others: gpt", "others: simulated-gpt").replace(
         "baseline: gpt", "baseline: simulated-gpt"
     )
-    (tmp_path / "table.yaml").write_text(text)
+    (tmp_path / "table.yaml").write_text(f"{text}\nsub_agents: stubs\n")
     spec = read_grid(tmp_path / "table.yaml")
     run = run_grid(spec, tmp_path / "out", OPENER, 1)
     ways, verdicts = compare_ways(spec, read_results(tmp_path / "out"))

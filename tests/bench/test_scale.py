@@ -46,7 +46,7 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
     priced = {"a": PricedModel(law=law, price_in=1.0, price_out=10.0)}
     traffic = Traffic(users=1_200_000, messages=10, share=0.5, busiest=0.1, reads=1000)
     runs = play_races(
-        {"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=300
+        {"delegate": ("a",), "race": ("a", "a")}, priced, reads=traffic.reads, messages=150
     )
     alone, race = monthly_figures(runs, traffic)
     assert traffic.a_month == 6e6 and traffic.busiest_a_second == pytest.approx(
@@ -61,7 +61,7 @@ def test_race_at_scale_is_the_faster_of_two_laws_for_two_bills() -> None:
         faster = 2.0 * math.exp(0.5 * NormalDist().inv_cdf(1 - math.sqrt(1 - share)))
         assert found.low <= faster <= found.high
     assert race.p95.high < alone.p95.low
-    whole = sum(run.seconds for run in runs if run.way == "race") / 300
+    whole = sum(run.seconds for run in runs if run.way == "race") / 150
     assert race.calls_at_once == pytest.approx(2 * traffic.busiest_a_second * whole)
     assert [(row["name"], row["x_high"]) for row in cost_points([race])] == [
         ("race", race.most.high)

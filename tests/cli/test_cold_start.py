@@ -44,3 +44,17 @@ def test_a_command_loads_what_it_uses(
     ).stdout
     modules = {name.partition(".")[0] for name in json.loads(lines.splitlines()[-1])}
     assert "kit" in modules and modules & unneeded == set()
+
+
+PAGES = ("chat", "traces", "plans", "compare", "cards", "metrics", "benchmarks")
+
+
+def test_a_page_loads_charts_and_the_bench_only_where_it_shows_them() -> None:
+    pages = "; ".join(f"import kit.ui.{page}.page" for page in PAGES)
+    code = f"import json, sys; {pages}; print(json.dumps(sorted(sys.modules)))"
+    printed = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout
+    modules = json.loads(printed)
+    assert "kit.bench" not in modules
+    assert {name.partition(".")[0] for name in modules} & SHOWN == {"streamlit"}

@@ -54,12 +54,6 @@ def faults(
     return [fault.replace(f"{folder}/cards/", "") for fault in caught.value.faults]
 
 
-def test_the_sound_deck_is_sound(tmp_path: Path):
-    deck = load_deck(write(tmp_path), known=TOOLS)
-    assert list(deck.cards) == ["rewards", "root", "shop"]
-    assert deck.models["offline"].provider == "offline"
-
-
 def card(name: str, **lines: str) -> dict[str, str]:
     """One card's file: the sound text with lines put after it."""
     return {
@@ -363,14 +357,6 @@ def test_no_blocks_folder_is_one_fault(tmp_path: Path):
     ]
 
 
-@pytest.mark.req("PC1-S5.9b")
-def test_a_vertical_that_declares_sub_agents_is_refused(tmp_path: Path):
-    found = faults(tmp_path, card("shop", sub_agents="[rewards]"))
-    assert found == [
-        "demo/shop.yaml:8: card 'shop' declares sub_agents; only the orchestrator 'root' may, so take them out"
-    ]
-
-
 @pytest.mark.req("SO-6")
 def test_a_cycle_is_named_once_with_its_whole_path(tmp_path: Path):
     found = faults(
@@ -439,17 +425,6 @@ def test_what_could_not_be_read_is_not_called_unknown(tmp_path: Path):
     ]
 
 
-def test_the_report_names_the_deck_and_lists_every_fault(tmp_path: Path):
-    with pytest.raises(DeckError) as caught:
-        load_deck(write(tmp_path, {SHOP: "id: shop\nmodel: x\n"}))
-    assert str(caught.value).startswith("deck 'demo' cannot be used:\n  - ")
-
-
-def test_a_folder_that_is_not_there_is_a_sentence(tmp_path: Path):
-    with pytest.raises(DeckError, match=r"is not a folder; give the folder that holds deck\.yaml"):
-        load_deck(tmp_path / "nowhere")
-
-
 def test_an_unknown_environment_names_the_nearest(tmp_path: Path):
     with pytest.raises(
         DeckError,
@@ -461,15 +436,6 @@ def test_an_unknown_environment_names_the_nearest(tmp_path: Path):
 def test_a_deck_loads_from_inside_its_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.chdir(write(tmp_path))
     assert load_deck(".").name == "demo"
-
-
-def test_an_id_with_capitals_and_digits_passes(tmp_path: Path):
-    deck = load_deck(
-        write(
-            tmp_path, {"cards/demo/h.yaml": "id: Hotels_4\ndescription: Rooms.\nmodel: offline\n"}
-        )
-    )
-    assert deck.cards["Hotels_4"].tool_name == "ask_Hotels_4"
 
 
 @pytest.mark.req("PC2-S5.2b", "PC1-S9.1-1", "PC2-S9.1-2")
@@ -514,7 +480,7 @@ ODD = [
 
 
 @settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=50, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     where=st.integers(0, 10_000),

@@ -166,7 +166,7 @@ TWO_PLANS = plan_prompt(ROOT, deck()), plan_prompt(ROOT, deck())
 
 
 @pytest.mark.req("PC1-S5.5")
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(one=CONTEXTS, other=CONTEXTS)
 def test_two_users_of_a_cohort_share_the_prefix_byte_for_byte(
     one: DynamicContext, other: DynamicContext

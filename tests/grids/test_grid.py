@@ -130,37 +130,13 @@ def test_cells_of_an_ensemble_whose_rubric_changed_are_other_cells(tmp_path: Pat
 # every cell once, the same bytes
 
 
-def test_every_pattern_meets_every_case_in_one_run_and_is_set_beside_the_baseline_by_item(
-    tmp_path: Path,
-) -> None:
-    spec = spec_of(
-        tmp_path,
-        patterns=sorted(PATTERNS),
-        baseline={"pattern": "mediated"},
-        verdicts=["exact", "seconds"],
-    )
-    run, rows = play(spec, tmp_path / "out")
-    met = {
-        pattern: sorted(row["case"] for row in rows if row["pattern"] == pattern)
-        for pattern in PATTERNS
-    }
-    assert all(cases == sorted(case.id for case in spec.cases) for cases in met.values())
-    assert run.complete and run.done == len(spec.cases) * len(PATTERNS) == len(rows)
-    _, verdicts = compare_ways(spec, rows)
-    assert {v.way["pattern"] for v in verdicts if v.scorer == "exact"} == set(PATTERNS) - {
-        "mediated"
-    }
-    assert {v.difference.n for v in verdicts} == {len(spec.cases)}
-    assert all({"model", "pattern"} == set(v.way) for v in verdicts)
-
-
 def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_and_in_any_number_of_runs(
     tmp_path: Path,
 ) -> None:
     fields: dict[str, Any] = {
-        "patterns": ["mediated", "direct", "swarm"],
+        "patterns": ["mediated", "swarm"],
         "repeats": 2,
-        "cases": [MIXED, {"file": "data/cases/long.jsonl", "take": 1}],
+        "cases": [{**MIXED, "every": 100}, {"file": "data/cases/switches.jsonl", "take": 1}],
     }
     seen: dict[str, bytes] = {}
     for name, workers, limits in (
@@ -178,7 +154,7 @@ def test_the_bytes_are_the_same_at_any_concurrency_in_any_number_of_processes_an
         "what another grid of the folder has played is not played again"
     )
     seen["parts"] = (tmp_path / "parts" / RESULTS).read_bytes()
-    assert len(set(seen.values())) == 1 and len(seen["one"]) > 10_000
+    assert len(set(seen.values())) == 1 and len(seen["one"]) > 5_000
     other = spec_of(tmp_path, seed=8, **fields)
     run_grid(other, tmp_path / "other", OPENER, 1)
     assert (tmp_path / "other" / RESULTS).read_bytes() != seen["one"]
@@ -197,7 +173,7 @@ from kit.bench.grid.grid_file import read_grid
 from tests.grids.test_grid import OPENER
 
 def killing(done, total):
-    if done >= 96:
+    if done >= 32:
         os.kill(os.getpid(), signal.SIGKILL)
 
 run_grid(read_grid(Path(sys.argv[1])), Path(sys.argv[2]), OPENER, 1, killing)
@@ -208,7 +184,7 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
     path = write(
         tmp_path,
         patterns=["monolith", "mediated"],
-        cases=[{"file": "data/cases/mixed.jsonl", "every": 4}],
+        cases=[{**MIXED, "every": 8}],
         sub_agents="stubs",
     )
     died = subprocess.run(
@@ -220,7 +196,7 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
     ledger = Ledger(tmp_path / "out" / LEDGER)
     kept = ledger.keys()
     ledger.close()
-    assert 96 <= len(kept) < len(keys) == 156 and kept < set(keys)
+    assert 32 <= len(kept) < len(keys) == 78 and kept < set(keys)
     run, rows = play(spec, tmp_path / "out")
     assert (run.before, run.done) == (len(kept), len(keys) - len(kept)), "none again"
     assert [row["cell"] for row in rows] == keys, "none lost, none twice"
@@ -230,12 +206,11 @@ def test_a_run_killed_in_the_middle_goes_on_where_it_was(tmp_path: Path) -> None
     assert sorted(runs) == ["1", "2"]
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_grid_stopped_by_ctrl_c_says_what_is_kept_and_goes_on_from_there(
-    tmp_path: Path, workers: str
+    tmp_path: Path,
 ) -> None:
     path = write(tmp_path, patterns=["monolith", "mediated"], cases=[MIXED])
-    command = [sys.executable, "-m", "kit", "grid", str(path), "--workers", workers]
+    command = [sys.executable, "-m", "kit", "grid", str(path), "--workers", "2"]
     process = subprocess.Popen(
         [*command, "--out", str(tmp_path / "out")],
         cwd=HOME,
@@ -302,7 +277,6 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
         specs={"simulated-test": {"provider": "simulated", "law": law}},
         settings={"on": {"cap": 8}, "off": {"cap": 8, "guards": {"failsafe": False}}},
         cases=[{"file": "data/cases/mixed.jsonl", "take": 124}],
-        repeats=3,
         sub_agents="stubs",
         baseline={"setting": "off"},
         verdicts=["exact", "model_calls"],
@@ -311,7 +285,7 @@ def test_the_failsafe_is_taken_apart_at_the_rates_of_the_law(tmp_path: Path) -> 
     on, off = (
         Counter(row["failsafe"] for row in rows if row["setting"] == name) for name in ("on", "off")
     )
-    turns = 372
+    turns = 124
 
     def rate(share: float) -> Any:
         return pytest.approx(share * turns, abs=4 * math.sqrt(share * (1 - share) * turns))

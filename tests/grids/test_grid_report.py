@@ -18,7 +18,7 @@ from kit.bench.grid.run import Bar
 from kit.cli import main
 from kit.core.errors import DataError
 from kit.home import HOME
-from tests.grids.test_grid import OPENER, QUARTER, play, spec_of, write
+from tests.grids.test_grid import MIXED, OPENER, QUARTER, play, spec_of, write
 
 
 def test_the_command_reports_every_simulated_figure_as_such_and_is_quiet_without_a_terminal(
@@ -66,13 +66,12 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     """Python calls, which no other work on the machine can change."""
     spec = spec_of(tmp_path, cases=[QUARTER])
     [cost] = cell_costs(spec, OPENER, take=32, rounds=1)
-    print(cost)
     assert 100 < cost.harness_calls < CALLS < cost.turn_calls
     assert (
         main(
             [
                 "grid",
-                str(write(tmp_path, cases=[QUARTER], sub_agents="stubs")),
+                str(write(tmp_path, cases=[{**MIXED, "every": 10}], sub_agents="stubs")),
                 "--cost",
                 "--out",
                 str(tmp_path / "out"),

@@ -16,7 +16,7 @@ from kit.settings import HOME, Settings
 from kit.stores.sqlite import SqliteStore
 from kit.wire import open_kit
 from studies.guard_ablation import erring_model
-from studies.routing_parity import Scenario, Verdict, read_scenarios, report, run_scenario
+from studies.routing_parity import Scenario, read_scenarios, report, run_scenario
 from tests.kits import answering, small_kit
 
 FILE = HOME / "data" / "cases" / "routing_parity.jsonl"
@@ -109,17 +109,3 @@ async def test_the_offline_stand_in_on_the_parity_set_with_its_misses_listed(
             )
         )
     assert sum(verdict.agents_right for verdict in verdicts) / len(verdicts) >= FLOOR
-
-
-def test_a_report_lists_every_miss():
-    first, second = SCENARIOS[:2]
-    told = report(
-        [
-            Verdict(scenario=first, calls=first.calls),
-            Verdict(scenario=second, calls=(("shop", "x"),)),
-        ],
-        "title",
-    )
-    assert "1 of   2 agents" in told
-    assert first.id not in told
-    assert f"{second.id}: " in told and "called [('shop', 'x')]" in told

@@ -23,14 +23,14 @@ PRICED = {
 
 
 def priced(folder: Path, dollars: float | None, concurrency: int = 1, **fields: Any) -> GridSpec:
-    """Two ways that cost something, over a quarter of the mixed requests."""
+    """Two ways that cost something, over an eighth of the mixed requests."""
     return spec_of(
         folder,
         models=["simulated-dear", "simulated-test"],
         specs={"simulated-test": PRICED, "simulated-dear": {**PRICED, "price_out": 3000.0}},
         patterns=["direct"],
         sub_agents="stubs",
-        cases=[{"file": "data/cases/mixed.jsonl", "every": 4}],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 8}],
         limits={"dollars": dollars, "concurrency": concurrency},
         **fields,
     )
@@ -47,7 +47,7 @@ def cases_by_model(folder: Path) -> dict[str, list[str]]:
 def test_a_limit_of_dollars_leaves_the_same_cases_on_every_way(
     tmp_path: Path, concurrency: int, workers: int
 ) -> None:
-    spec = priced(tmp_path, 4.0, concurrency)
+    spec = priced(tmp_path, 2.0, concurrency)
     run = run_grid(spec, tmp_path / "out", OPENER, workers)
     cases = cases_by_model(tmp_path / "out")
     assert cases["simulated-dear"] == cases["simulated-test"]
@@ -59,7 +59,7 @@ def test_the_cases_of_a_run_that_stopped_are_drawn_by_the_seed_and_are_not_the_f
 ) -> None:
     drawn: dict[int, list[str]] = {}
     for seed in (7, 8):
-        spec = priced(tmp_path, 4.0, seed=seed)
+        spec = priced(tmp_path, 2.0, seed=seed)
         run_grid(spec, tmp_path / str(seed), OPENER, 1)
         drawn[seed] = cases_by_model(tmp_path / str(seed))["simulated-dear"]
         again = tmp_path / f"{seed}-again"

@@ -396,16 +396,6 @@ def shown(run: str, kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch) -> st
     )
 
 
-@pytest.mark.req("K-5")
-def test_the_page_shows_what_compare_kept(
-    kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    result = compare([EXACT, DROPPING], CASES, patterns=[mine], name="by hand", kits=kits)
-    text = shown("by hand", kits, monkeypatch)
-    (verdict,) = result.verdicts
-    assert f"about {verdict.cases:,} for 5 points" in text and "simulated-dropping" in text
-
-
 @pytest.mark.req("SAT-24")
 def test_a_way_that_failed_as_a_whole_is_named_on_the_page_without_a_verdict(
     kits: ExperimentKits, monkeypatch: pytest.MonkeyPatch

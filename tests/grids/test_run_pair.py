@@ -19,7 +19,10 @@ pytestmark = pytest.mark.req("SAT-24")
 def stored(folder: Path, name: str, **fields: Any) -> Path:
     """A run with these fields, in a folder of its own."""
     (folder / name).mkdir()
-    play(spec_of(folder / name, **{"cases": [QUARTER], **fields}), folder / name / "out")
+    play(
+        spec_of(folder / name, **{"cases": [QUARTER], "sub_agents": "stubs", **fields}),
+        folder / name / "out",
+    )
     return folder / name / "out"
 
 

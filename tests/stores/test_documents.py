@@ -306,7 +306,7 @@ async def test_a_memory_ends_at_its_time_by_the_clock_of_the_kit(backend: Backen
     assert await keys() == [["long"], ["long"], []]  # a clock that goes back brings nothing back
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(
     st.text(st.characters() | st.sampled_from('"*()^:\0\ud800'), max_size=40),
     st.sampled_from([0, 5_000]),
@@ -328,7 +328,7 @@ def test_any_text_can_be_searched_for(text: str, more: int) -> None:
 
 
 @pytest.mark.req("AS-12")
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=15, deadline=None)
 @given(st.lists(st.tuples(st.sampled_from([ANN, BOB, EVE]), st.sampled_from(["session", "user", "tenant"]),
                           st.tuples(*[st.integers(-4, 4).map(float)] * 3).filter(any)), max_size=12), st.data())  # fmt: skip
 def test_the_nearest_are_found_exactly_among_those_of_tenant_and_scope(
@@ -512,7 +512,7 @@ async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_a
 
     async def work(number: int) -> None:
         who = Principal(tenant_id=f"t{number % TENANTS}", user_id="u")
-        for turn in range(5):
+        for turn in range(2):
             await stores.memory.write(
                 a_memory(f"k{number}.{turn}", who, scope="tenant", value=str(who), text="door")
             )
@@ -531,7 +531,7 @@ async def test_of_fifty_writers_for_twenty_tenants_none_loses_a_write_or_reads_a
     await asyncio.gather(*(work(number) for number in range(WRITERS)))
     for tenant in range(TENANTS):
         who = Principal(tenant_id=f"t{tenant}", user_id="u")
-        mine = 5 * len(range(tenant, WRITERS, TENANTS))
+        mine = 2 * len(range(tenant, WRITERS, TENANTS))
         plan = await stores.plans.read(who, "p1")
         memories = await stores.memory.search(who, "tenant", "door", top_k=1000)
         assert (
@@ -563,7 +563,7 @@ WHO = [
 IDS = ["p1", "s1", "k", "acme", "' OR 1=1 --", "%"]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=10, deadline=None)
 @given(
     st.lists(
         st.tuples(

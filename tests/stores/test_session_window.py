@@ -184,7 +184,7 @@ async def play(folder: Path, steps: list[str]) -> None:
 
 
 @pytest.mark.req("AS-28")
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=12, deadline=None, derandomize=True)
 @given(st.lists(st.sampled_from([*STEPS, "resumed", "killed", "killed again"]), max_size=6))
 @example(
     [
