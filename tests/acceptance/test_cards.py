@@ -12,13 +12,11 @@ from kit.compose.locale import ENGLISH
 from kit.compose.models import build_model, check_orchestrator
 from kit.compose.prompts import plan_prompt, tokens
 from kit.core.card import AgentCard
-from kit.core.context import DynamicContext
 from kit.core.errors import DeckError
 from kit.core.model import OFFLINE
 from kit.core.status import OWN
 from kit.worlds.consumer.tools import RENDERS
 from kit.worlds.manga.tools import SKILLS
-from studies.shared_prefix import shared_prefix_ratio
 from tests.kits import STATUSES
 from tests.worlds import TOOL_IDS
 
@@ -259,15 +257,6 @@ def test_a_vertical_of_the_consumer_deck_cannot_become_an_orchestrator(cards: Pa
         load_deck(cards / "consumer")
 
 
-@pytest.mark.req("PC2-S5.2a")
-def test_a_flag_of_the_environment_takes_a_vertical_out(cards: Path):
-    edit(cards / "settings" / "production.yaml", "flags:\n", "flags:\n  play: false\n")
-    deck = load_deck(cards / "consumer", environment="production")
-    assert "play" not in {card.id for card in deck.active_sub_agents(deck.cards["orchestrator"])}
-    deck = load_deck(cards / "consumer", environment="production", flags={"play": True})
-    assert "play" in {card.id for card in deck.active_sub_agents(deck.cards["orchestrator"])}
-
-
 @pytest.mark.req("PC1-D4")
 def test_the_shipped_layers_of_tool_configuration_take_effect():
     def limit(environment: str, **flags: bool) -> object:
@@ -279,22 +268,6 @@ def test_the_shipped_layers_of_tool_configuration_take_effect():
         8,
         12,
     )
-
-
-@pytest.mark.req("PC1-S5.5")
-def test_two_shoppers_share_nearly_the_whole_prompt_of_the_orchestrator(deck: Deck):
-    plan = plan_prompt(deck.cards["orchestrator"], deck)
-    one = DynamicContext(
-        date="2026-03-01", user_id="u-000001", locale="en-US", location="Austin, TX"
-    )
-    other = DynamicContext(
-        date="2026-03-02",
-        user_id="u-999999",
-        locale="es-MX",
-        location="Reno, NV",
-        in_play=("shop",),
-    )
-    assert shared_prefix_ratio(plan.assemble(one), plan.assemble(other)) > 0.95
 
 
 @pytest.mark.req("SAT-17")

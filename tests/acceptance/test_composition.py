@@ -11,22 +11,20 @@ from typing import Any
 import pytest
 import yaml
 from langchain_core.messages import BaseMessage, ToolMessage
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import BaseTool
 
 from kit.compose.deck import load_deck
 from kit.core.bodies.call import AgentStarted
-from kit.core.bodies.guard import AccessDenied
-from kit.core.card import AgentCard
 from kit.core.errors import DeckError
 from kit.core.outcome import Answer
 from kit.models.scripted import Line, ScriptedModel
-from kit.runtime.turn import Reply, run_turn
+from kit.runtime.turn import Reply
 from kit.settings import HOME, Settings
 from kit.tools.deck_tools import DeckTools
 from kit.tools.enricher import structured
 from kit.tools.tool import ConfiguredTool, ToolResult
 from kit.wire import open_kit
-from tests.kits import ALICE, answering, asks, small_kit, stitched
+from tests.kits import answering, asks, stitched
 from tests.worlds import toolbox
 
 EMBEDDED = Settings(store=":memory:", pace=0.0, today="2026-11-01")
@@ -165,34 +163,6 @@ async def test_what_each_shipped_agents_model_reads_is_platform_blocks_own_block
 # What can be discovered
 
 
-@pytest.mark.req("PC1-S9.4-1")
-@pytest.mark.parametrize("listed", [("b",), ("c", "a"), ("a", "b", "c"), ()], ids=",".join)
-async def test_a_card_can_be_asked_exactly_when_sub_agents_lists_it(
-    listed: tuple[str, ...],
-) -> None:
-    card = AgentCard(
-        id="orchestrator",
-        role="orchestrator",
-        description="Routes.",
-        model="offline",
-        sub_agents=listed,
-    )
-    models = {name: answering(f"from {name}") for name in "abc"}
-    kit = small_kit(lead_asking(*models), models, cards=[card])
-    bound = kit.team.orchestrator.model.runnable
-    seen = [schema["function"]["name"] for schema in getattr(bound, "kwargs", {}).get("tools", ())]
-    assert seen == [f"ask_{name}" for name in listed]
-    reply = await run_turn("one thing", ALICE, kit)
-    assert {outcome.agent for outcome in reply.outcomes if isinstance(outcome, Answer)} == set(
-        listed
-    )
-    refused = {
-        e.body.name: e.body.because for e in reply.events if isinstance(e.body, AccessDenied)
-    }
-    assert refused == {f"ask_{name}": "not_on_card" for name in set(models) - set(listed)}
-    assert {name for name, model in models.items() if model.seen} == set(listed)
-
-
 @pytest.mark.req("PC1-S9.4-2")
 def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_that_name(
     tmp_path: Path,
@@ -213,25 +183,6 @@ def test_a_tool_reference_is_the_id_under_which_the_registry_makes_a_tool_of_tha
         (tmp_path / name).write_text(text)
     with pytest.raises(DeckError, match=r"a\.yaml:5: .*tools.*string"):
         load_deck(tmp_path)
-
-
-@pytest.mark.req("PC1-S9.4-2")
-@pytest.mark.parametrize("form", ["a tool", "a factory"])
-async def test_the_registry_takes_a_langchain_tool_or_a_factory_of_one_for_the_same_reference(
-    form: str,
-) -> None:
-    @tool
-    def lookup(key: str) -> str:
-        """Look a key up."""
-        return f"value of {key}"
-
-    card = AgentCard(id="a", description="A.", model="offline", tools=("lookup",))
-    worker = ScriptedModel(
-        Line(calls=[("lookup", {"key": "k"})]), lambda seen: Line(str(seen[-1].content))
-    )
-    entry = lookup if form == "a tool" else ConfiguredTool(lambda _: lookup)
-    kit = small_kit(lead_asking("a"), {"a": worker}, {"lookup": entry}, [card])
-    assert (await run_turn("look it up", ALICE, kit)).text == "value of k"
 
 
 # Routing

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from kit.core.bodies.speech import StatusLine
-from kit.settings import HOME, Settings
+from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.consumer.world import load_world, truth
 
@@ -66,8 +66,3 @@ async def test_two_tenants_get_their_own_numbers() -> None:
             session = kit.session(f"s-{tenant}", tenant=tenant)
             reply = await kit.ask("how many points do I have?", session)
             assert f"{truth(world, session.principal).points:,}" in reply.text
-
-
-@pytest.mark.req("PC1-S5.9")
-def test_eight_verticals_ship() -> None:
-    assert len(list((HOME / "cards" / "consumer").glob("*.yaml"))) == 1 + 1 + 8

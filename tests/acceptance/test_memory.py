@@ -35,7 +35,6 @@ from kit.tools.tool import ToolContext, ToolResult, tool_context
 from kit.wire import open_kit
 from kit.worlds.consumer.tools import RENDERS
 from studies import compaction
-from studies.history_leaks import LeakMeter
 from tests.kits import ALICE, SmallKit, answering, asks, small_deck, small_kit, stitched
 
 OFFER = '<component type="offer">{"id": "of-7", "title": "Harbor Roast", "secret": "payload-only"}</component>'
@@ -167,24 +166,6 @@ def test_streamed_in_any_pieces_a_text_is_its_narration(parts: list[str], cuts: 
         assert "".join(spoken) == text == plain
     elif parts.count("<comp") == 0 and parts.count("onent type=x>") == 0:
         assert "".join(spoken).strip() == plain
-
-
-whole_numbers = st.integers(-(2**63), 2**63 - 1)
-"""What a payload may hold."""
-
-
-@given(
-    st.dictionaries(
-        st.text("ab<c", max_size=5), whole_numbers | st.text("xyz", max_size=5), max_size=4
-    ),
-    st.sampled_from("'\""),
-)
-@settings(max_examples=60, deadline=None, derandomize=True)
-def test_a_payload_comes_out_as_it_was_written(payload: dict[str, Any], quote: str) -> None:
-    text, found = narration(
-        f"Before <component type={quote}offer{quote}>{json.dumps(payload)}</component> after"
-    )
-    assert text == "Before  after" and found == (ComponentPayload(type="offer", payload=payload),)
 
 
 # Render calls
@@ -364,21 +345,6 @@ async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_
     assert [line.text for line in kit.store.history(ALICE.id) if line.role == "user"] == [
         "@ann mine"
     ]
-
-
-@pytest.mark.req("PC1-FR-7", "SAT-8")
-async def test_the_leak_matrix_is_zero_off_the_diagonal() -> None:
-    kit = remembering("ann", "bob", "cat")
-    meter = LeakMeter(kit.team)
-    meter.plant(kit.store, ALICE, turns=2)
-    await run_turn("@ann @bob", ALICE, replace(kit, team=meter.team))
-    await run_turn("@cat @ann", ALICE, replace(kit, team=meter.team))
-    matrix = meter.matrix()
-    assert matrix.leaks == 0 and all(matrix.raw[name, name] > 0 for name in meter.agents)
-    assert str(matrix).endswith("off the diagonal: 0")
-    leaky = LeakMeter(kit.team)
-    await run_turn(f"@bob {leaky.mark('cat')}", ALICE, replace(kit, team=leaky.team))
-    assert leaky.matrix().leaks == leaky.matrix().raw["bob", "cat"] == 1
 
 
 async def test_a_reader_costs_one_query_a_turn() -> None:

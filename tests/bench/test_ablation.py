@@ -2,10 +2,9 @@
 
 import pytest
 
-from kit.compose.parts import Guards
 from kit.core.language.words import content_words
 from kit.settings import HOME
-from studies.guard_ablation import GUARDS, Trial, erring_team, play_trials, settings
+from studies.guard_ablation import Trial, play_trials, settings
 from studies.guard_errors import INVENTED, OTHERWISE, WORDINGS, play_errors, several_parts
 from studies.routing_parity import read_scenarios
 
@@ -39,17 +38,6 @@ def right(rows: list[Trial]) -> dict[str, bool]:
     return {row.setting: row.words for row in rows}
 
 
-def test_the_settings_are_all_none_each_without_and_each_alone():
-    chosen = settings()
-    assert set(SAVES) == set(GUARDS)
-    assert len(chosen) == 2 + 2 * len(GUARDS)
-    assert chosen["all on"] == Guards() and not any(vars(chosen["all off"]).values())
-    assert [sum(vars(chosen[f"without {guard}"]).values()) for guard in GUARDS] == [
-        len(GUARDS) - 1
-    ] * len(GUARDS)
-    assert [sum(vars(chosen[f"{guard} alone"]).values()) for guard in GUARDS] == [1] * len(GUARDS)
-
-
 @pytest.mark.parametrize(("guard", "scenario"), SAVES.items())
 async def test_each_guard_saves_a_scenario_and_says_why(guard: str, scenario: str):
     chosen = {
@@ -71,18 +59,6 @@ async def test_a_guard_can_cost_a_decision_that_was_right(guard: str):
     rows = await play_trials(mine, chosen, AGENTS)
     assert all(row.agents for row in rows if row.setting == f"without {guard}")
     assert not all(row.agents for row in rows if row.setting == "all on")
-
-
-async def test_the_failsafe_costs_one_call_where_the_count_was_wrong():
-    overcount = next(scenario for scenario in COSTS if scenario.id == "failsafe-overcount")
-    rows = await play_trials([overcount], {"on": Guards(), "off": Guards(failsafe=False)}, AGENTS)
-    assert [(row.model_calls, row.agents) for row in rows] == [(3, True), (2, True)]
-
-
-async def test_a_team_of_its_own_routes_in_place_of_the_script():
-    team = erring_team(PARITY["support-rewards-1"], AGENTS)
-    [row] = await play_trials([PARITY["out-of-range-1"]], {"on": Guards()}, AGENTS, team)
-    assert not row.agents and row.category == "out_of_range"
 
 
 @pytest.mark.req("SAT-4", "PC2-S5.1")

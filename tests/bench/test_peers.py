@@ -37,19 +37,6 @@ ROUNDS = [
 ]
 
 
-def test_a_figure_is_the_median_of_its_rounds_and_a_ratio_that_of_medians():
-    summary = summarise(ROUNDS)
-    assert summary.figure(KIT, "ms, N=2") == 1.2
-    assert summary.ratio(KIT, "ms, N=2", HAND) == pytest.approx(2.0)
-    assert summary.best_peer("ms, N=2") == "quick"
-    assert (summary.rounds, summary.date) == (3, "2026-11-03")
-    assert bars(summary)[0].figure == pytest.approx(1.2 / 2.0)
-
-
-def test_the_hand_loop_is_no_peer():
-    assert summarise(ROUNDS[:6]).best_peer("ms, N=2") not in (KIT, HAND)
-
-
 def test_a_framework_that_fails_stays_in_the_tables_and_its_reason_below_them():
     failed: Row = {
         "adapter": "odd",

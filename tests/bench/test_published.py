@@ -1,15 +1,11 @@
 """The table of published figures is what its command makes, says what they settle, and claims
 nothing for models nobody ran."""
 
-import random
-from math import log
 from pathlib import Path
-from statistics import median
 
 import pytest
 
 from kit.bench.case import read_cases
-from kit.bench.latency_baseline import VARIATION
 from kit.compose.models import load_models
 from kit.core.errors import DataError
 from kit.home import HOME
@@ -108,17 +104,6 @@ def test_published_latencies_stand_each_with_the_sample_that_would_settle_it() -
         and "11 to show that it stays below 500 ms" in routing.sample
         and "4,951" in routing.of
     )
-
-
-def test_the_sample_that_would_settle_a_median_does() -> None:
-    """Drawn anew: of samples of that size nineteen in twenty come within a tenth, and smaller ones do not."""
-    rng, sigma = random.Random(7), log(1 + VARIATION**2) ** 0.5
-
-    def within(size: int) -> float:
-        medians = (median(rng.lognormvariate(0, sigma) for _ in range(size)) for _ in range(600))
-        return sum(1 / 1.1 <= one <= 1.1 for one in medians) / 600
-
-    assert within(149) == pytest.approx(0.95, abs=0.03) and within(60) < 0.85
 
 
 def test_what_is_said_of_the_stand_in_still_holds() -> None:

@@ -7,11 +7,9 @@ from statistics import NormalDist
 import pytest
 
 from kit.core.simulation import Law, LogNormal
-from kit.metrics.estimate import Estimate
-from studies.cap import compare_caps, play_caps, stratified
-from studies.capacity import Level, Load, level, measure_turn, most_served, users_to_fill
+from studies.cap import compare_caps, play_caps
+from studies.capacity import Load, level, users_to_fill
 from studies.racing import PricedModel, Traffic, cost_points, monthly_figures, play_races
-from studies.study_statistics import quantile
 from tests.growth import fill, measure
 
 EXACT = Law(latency=LogNormal(median=1.0), tokens=LogNormal(median=50))
@@ -83,33 +81,6 @@ def test_a_process_does_as_many_turns_as_its_core_can_compute_and_no_more() -> N
     assert over.p50.value > 2 * few.p50.value and level(load, most // 5, turns=300) == few, (
         "a seed gives the same figures"
     )
-
-
-def test_how_many_are_borne_is_read_from_whole_intervals() -> None:
-    def at(users: int, low: float, high: float) -> Level:
-        p50, p95 = (
-            Estimate(value=(low + high) / 2, low=low, high=high, n=9)
-            for low, high in ((1, 1), (low, high))
-        )
-        return Level(users, p50, p95, 1.0, 0.5)
-
-    assert most_served([at(10, 0.9, 1.1), at(20, 1.0, 1.09), at(30, 1.0, 1.2)]) == 20
-    assert most_served([at(10, 0.9, 1.3)]) == 10
-
-
-@pytest.mark.realtime
-def test_what_a_turn_computes_is_measured_on_a_turn_of_this_kit() -> None:
-    one, five = (measure_turn(parts, turns=5) for parts in (1, 5))
-    assert 0 < one.cpu < five.cpu < 1 and (one.steps, five.steps) == (3, 7)
-
-
-def test_quantiles_hold_their_law_and_strata_their_shares() -> None:
-    values = [float(place) for place in range(1, 101)]
-    half, alone = quantile(values, 0.5, bounded=True), quantile([3.0], 0.95, bounded=True)
-    assert (half.value, half.low, half.high) == (50.0, 40.0, 61.0), "Conover's table for a hundred"
-    assert alone.value == alone.low == alone.high == 3.0
-    found = stratified({1: [1.0, 3.0], 2: [10.0, 10.0]}, {1: 0.75, 2: 0.25})
-    assert found.value == 4.0 and found.high - 4.0 == pytest.approx(1.96 * 0.75, rel=0.01)
 
 
 @pytest.mark.realtime

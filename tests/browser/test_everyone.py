@@ -127,7 +127,6 @@ STILL = (
 Scheme = Literal["light", "dark"]
 LOOKS: tuple[tuple[str, Any, Scheme, tuple[str, ...]], ...] = (
     ("desk", DESK, "light", ()),
-    ("phone", PHONE, "light", ("color-contrast",)),
     ("phone", PHONE, "dark", ()),
     ("desk", DESK, "dark", ("color-contrast",)),
 )

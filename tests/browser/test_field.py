@@ -14,7 +14,7 @@ from tests.browser.stage import Served, Visitor, serve, told, visit
 
 pytestmark = pytest.mark.browser
 
-TIMES = int(os.environ.get("KIT_FIELD_TIMES", "8"))
+TIMES = int(os.environ.get("KIT_FIELD_TIMES", "5"))
 """How many questions are asked; 200 show what a few cannot."""
 LATEST = 0.050
 """Seconds after a question within which the page's own look for other turns is sent."""

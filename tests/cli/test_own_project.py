@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from kit.settings import HOME, Settings
-from kit.ui.benchmarks.draft import CASE_SETS, Draft, case_sets, grid_files, order, text_of
-from kit.ui.benchmarks.grid_runner import Grids
+from kit.ui.benchmarks.draft import CASE_SETS, Draft, case_sets, order
 from tests.cli.test_cli import Result, refused, run
 
 QUESTION = "Which laptop does Ana have, and which room is free on Friday?"
@@ -30,26 +29,6 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def here(*arguments: str) -> Result:
     """The command with nothing in the environment that says where things are."""
     return run(*arguments, KIT_STORE="")
-
-
-def test_a_new_project_is_checked_and_asked_without_a_flag(project: Path) -> None:
-    checked = here("check")
-    assert (
-        f"imports ./tools.py:TOOLS ({project}/deck/tools.py)" in checked.stdout
-        and "0 warnings" in checked.stdout
-    )
-    reply = json.loads(here("ask", "--json", QUESTION).stdout.splitlines()[-1])
-    assert [one["agent"] for one in reply["outcomes"]] == ["devices", "rooms"]
-    assert "Model 14" in reply["text"] and "Garden" in reply["text"]
-    assert (project / ".kit" / "kit.db").is_file()
-
-
-def test_a_question_that_is_nobody_s_is_answered_by_nobody(project: Path) -> None:
-    """A default sub-agent in the template would ask about devices, and name the printer on floor 1."""
-    for question in ("Who painted the Mona Lisa?", "How far is the moon?"):
-        reply = json.loads(here("ask", "--json", question).stdout.splitlines()[-1])
-        assert reply["outcomes"] == []
-        assert "outside what I can help with" in reply["text"]
 
 
 def test_cards_are_measured_by_the_projects_own_deck_and_cases(project: Path) -> None:
@@ -111,13 +90,6 @@ def test_a_turn_that_waits_for_its_user_ends_with_a_code_of_its_own_and_the_line
     hint = asked.stdout.splitlines()[-1].removeprefix("answer with: ").removesuffix(" (or --no)")
     answered = here(*hint.removeprefix("python -m kit ").split())
     assert answered.returncode == 0 and "Model 14" in answered.stdout
-
-
-def test_the_grid_of_a_new_project_ends_in_a_verdict(project: Path) -> None:
-    played = here("grid")
-    assert played.returncode == 0, played.stderr
-    assert "offline, exact: 17 of 17" in played.stdout and "cannot tell: " in played.stdout
-    assert (project / ".kit" / "grids" / "helpdesk" / "results.jsonl").is_file()
 
 
 def test_a_project_is_found_from_the_folders_inside_it(
@@ -212,20 +184,6 @@ def test_the_project_s_own_test_passes(project: Path) -> None:
     subprocess.run(
         [sys.executable, "-c", code], cwd=project, env=environment, check=True, timeout=60
     )
-
-
-def test_the_page_plays_the_grid_of_the_project(project: Path) -> None:
-    (label, path), *_ = grid_files().items()
-    assert (label, path) == ("helpdesk/grid.yaml", project / "grid.yaml")
-    ordered = order(text_of(path))
-    assert ordered.asks.cells == 34 and ordered.name == "helpdesk"
-    folder = project / ".kit" / "grids" / "helpdesk"
-    grids = Grids()
-    job = grids.start(ordered.file(folder), folder)
-    job.process.wait(60)
-    grids.close()
-    assert "offline, exact: 17 of 17" in (folder / "report.md").read_text()
-    assert "0 cells played, 34 were there" in here("grid").stdout
 
 
 def test_a_grid_of_ones_own_choice_is_played_on_the_cases_of_the_project(project: Path) -> None:

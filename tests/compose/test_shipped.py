@@ -13,11 +13,9 @@ from kit.models.openai import chat_model
 from kit.settings import HOME
 from studies.published_figures import read_evidence
 from studies.shipped_models import (
-    NEEDS,
     PROMPTS,
     SHIPPED_MODELS,
     measure_figures,
-    model_table,
     read_reference,
 )
 from tests.cli.test_cli import refused, run
@@ -101,28 +99,6 @@ def row(
         "failsafe": fate,
     }
     return {**told, "scores": {"exact": float(right)}, "routing_seconds": 1.5}
-
-
-@pytest.mark.req("SAT-21")
-def test_ours_stand_beside_them_and_a_model_nobody_ran_has_an_empty_cell_that_says_so() -> None:
-    lines = model_table(MODELS, []).splitlines()
-    assert len(lines) == 2 + len(SHIPPED_MODELS) * len(PROMPTS) and all(
-        line.count(NEEDS) == 3 for line in lines[2:]
-    )
-    rows = [row("gpt-4.1-mini", "plain", str(place), right=place > 0) for place in range(10)]
-    rows += [row("gpt-4.1-mini", "plain", "single", right=True, parts=1)]
-    [line] = [
-        line
-        for line in model_table(MODELS, rows).splitlines()
-        if line.startswith("| gpt-4.1-mini | plain |")
-    ]
-    assert "30 of 30 (Sub-agents-as-tools design" in line and "3,230 ms (" in line
-    assert (
-        "9 of 10 = 0.900 [0.596, 0.982]" in line
-        and "1 of 1" in line
-        and "1,500 ms [1,500, 1,500]" in line
-        and NEEDS not in line
-    )
 
 
 @pytest.mark.req("SAT-21")

@@ -18,12 +18,8 @@ PAGES = [
     "CONTRIBUTING.md",
     *sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "docs").rglob("*.md")),
 ]
-FILES = tuple(f"/{name}" for name, _ in sources(*CODE, "tests", ".ci"))
 FOREIGN = {"json_each", "sqlar_uncompress", "from_function", "req", "freeze", "savefig"}
 """Of SQLite, of LangChain, a mark of pytest, of Python's gc, of matplotlib."""
-PATH = re.compile(
-    r"(?<![\w./])(?:kit|tests|cards|data|docs|notebooks)/[\w./-]*\w\.(?:py|md|yaml|jsonl|ipynb|css)\b"
-)
 ROWS = [
     tuple(cell.strip(" `") for cell in line.strip("| ").split(" | "))
     for line in (ROOT / "docs/architecture.md")
@@ -95,12 +91,6 @@ def test_the_way_of_a_turn_names_functions_of_today():
         for _, path in STEPS
     }
     assert [(step, path) for step, path in STEPS if step not in names[path]] == []
-
-
-def test_a_mention_is_no_definition():
-    text = 'from kit import plan\n"""apology"""\nclass Turn:\n    def admit(self): return apology()\nTABLES: str = admit\n'
-    assert set(definitions("x.py", text)) == {"Turn", "Turn.admit", "TABLES"}
-    assert set(definitions("x.yaml", "cap: 4 # price: 3\n  flush: 1\n")) == {"cap", "flush"}
 
 
 @pytest.mark.parametrize("page", PAGES)

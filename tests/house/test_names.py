@@ -3,9 +3,6 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from tests.house.test_repository import CODE, ROOT, sources
 
@@ -73,34 +70,7 @@ def test_less_than_one_name_in_a_hundred_is_a_bare_participle():
     assert len(bare) < len(names) / 100, f"{len(bare)} of {len(names)}: {bare}"
 
 
-def test_functions_parameters_variables_attributes_and_patterns_are_counted():
-    code = """
-class Found:
-    def said(self, told, *asked, seen=1, **_known):
-        self.kept = [named for named in told]
-        with open(told) as shown, self.lock: pass
-        match told:
-            case {"a": made}: pass
-            case [*ended] as left: pass
-        if (wanted := told): pass
-        lambda given: given.spent
-"""
-    matched = ["made", "ended", "left", "wanted", "given"]
-    names = [name for name, _ in bound_names(ast.parse(code)) if is_participle(name)]
-    assert sorted(names) == sorted(
-        ["Found", "said", "told", "asked", "seen", "_known", "kept", "named", "shown", *matched]
-    )
-
-
 def test_files_are_named_for_what_they_hold():
     """Searching for a recording must find the file about recordings: neither an empty word nor a
     metaphor names a file."""
     assert [name for name, _ in sources(*CODE, "tests") if is_misnamed(name)] == []
-
-
-@pytest.mark.parametrize(
-    "path", ["kit/bench/misfit.py", "kit/plan_manager.py", "kit/lab/open.py", "tests/test_tape.py"]
-)
-def test_a_file_named_by_an_empty_word_or_a_metaphor_is_refused(path: str):
-    assert is_misnamed(path)
-    assert not is_misnamed(Path(path).with_name("mismatch.py").as_posix().replace("lab/", "grid/"))

@@ -227,20 +227,6 @@ def test_every_decision_the_tree_cites_is_written_down():
     assert {number: name for number, name in cited.items() if number not in entries} == {}
 
 
-@pytest.mark.parametrize(
-    ("text", "numbers"),
-    [
-        ("(decisions 5)", {5}),
-        ("(SAT-2 to 6, decisions 4 to 7).", {4, 5, 6, 7}),
-        ("decisions 2, 3 and 41; in 7 days", {2, 3, 41}),
-        ("decision 12", {12}),
-        ("two decisions. 4 calls", set[int]()),
-    ],
-)
-def test_a_citation_of_decisions_is_read_as_people_write_it(text: str, numbers: set[int]):
-    assert set(cited_decisions(text)) == numbers
-
-
 def test_the_readme_maps_every_folder():
     readme = ROOT / "README.md"
     folders = [

@@ -3,20 +3,13 @@
 import pandas as pd
 import pytest
 
-from kit.metrics.estimate import Estimate, share
+from kit.metrics.estimate import Estimate
 from studies.charts import means, shares
 from studies.study_statistics import mean
 
 
 def ends(estimate: Estimate) -> tuple[float, float, float]:
     return estimate.value, estimate.low, estimate.high
-
-
-def test_a_share_has_the_interval_of_wilson():
-    assert ends(share(30, 30)) == pytest.approx((1.0, 0.8865, 1.0), abs=1e-4)
-    assert ends(share(181, 200)) == pytest.approx((0.905, 0.8564, 0.9383), abs=1e-4)
-    assert ends(share(0, 10)) == pytest.approx((0.0, 0.0, 0.2775), abs=1e-4)
-    assert ends(share(0, 0)) == (0.0, 0.0, 1.0)
 
 
 def test_a_mean_has_the_interval_of_student():
