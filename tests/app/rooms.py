@@ -10,6 +10,7 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.testing.v1 import AppTest
 
 from kit.ui.shared import frame
+from tests.pages import unescaped
 
 # For each page that it drives Streamlit reads about every installed package whether it brings components: half
 # of what a page test took. What is installed does not change meanwhile.
@@ -36,3 +37,13 @@ def room(name: str, **address: str) -> AppTest:
     page = AppTest.from_string(code, default_timeout=60)
     page.query_params.update(address)
     return page
+
+
+def shown(page: AppTest) -> str:
+    """Returns everything that is written on a page; a failure of the page fails the test."""
+    assert not page.exception, page.exception
+    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
+    words = [str(element.value) for element in notes]
+    words += [unescaped(element.value) for element in page.error]
+    words += [element.proto.body for element in page.get("html")]
+    return " ".join(words)

@@ -32,7 +32,7 @@ from kit.ui.benchmarks.draft import CASE_SETS, MOST_CELLS, Draft, grid_files, or
 from kit.ui.benchmarks.grid_runner import Grids, Job
 from kit.ui.benchmarks.tables import csv_of
 from kit.ui.benchmarks.verdict import headline, lines
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, shown
 from tests.pages import unescaped
 
 
@@ -366,17 +366,6 @@ def page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[AppTest]:
     with app_over(tmp_path / "kit.db", monkeypatch):
         yield room("benchmarks")
     launch.open_grids.clear()
-
-
-def shown(page: AppTest) -> str:
-    assert not page.exception, page.exception
-    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
-    errors = " ".join(unescaped(one.value) for one in page.error)
-    return (
-        errors
-        + " ".join(str(one.value) for one in notes)
-        + " ".join(element.proto.body for element in page.get("html"))
-    )
 
 
 def choose(page: AppTest, label: str, value: Any) -> AppTest:

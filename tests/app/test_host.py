@@ -24,6 +24,7 @@ from kit.ui.shared.pictures import PictureCache
 from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from tests.app.logs import begin, stamp
+from tests.sample_turn import a_turn
 
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
@@ -52,16 +53,7 @@ def own(host: Host) -> Session:
 
 def accepted(turn_id: str) -> TurnRecord:
     """A turn that has only begun."""
-    now = time.time() + 1
-    return TurnRecord(
-        id=turn_id,
-        session_id="s1",
-        tenant_id="acme",
-        user_id="u-001",
-        message="hello?",
-        pattern="mediated",
-        started_at=now,
-    )
+    return a_turn(turn_id, user="u-001", at=time.time() + 1)
 
 
 def test_two_followers_see_the_same_log_whenever_they_come(host: Host) -> None:

@@ -15,7 +15,7 @@ from streamlit.testing.v1 import AppTest
 from kit.bench.latency_baseline import latency_baselines
 from kit.bench.metrics_report import print_metrics
 from kit.core.context import Principal, Session
-from kit.core.record import Measures, TurnRecord
+from kit.core.record import Measures
 from kit.metrics import catalogue
 from kit.metrics.alert import MISMATCH
 from kit.metrics.catalogue import METRICS, Metric, Unit
@@ -25,8 +25,8 @@ from kit.stores.sqlite import SqliteStore
 from kit.ui.metrics import page as metrics_page
 from kit.ui.metrics.page import read
 from kit.wire import Kit, open_kit
-from tests.app.rooms import app_over, room
-from tests.pages import unescaped
+from tests.app.rooms import app_over, room, shown
+from tests.sample_turn import a_turn
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to" / "metric.md"
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
@@ -90,31 +90,12 @@ def begin(store: SqliteStore, turn_id: str, tenant: str, at: float, *mismatches:
     who = Principal(tenant_id=tenant, user_id="u-001")
     session = f"of-{tenant}"
     store.open_session(Session(id=session, principal=who))
-    turn = TurnRecord(
-        id=turn_id,
-        session_id=session,
-        tenant_id=tenant,
-        user_id="u-001",
-        message="?",
-        pattern="mediated",
-        started_at=at,
-    )
+    turn = a_turn(turn_id, session, "u-001", at).replace(tenant_id=tenant)
     store.begin_turn(turn)
     ended = turn.model_copy(
         update={"status": "ok", "seconds": 1.0, "measures": Measures(mismatches=mismatches)}
     )
     store.end_turn(ended, [], [])
-
-
-def shown(page: AppTest) -> str:
-    assert not page.exception
-    notes = (*page.markdown, *page.caption, *page.warning, *page.info, *page.success)
-    errors = " ".join(unescaped(one.value) for one in page.error)
-    return (
-        errors
-        + " ".join(str(one.value) for one in notes)
-        + " ".join(element.proto.body for element in page.get("html"))
-    )
 
 
 def values(said: str) -> dict[str, str]:

@@ -27,7 +27,7 @@ from kit.ui.shared.turn_fold import advance, stored_view
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.turn_list import table
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, shown
 from tests.kits import SmallKit, answering, asks, classifies, small_kit, stitched
 from tests.plan_kits import plan_kit
 
@@ -126,13 +126,6 @@ def record(store: SqliteStore, reply: Reply) -> TurnRecord:
     return turn
 
 
-def shown(page: AppTest) -> str:
-    assert not page.exception
-    parts = [str(one.value) for one in (*page.markdown, *page.caption)]
-    parts += [element.proto.body for element in page.get("html")]
-    return unescape(" ".join(parts))
-
-
 @pytest.mark.req("K-15")
 @pytest.mark.parametrize("name", EXPECTED)
 def test_every_surface_ends_a_turn_in_the_same_words(
@@ -160,13 +153,13 @@ def test_every_surface_ends_a_turn_in_the_same_words(
 def test_chat_and_trace_show_these_words(name: str, played: Played) -> None:
     words = EXPECTED[name]
     trace = room("traces", turn=played.replies[name].turn_id)
-    said = shown(trace.run())
+    said = unescape(shown(trace.run()))
     assert f"-badge[{words}]" in said
     nothing_owed = "Nothing was owed" in said
     assert nothing_owed is (words == "Answered")
     chat = AppTest.from_file(str(HOME / "app.py"), default_timeout=60)
     chat.query_params["session"] = name.replace(" ", "-")
-    said = shown(chat.run())
+    said = unescape(shown(chat.run()))
     assert f"-badge[{words}]" in said
     panel = re.findall(r"<h3>This turn (.*?)</h3>", said)
     assert panel and all(words in heading for heading in panel)

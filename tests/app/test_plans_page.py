@@ -12,10 +12,9 @@ from kit.planning.scope import StepScope
 from kit.planning.services import PlanServices
 from kit.runtime.handle import Turn
 from kit.runtime.turn import run_turn
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, gives_rows, plan_kit
 
-"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MINE = Session(id="s1", principal=Principal(tenant_id="acme", user_id="u-001"))
 
 
@@ -68,16 +67,9 @@ def page(
         yield room("plans")
 
 
-def seen(page: AppTest) -> str:
-    html = "\n".join(str(block.proto.body) for block in page.get("html"))
-    return "\n".join([*(str(block.value) for block in page.markdown), html])
-
-
 def opened(page: AppTest, plan_id: str) -> str:
     page.query_params["plan"] = plan_id
-    page.run()
-    assert not page.exception
-    return seen(page)
+    return shown(page.run())
 
 
 def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> None:
@@ -86,7 +78,7 @@ def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> No
     rows = page.dataframe[0].value
     assert list(rows["Task"]) == ["Do what is stopped.", "Do what is failed.", "Do what is done."]
     assert list(rows["State"]) == ["stopped", "failed", "done"]
-    assert "Failed after the last replan" in seen(page) and "1 of 2" in seen(page)
+    assert "Failed after the last replan" in shown(page) and "1 of 2" in shown(page)
 
 
 def test_a_plan_shows_what_each_step_got_and_gave_and_what_was_planned_anew(

@@ -15,7 +15,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import Tally
 from kit.ui.shared.wording import is_simulated, simulated_words
 from kit.wire import open_kit
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, shown
 from tests.plan_kits import draft, plan_kit
 
 VISITOR = Session(id="plans", principal=Principal(tenant_id="acme", user_id="u-001"))
@@ -46,18 +46,9 @@ def offline(store: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         yield
 
 
-def shown(name: str, **address: str) -> str:
-    """Draws a page by itself and returns everything that is written on it."""
-    page = room(name, **address).run()
-    assert not page.exception, page.exception
-    texts = [str(element.value) for element in (*page.markdown, *page.caption)]
-    texts += [element.proto.body for element in page.get("html")]
-    return " ".join(texts)
-
-
-@pytest.mark.parametrize("room", ["chat", "traces", "metrics", "compare", "plans"])
+@pytest.mark.parametrize("name", ["chat", "traces", "metrics", "compare", "plans"])
 def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(
-    room: str, store: Path
+    name: str, store: Path
 ) -> None:
     opened = SqliteStore(store)
     turn = next(turn for turn in opened.turns() if turn.message.startswith("How many"))
@@ -70,8 +61,8 @@ def test_a_page_with_figures_of_the_stand_in_says_that_they_are_simulated(
         "compare": [{"turns": turn.id}],
         "plans": [{}, {"plan": f"plan_{planned.id}"}],
     }
-    for address in addresses[room]:
-        words = shown(room, **address)
+    for address in addresses[name]:
+        words = shown(room(name, **address).run())
         assert re.search("stand-in are simulated| · simulated|stand-in, simulated", words), address
 
 
@@ -92,4 +83,4 @@ def test_sums_that_know_no_models_are_not_passed_off_as_real(
 
     plain = Tally.of
     monkeypatch.setattr(Tally, "of", without_models)
-    assert "the model is not counted, figures may be simulated" in shown("metrics")
+    assert "the model is not counted, figures may be simulated" in shown(room("metrics").run())

@@ -21,9 +21,9 @@ from kit.ui.traces.export import export
 from kit.ui.traces.routing_decision import decision_html
 from kit.wire import open_kit
 from tests.app.logs import mixed
-from tests.app.rooms import app_over, room
+from tests.app.rooms import app_over, room, shown
+from tests.sample_turn import a_turn
 
-"""The page as app.py runs it, without its neighbours: the driver knows pages only as files."""
 MIXED = "My receipt didn't scan, how many points do I have, and find coffee deals"
 
 
@@ -55,13 +55,6 @@ def stored(path: Path, user: str = "u-001") -> list[TurnRecord]:
     turns = store.turns(user_id=user)
     store.close()
     return turns
-
-
-def shown(page: AppTest) -> str:
-    assert not page.exception
-    return " ".join(
-        str(one.value) for one in (*page.markdown, *page.caption, *page.warning, *page.info)
-    ) + " ".join(element.proto.body for element in page.get("html"))
 
 
 def open_turn(page: AppTest, turn: TurnRecord, span: str = "") -> AppTest:
@@ -150,15 +143,7 @@ def test_the_address_chooses_the_span_and_a_choice_changes_the_address(
 
 
 def test_markup_of_a_person_a_model_or_a_tool_does_not_act() -> None:
-    turn = TurnRecord(
-        id="t",
-        session_id="s",
-        tenant_id="a",
-        user_id="u",
-        message="<b>x",
-        pattern="mediated",
-        started_at=0.0,
-    )
+    turn = a_turn().replace(message="<b>x")
     view = stored_view(turn, mixed())
     wilder = view.model_copy(
         update={
@@ -179,15 +164,7 @@ def test_a_page_without_turns_says_what_to_do(
 
 
 def test_a_turn_whose_process_died_has_an_explanation(page: AppTest, asked: Path) -> None:
-    lost = TurnRecord(
-        id="lost",
-        session_id="mine",
-        tenant_id="acme",
-        user_id="u-001",
-        message="hello?",
-        pattern="mediated",
-        started_at=1.0,
-    )
+    lost = a_turn("lost", "mine", "u-001")
     store = SqliteStore(asked)
     store.open_session(Session(id="mine", principal=Principal(tenant_id="acme", user_id="u-001")))
     store.begin_turn(lost.model_copy(update={"status": "interrupted"}))

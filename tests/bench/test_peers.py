@@ -85,33 +85,6 @@ def test_every_framework_is_first_in_some_round_and_exact_figures_are_taken_once
     ]
 
 
-def test_what_was_measured_of_this_code_is_not_measured_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    """A stopped run goes on: its rows stand; what failed and what another revision left is done again."""
-    jobs = list(run.plan([KIT, HAND], 1))
-    played: list[run.Job] = []
-
-    def play(job: run.Job) -> Row:
-        played.append(job)
-        return (
-            {"error": "lost"}
-            if job == jobs[1] and len(played) < 3
-            else {"label": "", "versions": {}, "figures": {}}
-        )
-
-    monkeypatch.setattr(run, "RESULTS", tmp_path / ".kit" / "rows.jsonl")
-    monkeypatch.setattr(run, "run_job", play)
-    run.measure(jobs[:2], fresh=False)
-    rows = run.measure(jobs, fresh=False)
-    assert played == [*jobs[:2], *jobs[1:]]
-    assert [run.Job(row["adapter"], row["experiment"], row["round"]) for row in rows] == jobs
-    assert not any("error" in row for row in rows)
-    monkeypatch.setattr(run, "digest", lambda: "another")
-    run.measure(jobs[:1], fresh=False)
-    assert played[-1] == jobs[0]
-
-
 # ── the adapters of our own; the peers' packages are not in this environment ──────────────────────
 
 

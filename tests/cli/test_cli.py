@@ -59,7 +59,7 @@ def refused(result: Result, *words: str) -> None:
 
 
 def test_ask_tells_preamble_steps_and_answer_in_that_order() -> None:
-    result = process("ask", MIXED)
+    result = run("ask", MIXED)
     assert result.returncode == 0 and result.stderr == ""
     told = result.stdout
     assert (

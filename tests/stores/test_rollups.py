@@ -17,6 +17,7 @@ from kit.stores.rollup import CHUNK
 from kit.stores.sqlite import SqliteStore
 from kit.stores.tally import tally_of
 from tests.metrics.test_metrics import some_turns
+from tests.sample_turn import a_turn
 
 TENANTS = ("acme", "globex", "initech")
 HOUR = 3600.0
@@ -104,15 +105,7 @@ def test_a_turn_that_changes_or_goes_is_summed_up_anew(
 
 async def test_a_turn_that_runs_is_waited_for_and_its_mismatches_count_at_once() -> None:
     store = SqliteStore(":memory:")
-    running = TurnRecord(
-        id="r",
-        session_id="s",
-        tenant_id="acme",
-        user_id="u",
-        message="m",
-        pattern="mediated",
-        started_at=0.0,
-    )
+    running = a_turn("r", at=0.0)
     mismatches = running.measures.model_copy(update={"mismatches": (1.5,)})
     store.begin_turn(running.model_copy(update={"measures": mismatches}))
     turns = await many(store, CHUNK + 10)
