@@ -25,7 +25,8 @@ ALL = ("rewards=raise", "shop=raise", "support=raise")
 async def turn(
     kit: Kit, pattern: str, faults: tuple[str, ...] = (), cap: int | None = None
 ) -> TurnView:
-    reply = await kit.ask(MIXED, kit.session("s"), pattern=pattern, faults=faults, cap=cap)
+    session = kit.session(f"{pattern} {faults} {cap}")
+    reply = await kit.ask(MIXED, session, pattern=pattern, faults=faults, cap=cap)
     return advance(TurnView(), reply.events)
 
 

@@ -73,10 +73,10 @@ def test_metrics_shows_in_red_that_the_loop_was_silent_and_what_held_it(
         turn_id = host.start("how many points do I have?", host.kit.session("mine"))
         while not host.follow(turn_id, 10**6, timeout=0.1).done:
             pass
-        silence = Silence(at=time.time(), seconds=1.25, stack=("shop.py:7 read_everything",))
+        silence = Silence(at=time.time(), seconds=99.25, stack=("shop.py:7 read_everything",))
         tenant_id = host.kit.session("").principal.tenant_id
         host.documents(lambda documents: note_silence(documents.events, tenant_id, silence))
         page = room("metrics").run()
         errors = [unescaped(error.value) for error in page.error]
-        assert any("The loop was silent 1 time" in error and "1.25 s" in error for error in errors)
+        assert any("The loop was silent" in error and "99.25 s" in error for error in errors)
         assert any("read_everything" in code.value for code in page.code)

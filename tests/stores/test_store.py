@@ -233,7 +233,7 @@ def test_another_thread_reads_while_turns_are_written(store: SqliteStore) -> Non
 
     reader = threading.Thread(target=read)
     reader.start()
-    for n in range(8):
+    for n in range(40):
         finish(store, a_turn(f"t{n}", at=float(n)))
     done.set()
     reader.join(10)
