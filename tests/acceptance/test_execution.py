@@ -88,9 +88,6 @@ def bodies(reply: Reply, kind: type[Any]) -> list[Any]:
     return [event.body for event in reply.events if isinstance(event.body, kind)]
 
 
-# One intent, end to end
-
-
 # As long as the slowest
 
 

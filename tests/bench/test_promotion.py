@@ -14,7 +14,7 @@ from case_source import SwitchSource, read_source
 from kit.bench.case import read_cases
 from kit.bench.promotion import promote
 from kit.bench.promotion_trial import judge_of
-from kit.bench.routing import Catalog, RoutingKit, catalog_of, catalog_team, route_case
+from kit.bench.routing import RoutingKit, catalog_of, catalog_team, route_case
 from kit.bench.routing_report import NOBODY, RoutedTurn, read_routed_turns, report
 from kit.bench.scoring.judge import Verdict
 from kit.bench.scoring.observation import Observation
@@ -23,13 +23,10 @@ from kit.compose.deck import Deck, load_deck
 from kit.compose.topology import Rubric as DeckRubric
 from kit.core.card import AgentCard, EvalPolicy
 from kit.core.errors import DataError, UnknownId
-from kit.metrics.estimate import share
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
-from kit.stores.sqlite import SqliteStore
 from make_cases import DATA
-from studies.card_questions import route_questions
 from switch_cases import switch_cases
 from tests.kits import small_deck
 
@@ -136,32 +133,6 @@ async def test_the_stand_in_routes_most_switches_and_its_misses_are_listed() -> 
     } == set(missed)
 
 
-async def test_questions_are_routed_one_by_one_and_labelled_by_their_card() -> None:
-    cards = [
-        AgentCard(
-            id="play", description="Games to play: puzzle games, word games.", model="offline"
-        )
-    ]
-    cards.append(
-        AgentCard(
-            id="rewards",
-            description="Points and gift cards: how many points there are.",
-            model="offline",
-        )
-    )
-    catalog = Catalog(tuple(cards), {card.id: card.id for card in cards})
-    asked = {
-        "play": ["which word games are there"],
-        "rewards": ["how many points do I have", "show me the puzzle games"],
-    }
-    routed = await route_questions(asked, catalog_team(catalog))
-    assert [(turn.query, turn.expected) for turn in routed] == [
-        (q, (name,)) for name, queries in asked.items() for q in queries
-    ]
-    assert [turn.called for turn in routed] == [("play",), ("rewards",), ("play",)]
-    assert report(routed).accuracy["rewards"].right == 1
-
-
 @pytest.mark.req("PC2-S5.9")
 def test_the_report_says_which_description_loses_which_questions_to_which_card() -> None:
     def turn(query: str, expected: tuple[str, ...], called: tuple[str, ...]) -> RoutedTurn:
@@ -187,13 +158,6 @@ def test_the_report_says_which_description_loses_which_questions_to_which_card()
         "shop": 1.0,
     }
     assert "offers loses 2 to shop: 'yogurt ends when?'; 'limit on pizza?'" in found.lines()
-
-
-@pytest.mark.parametrize(
-    ("right", "total", "lower"), [(0, 0, 0.0), (10, 10, 0.7225), (95, 100, 0.8882), (0, 10, 0.0)]
-)
-def test_the_lower_bound_is_wilsons(right: int, total: int, lower: float) -> None:
-    assert share(right, total).low == pytest.approx(lower, abs=1e-4)
 
 
 @pytest.mark.req("PC2-PF1", "PC2-S9.3-5", "PC2-NFR-3")

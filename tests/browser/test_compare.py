@@ -34,8 +34,6 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
     assert (
         page.locator(HEADS).count() == len(PATTERNS) and page.locator(f"{HEADS} .busy").count() == 0
     )
-    said = page.locator(".losses").inner_text()
-    assert "D Monolith lost Shop “find coffee deals”" in said
     ticks = page.locator(".st-key-compare-rows .axis span")
     bars = page.locator(".st-key-compare-rows li > span:last-child")
     edges = {
@@ -44,6 +42,3 @@ def test_one_question_runs_on_all_patterns_at_once_by_keys_alone(visitor: Visito
         if (box := one.bounding_box())
     }
     assert len(edges) == 1, "every bar lies on the one axis"
-    page.reload()
-    page.locator(HEADS).nth(len(PATTERNS) - 1).wait_for()
-    assert page.locator(".losses").inner_text() == said

@@ -48,17 +48,6 @@ def deck(blocks: tuple[Block, ...] = BLOCKS, **flags: bool) -> Deck:
     return Deck.of([ROOT, SHOP, REWARDS, JUDGE], blocks, SETTINGS, flags={"rewards": True, **flags})
 
 
-@pytest.mark.req("PC1-FR-12", "PC1-S5.7c", "PC1-S9.1-2", "PC1-S9.1-4")
-def test_required_blocks_stand_at_the_head_of_every_prompt_though_no_card_lists_them():
-    sound = deck(location_aware=True)
-    assert (
-        plan_prompt(SHOP, sound).prefix
-        == "Be truthful.\n\nBe plain.\n\nPrefer what is near.\n\nYou find deals."
-    )
-    for card in (ROOT, REWARDS):
-        assert plan_prompt(card, sound).prefix.startswith("Be truthful.\n\nBe plain.")
-
-
 def test_a_helper_card_the_deck_exempts_goes_without_the_required_blocks():
     assert plan_prompt(JUDGE, deck()).prefix == "Be plain."
 
@@ -96,33 +85,6 @@ def test_a_flag_that_touches_nothing_in_a_prompt_leaves_its_cohort_alone():
         plan_prompt(REWARDS, deck()).cohort
         == plan_prompt(REWARDS, deck(location_aware=True)).cohort
     )
-
-
-@pytest.mark.req("PC1-S5.7")
-def test_an_edit_of_one_block_reaches_every_user_of_it_and_changes_nothing_else():
-    cards = [
-        AgentCard(id="root", description="r", model="offline", sub_agents=("a", "b", "c")),
-        AgentCard(
-            id="a", description="a", model="offline", prompt_blocks=("nearby", "persona-shop")
-        ),
-        AgentCard(
-            id="b", description="b", model="offline", prompt_blocks=("persona-shop", "nearby")
-        ),
-        AgentCard(id="c", description="c", model="offline", prompt_blocks=("persona-shop",)),
-    ]
-
-    def prefixes(text: str) -> dict[str, str]:
-        blocks = [
-            block.model_copy(update={"text": text}) if block.id == "nearby" else block
-            for block in BLOCKS
-        ]
-        edited = Deck.of(cards, blocks, required_blocks=(), flags={"location_aware": True})
-        return {card.id: plan_prompt(card, edited).prefix for card in cards}
-
-    before, after = prefixes("Prefer what is near."), prefixes("Distance first.")
-    assert {name for name in before if before[name] != after[name]} == {"a", "b"}
-    for name in ("a", "b"):
-        assert after[name] == before[name].replace("Prefer what is near.", "Distance first.")
 
 
 @pytest.mark.req("PC2-FR-7")
