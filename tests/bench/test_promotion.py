@@ -26,6 +26,7 @@ from kit.core.errors import DataError, UnknownId
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.team import bind
 from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
 from make_cases import DATA
 from switch_cases import switch_cases
 from tests.kits import small_deck
