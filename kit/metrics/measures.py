@@ -82,12 +82,17 @@ def measure(events: Sequence[Event]) -> Measures:
     end = events[-1].body if events else None
     is_composed = fold.answers and "compose" in fold.spending and fold.acknowledged != "rescued"
     if is_composed and isinstance(end, Completed):
-        repeats = any(answer in end.text for answer in fold.answers)
+        repeats = False
+        for answer in fold.answers:
+            repeats = repeats or answer in end.text
+    agents: list[AgentMeasure] = []
+    for fields in fold.agents:
+        agents.append(_agent(**fields))
     spent: list[PurposeUsage] = []
     for purpose, sums in fold.spending.items():
         spent.append(_spent(purpose=purpose, usage=_usage(**sums)))
     return _measures(
-        agents=tuple([_agent(**fields) for fields in fold.agents]),
+        agents=tuple(agents),
         routing=fold.routing,
         overhead=fold.overhead,
         envelopes=fold.envelopes,

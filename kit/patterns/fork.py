@@ -16,6 +16,7 @@ from kit.patterns import modes_of
 from kit.patterns.stages import Stages
 from kit.patterns.turn_player import ADVICE, TurnPlayer
 from kit.runtime.agents.llm_agent import LLMAgent
+from kit.runtime.handle import Host
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.mismatch import mismatch
 from kit.runtime.recording.recorded_call import RecordedCall
@@ -45,17 +46,9 @@ def _with_prompt(team: Team, name: str, text: str) -> tuple[Team, CohortPrompt]:
     )
 
 
-class Forkable(Protocol):
+class Forkable(Host, Protocol):
     """What a fork needs of the kit that starts it."""
 
-    @property
-    def team(self) -> Team: ...
-    @property
-    def store(self) -> Store: ...
-    @property
-    def recorder(self) -> Recorder: ...
-    @property
-    def today(self) -> str: ...
     @property
     def faults(self) -> bool: ...
     @property

@@ -5,7 +5,7 @@ what is new in a request since its agent's previous one, a line for each message
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from functools import partial
@@ -475,7 +475,7 @@ def text_of(message: BaseMessage) -> str:
     return str(message.text)
 
 
-def call_with_fallback(
+async def call_with_fallback(
     voice: Voice,
     messages: Sequence[BaseMessage],
     ctx: RunContext,
@@ -484,7 +484,7 @@ def call_with_fallback(
     purpose: Purpose,
     hear: Hear | None = None,
     news: int = 1,
-) -> Awaitable[ModelReply]:
+) -> ModelReply:
     """Calls the voice's model; arguments and result are those of `call_model`.
 
     The fallback is asked on a model's error or time-out only, never over a budget, never after a
@@ -492,20 +492,7 @@ def call_with_fallback(
     TimeoutError at the voice's limit.
     """
     call = partial(call_model, messages=messages, ctx=ctx, agent=agent, purpose=purpose, news=news)
-    if voice.fallback is None or not voice.may_fall_back:
-        reply = call(voice.model, hear=hear, instead_of=voice.instead_of)
-        if voice.limit is None:
-            return reply
-        return _in_time(reply, voice.limit)
-    return _call_either(voice, voice.fallback, call, hear)
-
-
-async def _call_either(
-    voice: Voice,
-    fallback: BoundModel,
-    call: Callable[..., Awaitable[ModelReply]],
-    hear: Hear | None,
-) -> ModelReply:
+    fallback = voice.fallback if voice.may_fall_back else None
     spoke = False
 
     def listen(piece: str, tool: str = "", /) -> None:
@@ -514,23 +501,20 @@ async def _call_either(
         if hear is not None:
             hear(piece, tool)
 
-    reply = call(voice.model, hear=None if hear is None else listen)
-    try:
-        return await _in_time(
-            reply, min((s for s in (voice.patience, voice.limit) if s is not None), default=None)
-        )
-    except (OverBudget, KitError):
-        raise
-    except Exception:
-        # A second voice after the first words would contradict what the user has read.
-        if not spoke:
-            voice.model, voice.fallback, voice.instead_of = fallback, None, voice.model.spec.key
-            return await _in_time(
-                call(fallback, hear=hear, instead_of=voice.instead_of), voice.limit
-            )
-        raise
-
-
-async def _in_time(reply: Awaitable[ModelReply], seconds: float | None) -> ModelReply:
-    with Deadline(seconds):
-        return await reply
+    if fallback is not None:
+        limits = [seconds for seconds in (voice.patience, voice.limit) if seconds is not None]
+        listener = None if hear is None else listen
+        try:
+            with Deadline(min(limits, default=None)):
+                return await call(voice.model, hear=listener)
+        except (OverBudget, KitError):
+            raise
+        except Exception:
+            # A second voice after the first words would contradict what the user has read.
+            if spoke:
+                raise
+        voice.instead_of = voice.model.spec.key
+        voice.model = fallback
+        voice.fallback = None
+    with Deadline(voice.limit):
+        return await call(voice.model, hear=hear, instead_of=voice.instead_of)

@@ -21,7 +21,7 @@ from kit.core.errors import describe_error
 from kit.core.event import Event
 from kit.core.record import Measures, Note, TurnRecord
 from kit.core.value import Value
-from kit.stores.turn_filter import failure_axes
+from kit.stores.turn_filter import FailureAxis
 
 log = logging.getLogger("kit.store")
 T = TypeVar("T")
@@ -46,6 +46,22 @@ def row_of(turn: TurnRecord, owner: str) -> dict[str, Any]:
     row["failed"] = _json_of(turn.failed) if turn.failed else "[]"
     row["measures"] = _UNMEASURED_JSON if turn.measures is _UNMEASURED else _json_of(turn.measures)
     return row
+
+
+def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
+    """Returns where something went wrong in a turn, each once."""
+    axes: list[FailureAxis] = []
+    whole = 0
+    for agent in measures.agents:
+        axis = "data" if agent.data_faults else agent.axis
+        if axis is not None and axis not in axes:
+            axes.append(axis)
+        whole += agent.ok and not agent.partial
+    if 0 < whole < len(measures.agents):
+        axes.append("partial")
+    if cap_behavior == "over":
+        axes.append("cap")
+    return axes
 
 
 def value_of(kind: type[V], row: Sequence[Any]) -> V:

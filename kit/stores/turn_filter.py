@@ -3,27 +3,11 @@
 from typing import Literal, NamedTuple
 
 from kit.core.display.turn_parts import Ending
-from kit.core.record import Measures, TurnRecord
+from kit.core.record import TurnRecord
 from kit.core.value import Value
 
 FailureAxis = Literal["invocation", "data", "partial", "cap"]
 """A sub-agent failed, data failed, some and not all of several failed, more was asked for than the cap allows."""
-
-
-def failure_axes(measures: Measures, cap_behavior: str) -> list[FailureAxis]:
-    """Returns where something went wrong in a turn, each once."""
-    axes: list[FailureAxis] = []
-    whole = 0
-    for agent in measures.agents:
-        axis = "data" if agent.data_faults else agent.axis
-        if axis is not None and axis not in axes:
-            axes.append(axis)
-        whole += agent.ok and not agent.partial
-    if 0 < whole < len(measures.agents):
-        axes.append("partial")
-    if cap_behavior == "over":
-        axes.append("cap")
-    return axes
 
 
 class TurnFilter(Value):

@@ -137,6 +137,13 @@ async def test_a_model_that_is_slow_to_say_a_word_after_the_first_is_not_replace
     assert transcript(reply.events).lead == "", "the half of a lead is taken back"
 
 
+async def test_an_answer_that_breaks_off_is_not_continued_by_another_model() -> None:
+    half = Line("Of a I can say", pieces=["Of a ", "I can say"], pace=600)
+    reply = await turn([asks("a"), half], [composed], model_call_budget_ms=4_000)
+    assert voices(reply) == [("decide", False), ("compose", False)]
+    assert reply.text == "A is known.", "no word of the half that was read is left"
+
+
 @pytest.mark.parametrize("setting", ["model_call_budget_ms", "turn_budget_ms", "helper_ms"])
 @pytest.mark.parametrize("value", [0, -5])
 def test_a_budget_of_nothing_is_a_fault_with_its_line(

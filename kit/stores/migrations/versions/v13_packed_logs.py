@@ -11,7 +11,7 @@ from sqlalchemy import text
 
 from kit.core.display.turn_parts import ending_of
 from kit.core.record import Measures
-from kit.stores.turn_filter import failure_axes
+from kit.stores.rows import failure_axes
 
 revision = "0013"
 down_revision = "0012"
