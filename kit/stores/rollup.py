@@ -2,23 +2,19 @@
 for a thousand of them."""
 
 from collections import defaultdict
-from collections.abc import Iterable
-from functools import partial
 from typing import Any
 
-import orjson
 from sqlalchemy import Row, Table, func, insert, select
 
 from kit.stores.connection import StoreConnection
-from kit.stores.rows import readable
-from kit.stores.statements import LAST_SUM, SUMMED_UP, Query
+from kit.stores.rows import records_of
+from kit.stores.statements import LAST_SUM, RECORDS, SUMMED_UP, Query
 from kit.stores.tables import ROLLUPS, TURNS
-from kit.stores.tally import Tally, TurnRow
+from kit.stores.tally import Tally, tally_of
 
 CHUNK = 1000
 """Turns in a row of `rollups`. Whoever changes or deletes one of them takes that row away, by a trigger."""
 _turn = TURNS.c
-_SELECT = select(*(_turn[name] for name in TurnRow._fields))
 
 ROLLUP_IS_DUE = select(select(func.max(_turn.number)).scalar_subquery() - SUMMED_UP >= CHUNK)
 """Whether there may be turns for another row."""
@@ -31,7 +27,7 @@ _FIRST_RUNNING = (
     .scalar_subquery()
 )
 _NEXT = (
-    _SELECT.add_columns(_turn.number)
+    RECORDS.add_columns(_turn.number)
     .where(_turn.number > SUMMED_UP, _turn.number < _FIRST_RUNNING)
     .order_by(_turn.number)
     .limit(CHUNK)
@@ -50,8 +46,7 @@ def sum_up(db: StoreConnection) -> bool:
     first = min(row.started_at for row in rows)
     values: list[dict[str, Any]] = []
     for tenant, turns in tenants.items():
-        tally = Tally()
-        _add_all(tally, turns)
+        tally = tally_of(records_of(row[:-1] for row in turns))
         values.append(
             {"through": through, "tenant_id": tenant, "first": first, "tally": tally.dump()}
         )
@@ -69,27 +64,17 @@ def tally(db: StoreConnection, tenant_id: str | None, since: float | None) -> Ta
     mark = db.execute(LAST_SUM).scalar_one()
     cut = 0
     sums = of_tenant(select(ROLLUPS.c.tally), ROLLUPS)
-    turns = of_tenant(_SELECT, TURNS)
+    turns = of_tenant(RECORDS, TURNS)
     if since is not None:
         # A sum whose first turn began before the window lies over its edge, or outside: it is not
         # used, and neither are those before it.
         cut = db.execute(LAST_SUM.where(ROLLUPS.c.first < since)).scalar_one()
         turns = turns.where(_turn.started_at >= since)
-    tally = Tally()
-    for (text,) in db.execute(sums.where(ROLLUPS.c.through > cut)):
-        tally.merge(Tally.load(text))
-    _add_all(tally, db.execute(turns.where(_turn.number > mark)))
+    beside_sums = records_of(db.execute(turns.where(_turn.number > mark)))
     if cut:
         # `+ 0` has SQLite find these turns by their time, as there may be many before the window.
-        _add_all(tally, db.execute(turns.where(_turn.number + 0 <= cut)))
+        beside_sums += records_of(db.execute(turns.where(_turn.number + 0 <= cut)))
+    tally = tally_of(beside_sums)
+    for (text,) in db.execute(sums.where(ROLLUPS.c.through > cut)):
+        tally.merge(Tally.load(text))
     return tally
-
-
-def _add_all(tally: Tally, rows: Iterable[Row[Any]]) -> None:
-    for row in rows:
-        readable(partial(_add, tally), row, row.id)
-
-
-def _add(tally: Tally, row: Row[Any]) -> None:
-    *fields, measures = row[: len(TurnRow._fields)]
-    tally.add(TurnRow._make((*fields, orjson.loads(measures))))

@@ -3,14 +3,15 @@ turns merge into one."""
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple, cast
 
 import orjson
 
-from kit.core.display.turn_parts import TurnParts, TurnStatus, ending_of, owning_up
-from kit.core.record import TurnRecord
+from kit.core.bodies.speech import Acknowledgement
+from kit.core.display.turn_parts import ending_of, owning_up
+from kit.core.record import AgentMeasure, PurposeUsage, TurnRecord
 
 Key = tuple[str, ...]
 """The name of a figure, and of what it is: an agent, a purpose, a pattern and whether anybody was asked."""
@@ -18,26 +19,6 @@ ASKED = "asked"
 NOBODY = "nobody"
 TOKENS = ("input_tokens", "output_tokens", "cached_tokens", "model_calls")
 """Of a usage, what is counted for each purpose."""
-_COUNTED = ("data_faults", "partial", "statuses", "unknown_statuses")
-
-
-class TurnRow(NamedTuple):
-    """What a tally takes of a stored turn."""
-
-    id: str
-    tenant_id: str
-    user_id: str
-    pattern: str
-    started_at: float
-    seconds: float | None
-    """None for a turn that has not ended: of such a one only the mismatches count."""
-    ttft: float | None
-    intent_count: int
-    cap_behavior: str
-    status: TurnStatus
-    model: str
-    measures: Mapping[str, Any]
-    """The fields of `Measures`; one that is missing has its default."""
 
 
 class Mismatch(NamedTuple):
@@ -67,78 +48,76 @@ class Tally:
     """Tenant and user of whoever had a turn."""
     mismatches: list[Mismatch] = field(default_factory=list[Mismatch])
 
-    def add(self, turn: TurnRow) -> None:
-        """Adds a turn."""
+    def add(self, turn: TurnRecord) -> None:
+        """Adds a turn; of one that has not ended only the mismatches count."""
         measures = turn.measures
-        for seconds in measures.get("mismatches", ()):
+        for seconds in measures.mismatches:
             self.mismatches.append(Mismatch(turn.started_at + seconds, turn.id, turn.user_id))
         if turn.seconds is None:
             return
         counts = self.counts
-        agents = measures.get("agents", ())
         self.users.add((turn.tenant_id, turn.user_id))
         counts["turns",] += 1
         counts["intents", "3+" if turn.intent_count > 2 else str(turn.intent_count)] += 1
-        counts["fan_out", str(len(agents))] += 1
+        counts["fan_out", str(len(measures.agents))] += 1
         counts["model", turn.model] += 1
         counts["over_cap",] += turn.cap_behavior == "over"
-        parts = TurnParts.model_validate(measures.get("parts", {}))
-        counts["ending", ending_of(turn.status, parts)] += 1
-        path = turn.pattern, ASKED if agents else NOBODY
+        counts["ending", ending_of(turn.status, measures.parts)] += 1
+        path = turn.pattern, ASKED if measures.agents else NOBODY
         counts["path", *path] += 1
-        for name, value in (
-            ("turn", turn.seconds),
-            ("first_text", turn.ttft),
-            ("routing", measures.get("routing")),
-        ):
-            if value is not None:
-                self.samples[name, *path].append(value)
-        if (overhead := measures.get("overhead")) is not None:
-            self.samples["overhead",].append(overhead)
-        for name in ("envelopes", "version_mismatches", "model_faults"):
-            counts[name,] += measures.get(name, 0)
-        counts["compacted",] += measures.get("compactions", 0) > 0
-        how = owning_up(turn.status, parts, measures.get("acknowledged"))
+        self._sample(turn.seconds, "turn", *path)
+        self._sample(turn.ttft, "first_text", *path)
+        self._sample(measures.routing, "routing", *path)
+        self._sample(measures.overhead, "overhead")
+        counts["envelopes",] += measures.envelopes
+        counts["version_mismatches",] += measures.version_mismatches
+        counts["model_faults",] += measures.model_faults
+        counts["compacted",] += measures.compactions > 0
+        acknowledged = cast("Acknowledgement | None", measures.acknowledged)
+        how = owning_up(turn.status, measures.parts, acknowledged)
         if how is not None and how != "nothing_owed":
             counts["acknowledged", how] += 1
-        if (repeats := measures.get("repeats")) is not None:
-            counts["repeats", str(bool(repeats))] += 1
-        self._add_agents(agents)
-        self._add_spending(measures.get("spent", ()))
+        if measures.repeats is not None:
+            counts["repeats", str(measures.repeats)] += 1
+        self._add_agents(measures.agents)
+        self._add_spending(measures.spent)
 
-    def _add_agents(self, agents: Iterable[Mapping[str, Any]]) -> None:
+    def _sample(self, seconds: float | None, *key: str) -> None:
+        if seconds is not None:
+            self.samples[key].append(seconds)
+
+    def _add_agents(self, agents: Sequence[AgentMeasure]) -> None:
         counts = self.counts
-        whole = list[bool]()
+        whole = 0
         for measure in agents:
-            agent = measure["agent"]
-            get = measure.get
-            self.samples["agent", agent].append(measure["seconds"])
-            if (first := get("first_status")) is not None:
-                self.samples["first_status", agent].append(first)
-            self.silences[agent] = max(self.silences[agent], get("longest_silence", 0.0))
-            for name in _COUNTED:
-                counts[name, agent] += get(name, 0)
-            if not measure["ok"]:
+            agent = measure.agent
+            self._sample(measure.seconds, "agent", agent)
+            self._sample(measure.first_status, "first_status", agent)
+            self.silences[agent] = max(self.silences[agent], measure.longest_silence)
+            counts["data_faults", agent] += measure.data_faults
+            counts["partial", agent] += measure.partial
+            counts["statuses", agent] += measure.statuses
+            counts["unknown_statuses", agent] += measure.unknown_statuses
+            if not measure.ok:
                 counts["failures", agent] += 1
-                counts["axis", str(get("axis"))] += 1
-                if cause := get("cause"):
-                    counts["cause", cause] += 1
-            whole.append(measure["ok"] and not get("partial"))
-        if len(whole) > 1:
-            counts["fan_out_whole",] += sum(whole)
-            counts["fan_out_calls",] += len(whole)
+                counts["axis", str(measure.axis)] += 1
+                if measure.cause:
+                    counts["cause", measure.cause] += 1
+            whole += measure.ok and not measure.partial
+        if len(agents) > 1:
+            counts["fan_out_whole",] += whole
+            counts["fan_out_calls",] += len(agents)
             counts["fan_outs",] += 1
-            counts["fan_outs_partial",] += any(whole) and not all(whole)
+            counts["fan_outs_partial",] += 0 < whole < len(agents)
 
-    def _add_spending(self, spent: Iterable[Mapping[str, Any]]) -> None:
+    def _add_spending(self, spent: Iterable[PurposeUsage]) -> None:
         for item in spent:
-            purpose = item["purpose"]
-            usage = item["usage"]
+            purpose = item.purpose
             self.counts["purpose", purpose] += 1
             for name in (*TOKENS, "estimated"):
-                self.counts[name, purpose] += usage.get(name, 0)
-            if (cost := usage.get("cost")) is not None:
-                self.dollars["cost", purpose] += cost
+                self.counts[name, purpose] += getattr(item.usage, name)
+            if item.usage.cost is not None:
+                self.dollars["cost", purpose] += item.usage.cost
 
     def merge(self, tally: "Tally") -> None:
         """Adds all turns of another tally."""
@@ -190,11 +169,8 @@ class Tally:
 
 
 def tally_of(turns: Iterable[TurnRecord]) -> Tally:
-    """Adds up turns that are in memory."""
+    """Adds up turns."""
     tally = Tally()
     for turn in turns:
-        *plain, _ = TurnRow._fields
-        tally.add(
-            TurnRow._make((*(getattr(turn, name) for name in plain), turn.measures.model_dump()))
-        )
+        tally.add(turn)
     return tally
