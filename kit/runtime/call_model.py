@@ -501,20 +501,22 @@ async def call_with_fallback(
         if hear is not None:
             hear(piece, tool)
 
-    if fallback is not None:
-        limits = [seconds for seconds in (voice.patience, voice.limit) if seconds is not None]
-        listener = None if hear is None else listen
-        try:
-            with Deadline(min(limits, default=None)):
-                return await call(voice.model, hear=listener)
-        except (OverBudget, KitError):
-            raise
-        except Exception:
-            # A second voice after the first words would contradict what the user has read.
-            if spoke:
-                raise
-        voice.instead_of = voice.model.spec.key
-        voice.model = fallback
-        voice.fallback = None
-    with Deadline(voice.limit):
-        return await call(voice.model, hear=hear, instead_of=voice.instead_of)
+    if fallback is None:
+        with Deadline(voice.limit):
+            return await call(voice.model, hear=hear, instead_of=voice.instead_of)
+    limits = [seconds for seconds in (voice.patience, voice.limit) if seconds is not None]
+    listener = None if hear is None else listen
+    try:
+        with Deadline(min(limits, default=None)):
+            return await call(voice.model, hear=listener)
+    except (OverBudget, KitError):
+        raise
+    except Exception:
+        # A second voice after the first words would contradict what the user has read.
+        if not spoke:
+            voice.instead_of = voice.model.spec.key
+            voice.model = fallback
+            voice.fallback = None
+            with Deadline(voice.limit):
+                return await call(fallback, hear=hear, instead_of=voice.instead_of)
+        raise
