@@ -214,47 +214,6 @@ def spans(*steps: tuple[Any, str, float, float]) -> Trace:
     )
 
 
-@pytest.mark.req("SO-20")
-@pytest.mark.parametrize(
-    ("steps", "cause", "slowest", "seconds"),
-    [
-        (
-            [
-                ("model", "m", 1, 2.9),
-                ("tool", "x", 2.9, 3.5),
-                ("tool", "x", 3.5, 4.1),
-                ("tool", "y", 4.1, 5),
-            ],
-            "tool",
-            "x",
-            2.1,
-        ),
-        (
-            [("tool", "x", 1, 3), ("tool", "y", 1, 3), ("tool", "z", 1, 3), ("model", "m", 2.9, 5)],
-            "model",
-            "m",
-            2.1,
-        ),
-        (
-            [("model failed", "m", 1, 2.5), ("model", "n", 2.5, 3.8), ("model", "n", 3.8, 5)],
-            "model",
-            "m",
-            2.8,
-        ),
-        ([("model", "m", 1, 1.5), ("tool", "x", 4.5, 5)], "unknown", "", 3.0),
-    ],
-)
-def test_many_short_steps_count_as_much_as_a_long_one_and_what_runs_at_once_counts_once(
-    steps: list[Any], cause: Cause, slowest: str, seconds: float
-) -> None:
-    [(_, diagnosis)] = diagnoses(spans(*steps))
-    assert (diagnosis.cause, diagnosis.slowest, diagnosis.seconds) == (
-        cause,
-        slowest,
-        pytest.approx(seconds),
-    )
-
-
 # What helps
 
 QUICK = {"quick": answering(json.dumps({"text": "Quick.", "confidence": 0.9}), 0.5)}

@@ -226,22 +226,6 @@ async def test_a_message_that_cannot_be_worked_with_gets_a_plain_word_and_no_mod
     assert len(reply.events[1].body.message) == len(message if words == "too long" else "")  # type: ignore[union-attr]
 
 
-async def test_the_next_turn_sees_narration_only_and_each_agent_its_own_part() -> None:
-    a, b = answering("A said"), answering("B said")
-    lead = ScriptedModel(asks("a", "b"), "First answer.", asks("a"), "Second answer.")
-    kit = small_kit(lead, {"a": a, "b": b})
-    await run_turn("first question", ALICE, kit)
-    await run_turn("second question", ALICE, kit)
-    second = [(m.type, m.content) for m in lead.seen[2][1:]]
-    assert second == [
-        ("human", "first question"),
-        ("ai", "First answer."),
-        ("human", "second question"),
-    ]
-    own = [(m.type, m.content) for m in a.seen[1][1:]]
-    assert own == [("human", "about a"), ("ai", "A said"), ("human", "about a")]
-
-
 @settings(max_examples=30, deadline=None)
 @given(st.floats(0.0, 6.0), st.lists(st.floats(0.0, 4.0), min_size=1, max_size=4))
 def test_cancelled_at_any_moment_a_turn_leaves_no_task_and_no_open_span(

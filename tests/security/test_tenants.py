@@ -9,8 +9,6 @@ import pytest
 
 from kit.core.context import Principal, Session
 from kit.settings import Settings
-from kit.tools.task_memory import Task
-from kit.tools.temp_files import TempFiles
 from kit.ui.shared.host import Host
 
 ANN, EVE = Principal(tenant_id="acme", user_id="ann"), Principal(tenant_id="evil", user_id="eve")
@@ -58,16 +56,3 @@ def test_no_two_principals_are_spelled_alike() -> None:
         )
         == 9
     )
-
-
-@pytest.mark.req("S-2")
-def test_the_same_user_and_task_in_two_tenants_share_no_file(tmp_path: Path) -> None:
-    files = TempFiles(tmp_path)
-    mine = Task(ANN, "same", "task", "scout")
-    theirs = mine._replace(principal=Principal(tenant_id="evil", user_id=ANN.user_id))
-    name = files.write(mine, "of acme\n")
-    assert files.path(theirs, name) is None and files.lines(theirs, name, 0, 10) is None
-    assert files.write(theirs, "of evil\n") == name
-    assert files.lines(mine, name, 0, 10) == ["of acme"]
-    files.wipe(theirs)
-    assert files.lines(mine, name, 0, 10) == ["of acme"]

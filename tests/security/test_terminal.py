@@ -1,8 +1,6 @@
 """What a tool, a model or a peer says cannot act on the terminal that an answer is read in."""
 
 import io
-import os
-from pathlib import Path
 
 import pytest
 from langchain_core.tools import tool
@@ -13,9 +11,7 @@ from kit.core.language.controls import without_controls
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
 from kit.runtime.turn import run_turn
-from tests.cli.test_cli import run
 from tests.kits import ALICE, answering, asks, repeats, small_kit, stitched
-from tests.mcp_servers import SERVER, write_deck
 
 CLEAR, CLIPBOARD, TITLE = "\x1b[2J\x1b[H", "\x1b]52;c;cm0gLXJmIC8=\x07", "\x1b]0;owned\x1b\\"
 HOSTILE = f"There are {CLEAR}4 packs{CLIPBOARD} of tea\n\ton {TITLE}shelf 7\x9b31m.\x08\x07\r"
@@ -65,14 +61,3 @@ async def test_nothing_that_is_said_acts_on_the_terminal(where: str) -> None:
     if where != "lead":
         (outcome,) = reply.outcomes
         assert outcome.kind == "answer" and outcome.text == PLAIN
-
-
-@pytest.mark.realtime
-def test_a_result_of_a_server_does_not_reach_the_terminal_raw(tmp_path: Path) -> None:
-    said = '"There are 4 packs of tea on shelf 7."'
-    assert said in SERVER
-    folder = write_deck(tmp_path, SERVER.replace(said, ascii(HOSTILE)))
-    assert run("check", str(folder), "--trust", PATH=os.environ["PATH"]).returncode == 0
-    asked = run("ask", "how many packs of tea", KIT_DECK=str(folder), PATH=os.environ["PATH"])
-    assert "4 packs" in asked.stdout, asked.stderr
-    assert not controls(asked.stdout) and not controls(asked.stderr)

@@ -162,24 +162,6 @@ async def test_a_recorded_script_is_played_and_not_run(tmp_path: Path) -> None:
     assert again.text == first.text and one(again, Script) == one(first, Script)
 
 
-TIMES = "import time\nbegan = time.monotonic()\ntime.sleep(1)\nprint(began, time.monotonic())"
-
-
-@pytest.mark.realtime
-async def test_at_most_four_scripts_of_a_kit_run_at_the_same_time() -> None:
-    calls = [(EXEC_PYTHON, {"script": TIMES, "data": str(number)}) for number in range(8)]
-    printed: list[str] = []
-
-    def reads(messages: Sequence[Any]) -> Line:
-        printed.extend(str(message.content) for message in messages[-8:])
-        return Line("Done.")
-
-    await ask(desk_deck([TOOLS], EXEC_PYTHON), Line(calls=calls), reads)
-    spans = [tuple(map(float, text.split())) for text in printed]
-    for began, _ in spans:
-        assert sum(start <= began < end for start, end in spans) <= 4
-
-
 # Results that are too long to read
 
 MENU = json.dumps(

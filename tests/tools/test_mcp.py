@@ -207,22 +207,3 @@ def test_a_recording_answers_in_the_place_of_a_server_that_is_gone(
     rewrite(folder, "import json", "raise SystemExit(3)")
     replayed = run("ask", QUESTION, *tape, KIT_DECK=str(folder))
     assert SHELF in recorded.stdout and SHELF in replayed.stdout, replayed.stderr
-
-
-@pytest.mark.req("K-1")
-def test_what_a_server_is_told_is_in_no_recording(tmp_path: Path) -> None:
-    text = SERVER.replace("import json\n", "import json, os\n", 1).replace(
-        '"There are', 'os.environ["SHOP_PASS"] + " There are'
-    )
-    folder, tape, told = (
-        write_deck(tmp_path, text, environment=["SHOP_PASS"]),
-        tmp_path / "tape.jsonl",
-        {"SHOP_PASS": "pass-quokka-xyz"},
-    )
-    assert run("check", str(folder), "--trust", **told).returncode == 0
-    asked = run("ask", QUESTION, "--cassette", str(tape), "--record", KIT_DECK=str(folder), **told)
-    assert (
-        SHELF in asked.stdout
-        and SHELF in tape.read_text()
-        and "quokka" not in asked.stdout + tape.read_text()
-    )

@@ -13,12 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from langchain_core.tools import BaseTool, tool
+from langchain_core.tools import tool
 
 from kit import open_kit
 from kit.bench.grid.stand_ins.simulated_tools import with_simulated_tools
 from kit.compose.deck import Deck, load_deck
-from kit.compose.revision import load_deck_at
 from kit.core.card import AgentCard
 from kit.core.errors import BindError, DeckError
 from kit.core.simulation import Part, Truth
@@ -415,36 +414,6 @@ def test_a_link_that_leads_out_of_the_folder_is_not_followed(folder: Path, tmp_p
 
 
 # Revisions
-
-
-@pytest.mark.req("K-1", "PC1-S10.3")
-def test_a_deck_at_an_older_revision_has_the_code_of_that_revision(folder: Path) -> None:
-    def git(*arguments: str) -> None:
-        identity = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        subprocess.run(
-            ["git", "-C", str(folder), *identity, *arguments], check=True, capture_output=True
-        )
-
-    git("init", "-q", str(folder.parent))
-    git("add", "-A", str(folder.parent))
-    git("commit", "-qm", "first")
-    tools = folder / "tools.py"
-    tools.write_text(tools.read_text().replace("beside the lift", "in the hall"))
-    git("commit", "-qam", "moved")
-
-    def answer(deck: Deck) -> str:
-        printer = deck.tools.tools["find_printer"]
-        assert isinstance(printer, BaseTool)
-        return printer.invoke({"floor": 1})
-
-    assert (
-        answer(load_deck_at("HEAD~1", folder)) == "The printer of floor 1 stands beside the lift."
-    )
-    assert (
-        answer(load_deck_at("HEAD", folder))
-        == answer(load_deck(folder))
-        == "The printer of floor 1 stands in the hall."
-    )
 
 
 @pytest.mark.req("K-6")

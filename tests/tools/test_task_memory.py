@@ -161,29 +161,6 @@ async def test_another_task_waits_five_seconds_for_the_reader_to_confirm() -> No
     )  # whose reader died holds nobody up for good
 
 
-@pytest.mark.req("AS-8")
-async def test_of_many_tasks_each_has_its_value_of_a_users_key_read_before_the_next_is_written() -> (
-    None
-):
-    memory, readings = memory_over(documents()), list[tuple[int, Any]]()
-
-    async def work(number: int) -> None:
-        while True:
-            try:
-                key = (await memory.write(a_task(number), "count", number, "integer", USER))["key"]
-                break
-            except MemoryLockError:
-                continue
-        await asyncio.sleep(0.3)
-        item = await memory.read(ANN, key)
-        assert item is not None
-        readings.append((number, item.value))
-        await memory.confirm(ANN, item)
-
-    await asyncio.gather(*(work(number) for number in range(12)))
-    assert len(readings) == 12 and all(number == value for number, value in readings)
-
-
 async def ask(
     config: dict[str, Any], scout: Sequence[Any], clerk: Sequence[Any] = (), store: str = ":memory:"
 ) -> Reply:

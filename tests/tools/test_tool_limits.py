@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 from langchain_core.tools import BaseTool, StructuredTool
@@ -20,7 +20,6 @@ from kit.core.errors import DeckError
 from kit.core.outcome import Reason
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
-from kit.runtime.recording.cassette import Cassette
 from kit.tools.bounds import THREADS
 from kit.tools.tool import ConfiguredTool, LimitedTool, ToolLimits, ToolResult
 from kit.wire import Kit
@@ -403,20 +402,3 @@ def test_a_hanging_tool_does_not_keep_the_process_from_ending() -> None:
     reply = asyncio.run(play(deck))
     assert endings(reply) == ["timeout: no answer within 0.05 s"]
     hanging.go.set()
-
-
-@pytest.mark.req("K-25")
-async def test_a_recording_plays_the_attempts_without_the_tool(tmp_path: Path) -> None:
-    work, path = Counter(fails=1), tmp_path / "run.jsonl"
-    deck = deck_of([LimitedTool(work.lookup, ToolLimits(**AGAIN))])
-    replies: list[Reply] = []
-    modes: tuple[Literal["record", "replay"], ...] = ("record", "replay")
-    for mode in modes:
-        async with open_kit(
-            OFFLINE, deck=deck, models=models(), cassette=Cassette(path, mode)
-        ) as kit:
-            replies.append(await kit.ask("look it up", kit.session("s")))
-    assert work.calls == 2, "once for each attempt that was recorded"
-    assert [len(retries(reply)) for reply in replies] == [1, 1] and replies[0].text == replies[
-        1
-    ].text
