@@ -504,10 +504,9 @@ async def call_with_fallback(
     if fallback is None:
         with Deadline(voice.limit):
             return await call(voice.model, hear=hear, instead_of=voice.instead_of)
-    limits = [seconds for seconds in (voice.patience, voice.limit) if seconds is not None]
     listener = None if hear is None else listen
     try:
-        with Deadline(min(limits, default=None)):
+        with Deadline(voice.limit), Deadline(voice.patience):
             return await call(voice.model, hear=listener)
     except (OverBudget, KitError):
         raise
