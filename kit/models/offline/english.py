@@ -26,16 +26,6 @@ VERBS = word_set(
 )
 """Words that say what is done to a thing, not which thing."""
 
-FRESH = re.compile(
-    r"""\b(?:i\ (?:also\ )?(?:want|need|would\ like|wish)|i'd\ (?:also\ )?like
-        |(?:i'm|i\ am|i\ was)\ (?:also\ )?(?:looking|searching|wondering)
-        |(?:can|could|would|will)\ you\ (?:please\ |also\ )?(?:find|search|look|help|get|show|book|check|tell
-        |recommend|suggest)
-        |^\W*(?:find|search|look|book|show|how\ many|where\ can))\b""",
-    re.I | re.X,
-)
-"""Words that open a matter rather than go on with one."""
-
 PRONOUN = re.compile(
     r"""\b(?:it|its|they|them|their|those|these|this|that|instead|there|another|more|others?|else|both|either|neither
         |the\ former|the\ latter|(?<!no\ )one|same|cheaper|cheapest|closer|nearer)\b""",
@@ -102,15 +92,6 @@ FEELING = re.compile(
     re.I | re.X,
 )
 """How somebody speaks of a mood."""
-COMPLAINT = re.compile(
-    r"""\b(?:never|didn't|did\ not|hasn't|haven't|has\ not|have\ not|wasn't|weren't|was\ not|were\ not)
-        \ (?:ever\ )?(?:yet\ )?(?:g[ai]ve|got|get|came|come|arrived?|credited|credit|received?|showed|shown|counted
-        |count|earned?|paid|posted|added|awarded)\b""",
-    re.I | re.X,
-)
-"""Something that was expected and did not happen."""
-WENT_WRONG = "something went wrong, missing, never credited"
-"""What a complaint is about, in the words of those who take complaints."""
 SELF = re.compile(
     r"""\b(?:who|what|how\ old|where)\ are\ you\b(?!\ (?:able|offering|selling))|\byour\ name\b
         |\bare\ you\ (?:a\ |an\ )?(?:human|real|robot|bot|alive|person|happy|sad|married|single|there)\b""",

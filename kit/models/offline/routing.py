@@ -7,7 +7,7 @@ import numpy as np
 
 from kit.core.language.clauses import OPENERS, Clause, clauses
 from kit.core.language.small_talk import asks, small_talk
-from kit.core.language.words import STOP, word_set, words
+from kit.core.language.words import content_words, words
 from kit.models.offline import english
 from kit.models.offline.similarity import Document, Floats, Index, content, index
 
@@ -26,21 +26,14 @@ MIDWAY = 0.1
 """What it must gain beside that while another tool is in play: most long replies go on with one matter."""
 SENTENCE = 0.08
 """What it must gain beside that on a sentence of its own: the next sentence mostly explains the one before it."""
-AUXILIARIES = word_set(
-    "is are am was were do does did can could would should will may have has had i you we"
-)
-"""Words without which a question is a fragment: "which days" is one, "who are you" is none."""
 LONGEST_JOINER = 8
 """Characters that may stand between two clauses that are given in one piece."""
-MANY = 3
-"""Clauses from which on no tool is asked for the message as a whole: each must be some clause's own."""
 STAY = 0.1
 QUESTION = 0.12
 BACK = 0.08
 ELLIPTIC = 0.25
-FRESH = 0.05
 """Head start of the tools in play: always; when the assistant asked; when the request points back; when it
-does and says next to nothing else; off when it opens a matter."""
+does and says next to nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,24 +81,20 @@ Decision = Routes | SmallTalk | Unfit
 
 
 def points_back(request: str, last_reply: str = "") -> bool:
-    """True when a request leans on what was said before it: an answer to a question, a pronoun, a fragment.
+    """True when a request leans on what was said before it: an answer to a question, a pronoun, a continuation.
 
     What is carried over from earlier turns is carried for such requests alone; every other one stands on its own.
     """
-    meaning: list[str] = []
-    for word in words(request):
-        if word not in STOP:
-            meaning.append(word)
+    meaning = content_words(request)
     if len(meaning) > 6:
         return False
     if len(meaning) <= 4 and asks(last_reply):
         return True
-    rest = english.POINTLESS.sub(" ", request)
-    if english.PRONOUN.search(rest) or english.LINK.search(request):
+    pointed = english.POINTLESS.sub(" ", request)
+    if english.REFERENCE.search(pointed) or english.LINK.search(request):
         return True
-    if is_general(request):
-        return False
-    return english.ORDINAL.search(rest) is not None or is_fragment(request)
+    # A few words that are no sentence, such as "decaf" or "in Leeds".
+    return bool(request.strip()) and len(meaning) <= 2 and not is_sentence(request)
 
 
 def is_stray(request: str) -> bool:
@@ -118,11 +107,7 @@ def is_stray(request: str) -> bool:
 
 def is_elliptic(request: str) -> bool:
     """Whether a request names next to nothing itself, such as "are they going to expire?"."""
-    meaning: list[str] = []
-    for word in words(request):
-        if word not in STOP and word not in english.FAINT:
-            meaning.append(word)
-    return len(meaning) <= 1
+    return len(content_words(request) - english.FAINT) <= 1
 
 
 def is_general(request: str) -> bool:
@@ -133,29 +118,8 @@ def is_general(request: str) -> bool:
 
 def is_sentence(request: str) -> bool:
     """Whether a request begins as a question, a wish or a statement does."""
-    request_words: list[str] = []
-    for word in words(request):
-        if word != "please":
-            request_words.append(word)
+    request_words = [word for word in words(request) if word != "please"]
     return bool(request_words) and request_words[0] in OPENERS
-
-
-def is_fragment(request: str) -> bool:
-    """Whether a request is no sentence but a few words, such as "decaf", "in Leeds" or "which days?"."""
-    request_words = words(request)
-    meaning: list[str] = []
-    for word in request_words:
-        if word not in STOP:
-            meaning.append(word)
-    if not request_words or len(meaning) > 2:
-        return False
-    if not is_sentence(request):
-        return True
-    return (
-        len(request_words) <= 3
-        and AUXILIARIES.isdisjoint(request_words)
-        and not set(meaning) - english.FAINT
-    )
 
 
 def decide(situation: Situation, most: int) -> Decision:
@@ -166,13 +130,12 @@ def decide(situation: Situation, most: int) -> Decision:
         return Unfit()
     table = index(situation.tools)
     head_start = _head_start(situation)
-    request = _with_its_matter(situation.request)
-    closeness = table.score(request)
+    closeness = table.score(situation.request)
     fitting = closeness + head_start
     preferred = fitting
     # "and the next one?" is worded like requests of agents that nobody has spoken of.
     if not (situation.in_play and points_back(situation.request, situation.last_reply)):
-        preferred = fitting + table.wording(request)
+        preferred = fitting + table.wording(situation.request)
     first = int(preferred.argmax())
     if fitting[first] < FITS:
         # Nobody is asked for the wording alone: "recommend a film for tonight" is no wish to eat.
@@ -222,26 +185,17 @@ def classify(situation: Situation) -> tuple[list[int], str]:
     return tools, words_of_tools[tools[0]]
 
 
-def _with_its_matter(request: str) -> str:
-    """A request as it is compared with the tools: a complaint names what it misses, and seldom that it complains."""
-    if english.COMPLAINT.search(request):
-        return f"{request}. {english.WENT_WRONG}"
-    return request
-
-
 def _head_start(situation: Situation) -> Floats:
     """What the tools in play are given beforehand: little when the request stands on its own."""
     head_start = np.zeros(len(situation.tools), np.float32)
     if not situation.in_play:
         return head_start
     request = situation.request
-    start = 0.0 if english.COMPLAINT.search(request) else STAY
+    start = STAY
     if asks(situation.last_reply):
         start += QUESTION
     if points_back(request, situation.last_reply):
         start += ELLIPTIC if is_elliptic(request) else BACK
-    if english.FRESH.search(request):
-        start -= FRESH
     head_start[list(situation.in_play)] = start
     return head_start
 
@@ -266,12 +220,6 @@ def _groups(
 
     `is_going_on`: another tool is in play.
     """
-    joined = 0
-    for matter in matters:
-        if matter.clause.has_joiner and matter.weight > 0:
-            joined += 1
-    if joined >= MANY and not is_going_on:
-        first = int(np.max([matter.weight * matter.scores for matter in matters], axis=0).argmax())
     bar = CLEAR_BY_WORDING if table.lists_requests else CLEAR
     if is_going_on:
         bar += MIDWAY
