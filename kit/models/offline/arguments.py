@@ -49,7 +49,7 @@ class Source:
     """A form is filled: its optional fields as well, and its texts are told, not searched for."""
     about: frozenset[str] = frozenset()
     """Words of the tool's own name, singular: they narrow no search."""
-    before: str = ""
+    earlier: str = ""
     """What the request begins with and was said earlier: it names nothing that the rest names itself."""
     input: Any = None
     """What an earlier step returned: ids come from it where the request names none."""
@@ -161,9 +161,9 @@ def _string(name: str, spec: Schema, source: Source, required: bool) -> Any:
 
 
 def _within(text: str, spec: Schema) -> str:
-    most = spec.get("maxLength")
-    if isinstance(most, int):
-        text = cut(text, most)
+    highest = spec.get("maxLength")
+    if isinstance(highest, int):
+        text = cut(text, highest)
     return text.ljust(int(spec.get("minLength") or 0), ".")
 
 
@@ -211,7 +211,7 @@ def _asked_text(name: str, request: str, source: Source, required: bool) -> str 
 
 def _named_anew(source: Source) -> str:
     """What is asked now, where it names a thing without pointing back; else the whole request."""
-    now = source.request.removeprefix(source.before)
+    now = source.request.removeprefix(source.earlier)
     if noun_phrase(now, source.about) and not english.REFERENCE.search(now):
         return now
     return source.request
@@ -234,9 +234,9 @@ def _matching(pattern: str, source: Source) -> list[str]:
 def _by_number(texts: Sequence[str], request: str) -> str | None:
     """The first text; of a request that says "number 2", the second."""
     position = _POSITION.search(request)
-    place = int(position[1]) - 1 if position else 0
-    if 0 <= place < len(texts):
-        return texts[place]
+    index = int(position[1]) - 1 if position else 0
+    if 0 <= index < len(texts):
+        return texts[index]
     return None
 
 
@@ -247,14 +247,20 @@ def _number(name: str, spec: Schema, source: Source, required: bool) -> Any:
     request_numbers = number_beside(spoken(name), request)
     if not request_numbers and (counts or required):
         request_numbers = numbers(countable(request))
-    most = spec.get("maximum")
+    highest = spec.get("maximum")
     candidates: list[Any] = list(request_numbers)
     if required:
-        candidates += [spec.get("default"), most if counts else None, 1, spec.get("minimum"), most]
+        candidates += [
+            spec.get("default"),
+            highest if counts else None,
+            1,
+            spec.get("minimum"),
+            highest,
+        ]
         candidates += [spec.get("exclusiveMinimum", 0) + 1, spec.get("multipleOf")]
     for number in candidates:
-        if number is not None and counts and most is not None:
-            number = min(number, most)
+        if number is not None and counts and highest is not None:
+            number = min(number, highest)
         if number is not None and _holds(number, spec):
             return int(number) if kind_of(spec) == "integer" else number
     return 0 if required else _NONE

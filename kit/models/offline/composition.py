@@ -105,8 +105,8 @@ def itemised(text: str) -> str:
     """The same words, with a sentence that lists three things or more as a list: an item a line."""
     lines: list[str] = []
     for piece in sentences(text):
-        head, colon, rest = piece.partition(": ")
-        items = rest.split("; ")
+        head, colon, listing = piece.partition(": ")
+        items = listing.split("; ")
         if colon and len(items) >= 3 and ";" not in head:
             lines += [f"{head}:", *(f"- {item}" for item in items), ""]
         elif lines and lines[-1]:
@@ -139,13 +139,13 @@ def answer(request: str, results: Sequence[Result]) -> str:
         if not result.failed and result.text.strip():
             good.append(result)
         elif not is_unspoken(result):
-            thing = _thing(result.label)
-            missing.append(f"I could not look up {thing}: it is not available right now.")
+            sought = _thing(result.label)
+            missing.append(f"I could not look up {sought}: it is not available right now.")
     lines: list[str] = []
     notes: list[str] = []
     earlier: set[str] = set()
-    for place in _best_first(closeness(request, [result.text[:MOST] for result in good])):
-        text, note = _split_note(in_words(good[place].text))
+    for position in _best_first(closeness(request, [result.text[:MOST] for result in good])):
+        text, note = _split_note(in_words(good[position].text))
         # Repeats go first: the count of what is left out counts nothing twice.
         lines.append(extract(request, _drop_repeats(_ROW_ID.sub("", text), earlier)))
         if note:
@@ -156,8 +156,8 @@ def answer(request: str, results: Sequence[Result]) -> str:
 
 def _thing(label: str) -> str:
     """What a lookup is after, by its name without the verb: `find room` gives `the room`."""
-    verb, _, rest = label.partition(" ")
-    return f"the {rest if rest and verb in _LOOKS else label}"
+    verb, _, noun = label.partition(" ")
+    return f"the {noun if noun and verb in _LOOKS else label}"
 
 
 def extract(request: str, text: str) -> str:
@@ -176,22 +176,22 @@ def fitting(request: str, pieces: Sequence[str], room: int) -> list[str]:
     ranks = closeness(request, pieces)
     if pieces:
         ranks[0] += 0.1  # what a text begins with says what it is about
-    places: list[int] = []
-    for place in _best_first(ranks):
-        if len(pieces[place]) < room:
-            places.append(place)
-            room -= len(pieces[place]) + 1
-    return [pieces[place] for place in sorted(places)]
+    positions: list[int] = []
+    for position in _best_first(ranks):
+        if len(pieces[position]) < room:
+            positions.append(position)
+            room -= len(pieces[position]) + 1
+    return [pieces[position] for position in sorted(positions)]
 
 
-def closest(aim: str, pieces: Sequence[str], most: int) -> list[str]:
+def closest(aim: str, pieces: Sequence[str], count: int) -> list[str]:
     """The pieces that come closest to an aim, in their own order."""
-    places = _best_first(closeness(aim, pieces))[:most]
-    return [pieces[place] for place in sorted(places)]
+    positions = _best_first(closeness(aim, pieces))[:count]
+    return [pieces[position] for position in sorted(positions)]
 
 
 def _best_first(ranks: Sequence[float]) -> list[int]:
-    return sorted(range(len(ranks)), key=lambda place: -ranks[place])
+    return sorted(range(len(ranks)), key=lambda position: -ranks[position])
 
 
 def cut(text: str, limit: int) -> str:
@@ -248,20 +248,20 @@ def preamble(names: Sequence[str]) -> str:
     return f"Let me check with {enumeration}."
 
 
-def subject(text: str, most: int = 5) -> str:
+def subject(text: str, longest: int = 5) -> str:
     """The noun phrase a clause is about: what stands after its lead-in, up to the next function
     word; empty when unclear."""
-    rest = english.LEAD_IN.sub("", text.strip(), count=1)
-    first, _, more = rest.partition(" ")
-    if rest == text.strip() and first.lower() in OPENERS:
-        rest = more
+    remainder = english.LEAD_IN.sub("", text.strip(), count=1)
+    first, _, tail = remainder.partition(" ")
+    if remainder == text.strip() and first.lower() in OPENERS:
+        remainder = tail
     phrase: list[str] = []
-    for raw in rest.split()[: most + 1]:
+    for raw in remainder.split()[: longest + 1]:
         bare = raw.strip(".,;:!?\"'()").lower().replace("’", "'")
         inner = bare == "of" and phrase
         if (
             not bare
-            or len(phrase) == most
+            or len(phrase) == longest
             or (not inner and (bare in _BREAKS or bare.endswith("n't")))
         ):
             break
@@ -294,11 +294,11 @@ def outside(names: Sequence[str], phrases: Phrases = ENGLISH) -> str:
     return phrases.outside_with_topics.format(topics=listing)
 
 
-def from_context(request: str, context: str, own: str = "") -> str:
+def from_context(request: str, context: str, user_words: str = "") -> str:
     """An answer found in given text, else in the user's own earlier words, or a plain statement that there is none."""
     if text := _closest(request, context):
         return text
-    if text := _closest(request, own):
+    if text := _closest(request, user_words):
         return f"You told me “{text.rstrip('.')}”; I have nothing beyond that."
     return "I have nothing to go on for that: no tool and no text I was given answers it."
 

@@ -143,7 +143,7 @@ class Conversation:
         return phrases_of(self.system)
 
     @cached_property
-    def before(self) -> tuple[BaseMessage, ...]:
+    def history(self) -> tuple[BaseMessage, ...]:
         """Earlier turns, without the system prompt."""
         earlier = self.messages[: max(0, self.asked_at)]
         return tuple(m for m in earlier if not isinstance(m, SystemMessage))
@@ -151,12 +151,12 @@ class Conversation:
     @cached_property
     def earlier_requests(self) -> list[str]:
         """What the user said before the request, the latest last."""
-        return [text_of(m) for m in self.before if isinstance(m, HumanMessage)]
+        return [text_of(m) for m in self.history if isinstance(m, HumanMessage)]
 
     @cached_property
     def last_reply(self) -> str:
         """The assistant's last words before the request."""
-        for message in reversed(self.before):
+        for message in reversed(self.history):
             if isinstance(message, AIMessage) and text_of(message):
                 return text_of(message)
         return ""
@@ -174,17 +174,17 @@ class Conversation:
     def results(self) -> tuple[Result, ...]:
         """What has come back since the request, in the order of the calls."""
         order = list(self.calls)
-        places: list[tuple[int, Result]] = []
+        ranked: list[tuple[int, Result]] = []
         for message in self._since(ToolMessage):
             text = _REFERENCES.sub("", text_of(message))
             if text == SET_ASIDE:
                 continue
             call_id = message.tool_call_id
-            place = order.index(call_id) if call_id in order else len(order)
+            rank = order.index(call_id) if call_id in order else len(order)
             name = self.calls.get(call_id) or message.name or "that"
             is_error = message.status == "error"
-            places.append((place, Result(name, "" if text == NO_TEXT else text, is_error)))
-        return tuple(result for _, result in sorted(places, key=lambda pair: pair[0]))
+            ranked.append((rank, Result(name, "" if text == NO_TEXT else text, is_error)))
+        return tuple(result for _, result in sorted(ranked, key=lambda pair: pair[0]))
 
     @property
     def left_out(self) -> tuple[Result, ...]:
@@ -221,8 +221,8 @@ class Conversation:
     def picture_tool(self) -> str | None:
         """The tool the prompt names for such a picture."""
         shows = set(content(self.picture_text))
-        for what, tool in _PICTURED.findall(self.system):
-            if shows.intersection(content(what)):
+        for shown, tool in _PICTURED.findall(self.system):
+            if shows.intersection(content(shown)):
                 return tool
         return None
 
@@ -262,6 +262,6 @@ class Conversation:
         return frozenset(f"ask_{agent}" for agent in _ALREADY.findall(self.system))
 
     @property
-    def most(self) -> int:
+    def most_calls(self) -> int:
         """How many tools may be called."""
         return max(1, int(self._prompt_line(_AT_MOST) or 8))

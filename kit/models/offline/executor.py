@@ -81,9 +81,9 @@ def plays_executor(tools: Sequence[Tool]) -> bool:
 def executor_turn(messages: Sequence[BaseMessage]) -> str | list[Move]:
     """Returns what the executor does next: a call, or its last words."""
     asked_at = 0
-    for place, message in enumerate(messages):
+    for position, message in enumerate(messages):
         if isinstance(message, HumanMessage):
-            asked_at = place
+            asked_at = position
     try:
         brief = json.loads(str(messages[asked_at].text).rpartition("\n\n")[2])
         skill = brief["skills"][0]

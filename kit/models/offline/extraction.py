@@ -120,7 +120,7 @@ def identifiers(text: str) -> list[str]:
 
 def quoted(text: str) -> list[str]:
     """What stands between quotation marks."""
-    return [one or other for one, other in _QUOTED.findall(text)]
+    return [double or single for double, single in _QUOTED.findall(text)]
 
 
 def capitalised(text: str) -> list[str]:
@@ -129,8 +129,8 @@ def capitalised(text: str) -> list[str]:
     text = unquoted(text)
     for match in _CAPITALS.finditer(text):
         parts = match[0].split()
-        before = text[: match.start()].rstrip()
-        if not before or before[-1] in ".!?:":
+        preceding = text[: match.start()].rstrip()
+        if not preceding or preceding[-1] in ".!?:":
             while parts and parts[0].lower() in STOP | OPENERS | english.VERBS:
                 parts = parts[1:]
             if len(parts) == 1:

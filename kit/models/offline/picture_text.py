@@ -39,13 +39,13 @@ def png_description(data: bytes) -> str:
     """The description a PNG carries in its text chunks (tEXt, iTXt); empty for any other file."""
     texts: dict[str, str] = {}
     for kind, chunk in _chunks(data):
-        keyword, _, rest = chunk.partition(b"\0")
+        keyword, _, body = chunk.partition(b"\0")
         name = keyword.decode("latin-1").lower()
         if kind == b"tEXt":
-            texts[name] = rest.decode("latin-1")
-        elif kind == b"iTXt" and rest[:1] == b"\0":
+            texts[name] = body.decode("latin-1")
+        elif kind == b"iTXt" and body[:1] == b"\0":
             # Not packed; two more fields, of languages, stand before the text.
-            texts[name] = rest[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
+            texts[name] = body[2:].split(b"\0", 2)[-1].decode("utf-8", "replace")
     for name in _SAYS:
         if text := texts.get(name, "").strip():
             return " ".join(text.split())[:_LONGEST]
@@ -53,11 +53,11 @@ def png_description(data: bytes) -> str:
 
 
 def _chunks(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = 8
-    while data.startswith(b"\x89PNG") and at + 8 <= len(data):
-        length = int.from_bytes(data[at : at + 4])
-        yield data[at + 4 : at + 8], data[at + 8 : at + 8 + length]
-        at += length + 12
+    position = 8
+    while data.startswith(b"\x89PNG") and position + 8 <= len(data):
+        length = int.from_bytes(data[position : position + 4])
+        yield data[position + 4 : position + 8], data[position + 8 : position + 8 + length]
+        position += length + 12
 
 
 def _bytes(block: Mapping[str, Any]) -> bytes:

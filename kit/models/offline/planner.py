@@ -112,16 +112,16 @@ def _filled(task: str, values: Mapping[str, str]) -> str:
 def _pattern(request: str) -> re.Pattern[str]:
     """The words of an example as a pattern, in which case and the last sign do not matter."""
     parts: list[str] = []
-    for place, part in enumerate(_OPTIONAL.split(request.strip(" .?!"))):
+    for number, part in enumerate(_OPTIONAL.split(request.strip(" .?!"))):
         words = _pattern_of_words(part)
-        parts.append(f"(?:{words})?" if place % 2 else words)
+        parts.append(f"(?:{words})?" if number % 2 else words)
     return re.compile("".join(parts) + r"[\s.?!]*")
 
 
 def _pattern_of_words(text: str) -> str:
     parts: list[str] = []
-    for place, part in enumerate(_SLOT.split(text)):
-        if place % 2:
+    for number, part in enumerate(_SLOT.split(text)):
+        if number % 2:
             parts.append(f"(?P<{part}>{_WORDS_OF_SLOT})")
         else:
             words = r"\s+".join(re.escape(word) for word in part.split(" "))

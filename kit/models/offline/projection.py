@@ -17,43 +17,43 @@ def project(value: Any, schema: Fields, keep: dict[str, list[Any]]) -> Any:
     `keep`: field -> the values that a row may have in it. Rows that are left with one field are given once each.
     """
     if isinstance(value, dict) and "properties" in schema:
-        fields = cast(Fields, value)
-        return {
-            name: project(fields[name], part, keep) for name, part in schema["properties"].items()
-        }
+        fields: Fields = {}
+        for name, part in schema["properties"].items():
+            fields[name] = project(value[name], part, keep)
+        return fields
     if isinstance(value, list) and "items" in schema:
         items: Fields = schema["items"]
-        parts: list[Any] = []
+        rows: list[Any] = []
         for row in cast(list[Any], value):
             if fits(row, keep):
-                parts.append(project(row, items, keep))
+                rows.append(project(row, items, keep))
         if len(items.get("properties", {})) == 1:
-            return list({repr(part): part for part in parts}.values())
-        return parts
+            # Rows are dictionaries, which no set takes.
+            return list({repr(row): row for row in rows}.values())
+        return rows
     return cast(Any, value)
 
 
 def fits(row: Any, keep: dict[str, list[Any]]) -> bool:
     """Whether a row has one of the values to keep in each of these fields that it has."""
-    return not isinstance(row, dict) or all(
-        row[name] in values for name, values in keep.items() if name in row
-    )
+    if isinstance(row, dict):
+        for name, values in keep.items():
+            if name in row and row[name] not in values:
+                return False
+    return True
 
 
-def collect(value: Any, name: str, pattern: str, place: str = "") -> list[str]:
+def collect(value: Any, name: str, pattern: str, field: str = "") -> list[str]:
     """Returns the texts in a value that a pattern describes, or where there is none those that
     stand under a name, each once."""
+    if isinstance(value, str):
+        is_meant = re.search(pattern, value) if pattern else field in (name, name.removesuffix("s"))
+        return [value] if is_meant else []
+    texts: list[str] = []
     if isinstance(value, dict):
-        pairs = list(cast(Fields, value).items())
+        for key, part in cast(Fields, value).items():
+            texts += collect(part, name, pattern, key)
     elif isinstance(value, list):
-        pairs = [(place, one) for one in cast(list[Any], value)]
-    else:
-        own = isinstance(value, str) and (
-            re.search(pattern, value) if pattern else place in (name, name.removesuffix("s"))
-        )
-        if own:
-            return [value]
-        return []
-    return list(
-        dict.fromkeys(text for place, part in pairs for text in collect(part, name, pattern, place))
-    )
+        for part in cast(list[Any], value):
+            texts += collect(part, name, pattern, field)
+    return list(dict.fromkeys(texts))

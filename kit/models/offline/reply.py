@@ -132,7 +132,7 @@ def _fill_form(request: Request) -> Reply | None:
         return None
     talk = request.talk
     names = list(properties_of(form.schema))
-    earlier = [text_of(message) for message in talk.before]
+    earlier = [text_of(message) for message in talk.history]
     entities = _name_entities(earlier) if names == ["prior_context"] else None
     if entities:
         arguments: dict[str, Any] = {"prior_context": entities}
@@ -174,7 +174,7 @@ def _share_in_swarm(request: Request) -> Reply | None:
         return None
     own_part = Document("this", talk.role, request.requests.get("", ()))
     documents = (own_part, *_documents(peers))
-    decision = decide(Situation(talk.request, documents), talk.most)
+    decision = decide(Situation(talk.request, documents), talk.most_calls)
     parts = decision.parts if isinstance(decision, Routes) else (Part(0, talk.request, 0.0),)
     mine: str | None = None
     handover: list[Call] = []
@@ -254,11 +254,11 @@ def _unaided(talk: Conversation) -> str:
     for line in composition.sentences(talk.system):
         if not _ORDER.search(line):
             facts.append(line)
-    for message in talk.before:
+    for message in talk.history:
         if not isinstance(message, HumanMessage):
             facts.append(text_of(message))
-    own = "\n".join(talk.earlier_requests)
-    return composition.from_context(talk.request, "\n".join(facts), own)
+    user_words = "\n".join(talk.earlier_requests)
+    return composition.from_context(talk.request, "\n".join(facts), user_words)
 
 
 def _route(request: Request) -> Reply | None:
@@ -303,13 +303,13 @@ def _decide(talk: Conversation, situation: Situation, names: Sequence[str]) -> D
         Part(i, talk.request, 1.0) for i, name in enumerate(names) if name in talk.unanswered
     ]
     if open_parts and retries(talk.request):
-        return Routes(tuple(open_parts[: talk.most]), len(open_parts))
-    decision = decide(situation, talk.most)
+        return Routes(tuple(open_parts[: talk.most_calls]), len(open_parts))
+    decision = decide(situation, talk.most_calls)
     if not talk.picture_text or (content_words(talk.typed_words) and isinstance(decision, Routes)):
         return decision
     if talk.picture_tool in names:
         return Routes((Part(names.index(talk.picture_tool), talk.request, 1.0),), 1)
-    both = decide(replace(situation, request=f"{talk.typed_words} {talk.picture}"), talk.most)
+    both = decide(replace(situation, request=f"{talk.typed_words} {talk.picture}"), talk.most_calls)
     if not isinstance(both, Routes):
         return decision
     best = max(both.parts, key=lambda part: part.score)
@@ -325,7 +325,7 @@ def _routing_args(
     if talk.referent:
         context.append("The user means {} ({} {}).".format(*talk.referent))
     if talk.referent or is_switch:
-        context.append(_name_entities([text_of(message) for message in talk.before[-4:]]))
+        context.append(_name_entities([text_of(message) for message in talk.history[-4:]]))
     if "prior_context" in extra and any(context):
         args["prior_context"] = " ".join(filter(None, context))
     required: list[str] = list(tool.schema.get("required") or ())
@@ -371,8 +371,8 @@ def _look_up(talk: Conversation, tools: Sequence[Tool], *, must: bool) -> Reply:
     for part in decision.parts:
         tool = able[part.tool]
         about = frozenset(word.rstrip("s") for word in tool.label.split())
-        before = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
-        arguments = fill(tool.schema, Source(part.text, about=about, before=before))
+        earlier = f"{talk.earlier_requests[-1]}. " if talk.earlier_requests else ""
+        arguments = fill(tool.schema, Source(part.text, about=about, earlier=earlier))
         unknown = unknown_name(tool.schema, arguments, part.text)
         if unknown is not None and not must:
             return Reply(talk.phrases.unknown.format(name=unknown))
@@ -396,15 +396,17 @@ def _is_foreign(talk: Conversation, tools: Sequence[Tool]) -> bool:
         return False
     documents = _documents(tools)
     request_words = content_words(talk.request) - english.DEGREES
-    own = content_words(" ".join(f"{label} {description}" for label, description, _ in documents))
-    if 2 * len(request_words & own) >= max(1, len(request_words)):
+    tool_words = content_words(
+        " ".join(f"{label} {description}" for label, description, _ in documents)
+    )
+    if 2 * len(request_words & tool_words) >= max(1, len(request_words)):
         return False
     return float(index(documents).score(talk.request).max()) < FITS
 
 
 def leans(talk: Conversation) -> bool:
     """Whether a request leans on an earlier turn, of this agent or of another that is told of."""
-    earlier = talk.before or talk.ids or talk.referent or EARLIER in talk.system
+    earlier = talk.history or talk.ids or talk.referent or EARLIER in talk.system
     return bool(earlier) and points_back(talk.request, talk.last_reply)
 
 

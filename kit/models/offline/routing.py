@@ -122,8 +122,8 @@ def is_sentence(request: str) -> bool:
     return bool(request_words) and request_words[0] in OPENERS
 
 
-def decide(situation: Situation, most: int) -> Decision:
-    """Parts in the order asked, at most one a tool and at most `most` of them (the closest stay)."""
+def decide(situation: Situation, cap: int) -> Decision:
+    """Parts in the order asked, at most one a tool and at most `cap` of them (the closest stay)."""
     if small_talk(situation.request, situation.last_reply):
         return SmallTalk()
     if not situation.tools:
@@ -147,7 +147,7 @@ def decide(situation: Situation, most: int) -> Decision:
     if len(matters) > 1:
         groups = _groups(matters, first, table, is_going_on=bool(head_start.any()))
         if len(groups) > 1:
-            return _routes(situation.request, groups, most)
+            return _routes(situation.request, groups, cap)
     return _single(situation, closeness, head_start, first)
 
 
@@ -238,13 +238,13 @@ def _groups(
     return groups
 
 
-def _routes(request: str, groups: Mapping[int, Sequence[_Matter]], most: int) -> Routes:
+def _routes(request: str, groups: Mapping[int, Sequence[_Matter]], cap: int) -> Routes:
     parts: list[Part] = []
     for tool, matters in groups.items():
         text = _text(request, [matter.clause for matter in matters])
         score = max(float(matter.scores[tool]) for matter in matters)
         parts.append(Part(tool, text, score))
-    closest = sorted(parts, key=lambda part: -part.score)[:most]
+    closest = sorted(parts, key=lambda part: -part.score)[:cap]
     return Routes(tuple(part for part in parts if part in closest), len(parts))
 
 
