@@ -431,6 +431,10 @@ def _is_spoken_of(part: Part, outcomes: Sequence[Outcome]) -> bool:
         sentences = SENTENCE_END.split(outcome.text)
         statements = [sentence for sentence in sentences if not DENIES.search(sentence)]
         common_words = part.content & content_words(" ".join(statements))
-        if len(common_words) >= SPOKEN_OF and 2 * len(common_words) >= len(part.content):
+        needed = len(part.content) / 2
+        if part.closeness.get(outcome.agent, FITS) < FITS:
+            # Whoever is about something else may name the same shop by the way.
+            needed += 0.5
+        if len(common_words) >= max(SPOKEN_OF, needed):
             return True
     return False
