@@ -70,6 +70,20 @@ def manifest(name: str, **fields: Any) -> SkillManifest:
     return SkillManifest(id=name, **{**fixed, **fields})
 
 
+def row_result(skill: str, row: str) -> SkillResult:
+    """What a skill that returns rows gives: one row."""
+    content = {"rows": [row]}
+    text = canonical_text(content)
+    return SkillResult(
+        skill=skill,
+        content=content,
+        text=text,
+        size_bytes=len(text),
+        input_size_bytes=0,
+        duration_ms=0,
+    )
+
+
 def draft(
     *tasks: str, first: int = 1, skill: str = "rows", chain: bool = False
 ) -> list[dict[str, Any]]:
@@ -217,16 +231,7 @@ class Rows(Described):
     ) -> SkillResult:
         self.tasks.append(arguments["task"])
         self.keys.append(idempotency_key)
-        content = {"rows": [arguments["task"]]}
-        text = canonical_text(content)
-        return SkillResult(
-            skill=skill,
-            content=content,
-            text=text,
-            size_bytes=len(text),
-            input_size_bytes=0,
-            duration_ms=0,
-        )
+        return row_result(skill, arguments["task"])
 
 
 @asynccontextmanager

@@ -21,10 +21,10 @@ from typing import Any
 from kit.patterns.plan_execute import resumed
 from kit.planning.plan import OVER
 from kit.runtime.turn import run_turn
-from kit.tools.skill import SkillManifest, SkillResult, SkillSummary, canonical_text
+from kit.tools.skill import SkillManifest, SkillResult, SkillSummary
 from tests.forks import exit_code
 from tests.kits import ALICE
-from tests.plan_kits import PlanKit, draft, manifest, plan_kit
+from tests.plan_kits import PlanKit, draft, manifest, plan_kit, row_result
 
 TASKS = tuple(f"Do part {number}." for number in range(1, 7))
 LEASE = 0.1
@@ -78,17 +78,9 @@ class Service:
             with self.log.open("a") as log:
                 log.write(f"{idempotency_key}\n")
         self.points.reach()
-        content = {"rows": [arguments["task"]]}
-        text = canonical_text(content)
+        result = row_result(skill, arguments["task"])
         self.points.reach()
-        return SkillResult(
-            skill=skill,
-            content=content,
-            text=text,
-            size_bytes=len(text),
-            input_size_bytes=0,
-            duration_ms=0,
-        )
+        return result
 
     def calls(self) -> list[str]:
         return self.log.read_text().split() if self.log.exists() else []
