@@ -1,7 +1,7 @@
 """Who a turn is for, and what a sub-agent inherits from it."""
 
 from enum import Enum
-from typing import Final
+from typing import Final, NamedTuple
 from urllib.parse import quote
 
 from kit.core.value import Value
@@ -30,6 +30,17 @@ Reader = Principal | Operator
 """Who asks the store for a turn: a principal reads its own turns alone."""
 
 
+class SessionKey(NamedTuple):
+    """The name of a session in the store. Each tenant chooses its own ids, so an id alone names none."""
+
+    tenant_id: str
+    session_id: str
+
+    def __str__(self) -> str:
+        """Returns both ids in one text, which no other session has."""
+        return f"{quote(self.tenant_id, safe='')}/{quote(self.session_id, safe='')}"
+
+
 class Session(Value):
     """A conversation as a value; its history lives in the store. An episode is a session."""
 
@@ -44,6 +55,10 @@ class Session(Value):
     persona: str = ""
     """How this user wishes to be spoken to: part of the suffix; not kept either."""
 
+    @property
+    def key(self) -> SessionKey:
+        return SessionKey(self.principal.tenant_id, self.id)
+
 
 class InheritedContext(Value):
     """What crosses from the orchestrator to a sub-agent at instantiation."""
@@ -54,6 +69,11 @@ class InheritedContext(Value):
     location: str | None = None
     prior_context: str | None = None
     """Names entities, ids and goals of earlier turns with other sub-agents; None when there is nothing to carry."""
+
+    @property
+    def session_key(self) -> SessionKey:
+        """The session that the turn belongs to."""
+        return SessionKey(self.principal.tenant_id, self.episode_id)
 
 
 class DynamicContext(Value):

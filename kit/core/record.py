@@ -5,7 +5,7 @@ from typing import Any, Literal, cast
 
 from pydantic import Field
 
-from kit.core.context import Principal, Session
+from kit.core.context import Principal, Session, SessionKey
 from kit.core.display.turn_parts import NO_PARTS, TurnParts, TurnStatus
 from kit.core.outcome import Axis, Reason, Usage
 from kit.core.timeout import Cause
@@ -124,6 +124,11 @@ class TurnRecord(Value):
     def principal(self) -> Principal:
         """The tenant and the user that the turn belongs to."""
         return Principal(tenant_id=self.tenant_id, user_id=self.user_id)
+
+    @property
+    def session_key(self) -> SessionKey:
+        """The session that the turn belongs to."""
+        return SessionKey(self.tenant_id, self.session_id)
 
 
 class CohortPrompt(Value):

@@ -136,7 +136,7 @@ class Memory(SessionMemory):
             return [message for message in self._conversation if message.agent == reader]
         since = None if reader else self._summary.get("through")
         user = self._session.principal
-        lines = self._store.history(self._session.id, reader, self._longest_window, since, user)
+        lines = self._store.history(self._session.key, reader, self._longest_window, since, user)
         if f"chain:{reader}" in self._notes:
             return self._chained(reader, lines)
         return lines
@@ -183,7 +183,7 @@ class Memory(SessionMemory):
             self._components = ()
         if self._components is None:
             user = self._session.principal
-            self._components = self._store.shown_components(self._session.id, user, LINES // 2)
+            self._components = self._store.shown_components(self._session.key, user, LINES // 2)
         return self._components
 
     def waits(self, call: AgentCall, ctx: RunContext) -> bool:
@@ -355,7 +355,7 @@ class Memory(SessionMemory):
         if len(lines) == self._longest_window:
             through = self._summary.get("through")
             user = self._session.principal
-            lines = self._store.history(self._session.id, "", -LINES // 2, through, user)
+            lines = self._store.history(self._session.key, "", -LINES // 2, through, user)
             # it may be cut
             kept_ids.add(lines[-1].turn_id)
         old_lines = [line for line in lines if line.turn_id not in kept_ids]

@@ -91,7 +91,7 @@ def run_turn(
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with
     its lines, stand in for what the store remembers of the session, for callers that bring a
     conversation of their own. `images` come with the message. `resumes`: the stored turn of that id
-    goes on. Raises SessionError when the session is another principal's: nobody reads a stranger's
+    goes on. Raises SessionError when the session is another user's: nobody reads a stranger's
     history; PictureError when there are too many images.
     """
     pictures = check_count(images)
@@ -103,7 +103,7 @@ def run_turn(
         raise SessionError(
             "ids of sessions, tenants and users hold neither control characters nor halves of a pair"
         )
-    past = past or kit.store.recall(session.id)
+    past = past or kit.store.recall(session.key)
     if past is not None and past.session.principal != principal:
         raise SessionError(
             f"session {session.id!r} belongs to someone else; start a new one under another id"

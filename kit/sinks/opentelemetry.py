@@ -212,7 +212,7 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
             subject = turn.pattern
             attributes = {
                 "gen_ai.workflow.name": turn.pattern,
-                "gen_ai.conversation.id": turn.session_id,
+                "gen_ai.conversation.id": str(turn.session_key),
                 "user.id": turn.user_id,
                 "kit.tenant_id": turn.tenant_id,
                 "kit.turn_id": turn.id,
@@ -223,7 +223,7 @@ def _described(span: Span, turn: TurnRecord) -> tuple[str, Attributes]:
             subject = span.agent
             attributes = {
                 "gen_ai.agent.name": span.agent,
-                "gen_ai.conversation.id": turn.session_id,
+                "gen_ai.conversation.id": str(turn.session_key),
             }
         case "tool":
             operation = "execute_tool"

@@ -144,7 +144,7 @@ class OpikSink:
             output={"text": turn.text},
             metadata=_about(turn, trace),
             tags=[turn.pattern, turn.status, *tags],
-            thread_id=turn.session_id,
+            thread_id=str(turn.session_key),
             error_info=error,
         )
         for span in trace.spans[1:]:

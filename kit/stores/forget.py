@@ -22,11 +22,15 @@ def forget(db: StoreConnection, principal: Principal) -> dict[str, int]:
         SESSIONS.c.user_id == principal.user_id
     )
     sessions = select(SESSIONS.c.id).where(is_their_session)
+    tenant_id = principal.tenant_id
+    messages = MESSAGES.c.turn_id.in_(turns)
+    messages |= (MESSAGES.c.tenant_id == tenant_id) & MESSAGES.c.session_id.in_(sessions)
+    notes = (NOTES.c.tenant_id == tenant_id) & NOTES.c.session_id.in_(sessions)
     # In the order in which they can go. A trigger takes the sums that the turns are part of.
     rows = (
         (FEEDBACK, FEEDBACK.c.turn_id.in_(turns)),
-        (MESSAGES, MESSAGES.c.turn_id.in_(turns) | MESSAGES.c.session_id.in_(sessions)),
-        (NOTES, NOTES.c.session_id.in_(sessions)),
+        (MESSAGES, messages),
+        (NOTES, notes),
         (TURNS, of_reader(principal)),
         (SESSIONS, is_their_session),
     )

@@ -180,7 +180,7 @@ def _lines(
     principal = turn.principal
     # A turn that is asked again was told what came before the first one.
     turn = store.turn(repeated_turn(turn.session_id), principal) or turn
-    conversation = store.history(turn.session_id, "", ALL, reader=principal)
+    conversation = store.history(turn.session_key, "", ALL, reader=principal)
     order = list(dict.fromkeys(line.turn_id for line in conversation))
     if turn.id in order:
         order = order[: order.index(turn.id)]
@@ -188,7 +188,7 @@ def _lines(
     ended = earlier & _ended_by(store, turn, turn.started_at + moment)
     readers = (request.agent, "") if request.purpose == "work" else ("",)
     for agent in readers:
-        history = store.history(turn.session_id, agent, ALL, reader=principal)
+        history = store.history(turn.session_key, agent, ALL, reader=principal)
         for turn_ids in (earlier, ended):
             lines = [line for line in history if line.turn_id in turn_ids]
             if _fits(lines, request):

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from kit.core.context import OPERATOR, Principal, Reader, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
 from kit.core.event import Event
 from kit.core.record import (
     CohortPrompt,
@@ -30,12 +30,12 @@ class Store(Protocol):
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
-        it is another principal's."""
+        it is another user's of the same tenant."""
         ...
 
-    def session(self, session_id: str) -> Session | None: ...
+    def session(self, key: SessionKey) -> Session | None: ...
 
-    def recall(self, session_id: str) -> SessionRecall | None:
+    def recall(self, key: SessionKey) -> SessionRecall | None:
         """The session, who was called last, and its notes; None when it was never opened."""
         ...
 
@@ -82,7 +82,7 @@ class Store(Protocol):
 
     def history(
         self,
-        session_id: str,
+        key: SessionKey,
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
@@ -95,16 +95,16 @@ class Store(Protocol):
         """
         ...
 
-    def note(self, session_id: str, name: str) -> Note | None:
+    def note(self, key: SessionKey, name: str) -> Note | None:
         """One note of an episode, or None."""
         ...
 
-    def keep_note(self, session_id: str, name: str, note: Note) -> None:
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
         ...
 
     def shown_components(
-        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
+        self, key: SessionKey, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
         """References to what the newest `turns` turns showed, oldest turn first, in the order shown,
         of the turns of the `reader`."""

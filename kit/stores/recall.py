@@ -66,10 +66,10 @@ def recall_before(
             unanswered[line.agent] = None
     newest = set(order[-limit // 2 :])
     components: list[ShownComponent] = []
-    for component in store.shown_components(session_id, principal, turns=len(turns)):
+    for component in store.shown_components(turn.session_key, principal, turns=len(turns)):
         if component.turn_id in newest:
             components.append(component)
-    session = store.session(session_id) or Session(id=session_id, principal=principal)
+    session = store.session(turn.session_key) or Session(id=session_id, principal=principal)
     return SessionRecall(
         session=session.replace(id=f"{AGAIN}{turn.id}:{uuid.uuid4().hex}"),
         in_play=ended[0].invoked if ended else (),
@@ -86,7 +86,7 @@ def _history_of(
 ) -> list[Message]:
     """Returns the narration of one agent, or of the conversation, in earlier turns."""
     lines: list[Message] = []
-    for line in store.history(turn.session_id, agent, EVERY, reader=turn.principal):
+    for line in store.history(turn.session_key, agent, EVERY, reader=turn.principal):
         if line.turn_id in earlier:
             lines.append(line)
     return lines
@@ -95,7 +95,7 @@ def _history_of(
 def _summary_before(store: Store, turn: TurnRecord, order: list[str]) -> tuple[Note, int] | None:
     """Returns the session's summary as it was before a turn, and the place in the order of the last
     turn that it sums up; None where there was none, or nobody can read it."""
-    note = store.note(turn.session_id, "summary")
+    note = store.note(turn.session_key, "summary")
     if note is None or note.at >= turn.started_at:
         return None
     fields = note.fields("through")

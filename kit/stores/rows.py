@@ -84,7 +84,7 @@ def records_of(rows: Iterable[Sequence[Any]]) -> list[TurnRecord]:
 
 def session_of(row: Sequence[Any]) -> Session:
     """Returns the session of a row of `sessions`."""
-    session_id, tenant_id, user_id, locale, location = row
+    tenant_id, session_id, user_id, locale, location = row
     principal = Principal(tenant_id=tenant_id, user_id=user_id)
     return Session(id=session_id, principal=principal, locale=locale, location=location)
 

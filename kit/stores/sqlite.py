@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import insert
 
-from kit.core.context import OPERATOR, Principal, Reader, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
 from kit.core.errors import SessionError, StoreBusy, StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -113,29 +113,29 @@ class SqliteStore(Database):
 
     def open_session(self, session: Session) -> None:
         """Writes the session if it is new; leaves an existing one alone. Raises SessionError when
-        it is another principal's."""
+        it is another user's of the same tenant."""
         with self.commit() as db:
             _open_session(db, session)
 
-    def session(self, session_id: str) -> Session | None:
+    def session(self, key: SessionKey) -> Session | None:
         """The session, or None when it was never opened."""
-        for row in self.read(SESSION, {"session": session_id}):
+        for row in self.read(SESSION, key._asdict()):
             return session_of(row)
         return None
 
-    def recall(self, session_id: str) -> SessionRecall | None:
+    def recall(self, key: SessionKey) -> SessionRecall | None:
         """The session, who was called last, and its notes, in one query; None when it was never opened."""
-        rows = self.read(RECALL_SESSION, {"session": session_id, "unanswered": UNANSWERED})
+        rows = self.read(RECALL_SESSION, {**key._asdict(), "unanswered": UNANSWERED})
         if not rows:
             return None
         *session, in_play, routed, unanswered, notes = rows[0]
         # What cannot be read is left out: the session goes on without it.
         return SessionRecall(
             session=session_of(session),
-            in_play=readable(names_of, in_play or "[]", session_id, "session") or (),
-            routed=readable(names_of, routed, session_id, "session") if routed else None,
-            unanswered=readable(names_of, unanswered, session_id, "session") or (),
-            notes=readable(notes_of, notes, session_id, "session") or {},
+            in_play=readable(names_of, in_play or "[]", str(key), "session") or (),
+            routed=readable(names_of, routed, str(key), "session") if routed else None,
+            unanswered=readable(names_of, unanswered, str(key), "session") or (),
+            notes=readable(notes_of, notes, str(key), "session") or {},
         )
 
     def begin_turn(
@@ -185,14 +185,15 @@ class SqliteStore(Database):
             self._live_logs.hurry()
         row = row_of(turn, self._owner.id)
         log = log_of(events)
+        key = turn.session_key._asdict()
         lines: list[dict[str, Any]] = []
         for position, message in enumerate(messages):
-            line = {"turn_id": turn.id, "session_id": turn.session_id, "position": position}
+            line = {**key, "turn_id": turn.id, "position": position}
             line |= {"agent": message.agent, "role": message.role, "text": message.text}
             lines.append(line)
         note_rows: list[dict[str, Any]] = []
         for name, note in (notes or {}).items():
-            note_rows.append({"session_id": turn.session_id, "name": name, **vars(note)})
+            note_rows.append({**key, "name": name, **vars(note)})
         try:
             self._end(row, log, lines, note_rows, session, wait)
         except UnicodeEncodeError:  # half of a surrogate pair, as a broken client may send it
@@ -235,7 +236,7 @@ class SqliteStore(Database):
 
     def history(
         self,
-        session_id: str,
+        key: SessionKey,
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
@@ -248,7 +249,7 @@ class SqliteStore(Database):
         """
         values = {
             **reader_values(reader),
-            "session": session_id,
+            **key._asdict(),
             "agent": agent,
             "since": since,
             "limit": abs(limit),
@@ -261,26 +262,26 @@ class SqliteStore(Database):
             messages.append(_new_message(turn_id=turn_id, role=role, text=text, agent=agent))
         return messages
 
-    def note(self, session_id: str, name: str) -> Note | None:
+    def note(self, key: SessionKey, name: str) -> Note | None:
         """One note of an episode, or None."""
-        for row in self.read(NOTE, {"session": session_id, "name": name}):
-            return readable(partial(value_of, Note), row, session_id, "session")
+        for row in self.read(NOTE, {**key._asdict(), "name": name}):
+            return readable(partial(value_of, Note), row, str(key), "session")
         return None
 
-    def keep_note(self, session_id: str, name: str, note: Note) -> None:
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None:
         """Writes a note; a later one of the same name replaces it."""
         with self.commit() as db:
-            db.execute(INSERT_NOTE, {"session_id": session_id, "name": name, **vars(note)})
+            db.execute(INSERT_NOTE, {**key._asdict(), "name": name, **vars(note)})
 
     def shown_components(
-        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
+        self, key: SessionKey, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
         """References to what the newest `turns` turns showed, oldest turn first, in the order shown,
         of the turns of the `reader`.
 
         Where an agent chose what to show by render_* calls, its other components are left out.
         """
-        values = {**reader_values(reader), "session": session_id}
+        values: dict[str, Any] = {**reader_values(reader), **key._asdict()}
         values |= {"turns": turns, "most": SHOWN_BYTES}
         shown: list[ShownComponent] = []
         for turn_id, log in self.read(SHOWN, values):
@@ -393,11 +394,11 @@ class SqliteStore(Database):
 
 
 def _open_session(db: StoreConnection, session: Session) -> None:
-    """Writes the session if it is new. Raises SessionError when it is another principal's."""
+    """Writes the session if it is new. Raises SessionError when it is another user's of the same tenant."""
     row = {**vars(session), **vars(session.principal)}
     if db.driver.execute(INSERT_SESSION, row).rowcount:
         return
-    stored = session_of(db.execute(SESSION, {"session": session.id}).one())
+    stored = session_of(db.execute(SESSION, session.key._asdict()).one())
     if stored.principal != session.principal:
         raise SessionError(
             f"session {session.id!r} belongs to someone else; start a new one under another id"

@@ -11,46 +11,52 @@ RECALL_SESSION = """
 WITH ended AS NOT MATERIALIZED (
   SELECT turns.id, turns.invoked, turns.status, messages.rowid AS place
   FROM sessions
-  JOIN messages ON messages.session_id = sessions.id AND messages.agent = ''
+  JOIN messages ON messages.session_id = sessions.id
+    AND messages.tenant_id = sessions.tenant_id AND messages.agent = ''
   JOIN turns ON turns.id = messages.turn_id
     AND turns.tenant_id = sessions.tenant_id AND turns.user_id = sessions.user_id
-  WHERE sessions.id = :session
+  WHERE sessions.tenant_id = :tenant_id AND sessions.id = :session_id
 ), routed AS NOT MATERIALIZED (
   SELECT id, invoked FROM ended
   WHERE invoked <> '[]' OR status IN ('failed', 'deadline', 'cancelled')
   ORDER BY place DESC LIMIT 1
 )
 SELECT
-  id, tenant_id, user_id, locale, location,
+  tenant_id, id, user_id, locale, location,
   (SELECT invoked FROM ended WHERE status <> 'interrupted' ORDER BY place DESC LIMIT 1),
   (SELECT invoked FROM routed),
   (
     SELECT json_group_array(DISTINCT agent) FROM messages
     WHERE turn_id = (SELECT id FROM routed) AND agent <> '' AND text = :unanswered
   ),
-  (SELECT json_group_object(name, json_array(value, at)) FROM notes WHERE session_id = sessions.id)
-FROM sessions WHERE id = :session
+  (
+    SELECT json_group_object(name, json_array(value, at)) FROM notes
+    WHERE notes.tenant_id = sessions.tenant_id AND notes.session_id = sessions.id
+  )
+FROM sessions WHERE tenant_id = :tenant_id AND id = :session_id
 """
 
 # Their questions join the narration as open ones. A turn that had paused has its lines already.
 LEAVE_QUESTIONS = """
 WITH abandoned AS (
-  SELECT number, id, session_id, message FROM turns
+  SELECT number, id, tenant_id, session_id, message FROM turns
   WHERE status = 'running' AND number > (SELECT coalesce(max(through), 0) FROM rollups)
     AND owner = :owner
     AND NOT EXISTS (SELECT 1 FROM messages WHERE turn_id = turns.id)
 ), lines AS (
-  SELECT number, id, 0 AS position, session_id, 'user' AS role, message AS text FROM abandoned
+  SELECT
+    number, id, 0 AS position, tenant_id, session_id, 'user' AS role, message AS text
+  FROM abandoned
   UNION ALL
-  SELECT number, id, 1, session_id, 'assistant', :unanswered FROM abandoned
+  SELECT number, id, 1, tenant_id, session_id, 'assistant', :unanswered FROM abandoned
 )
-INSERT INTO messages (turn_id, position, session_id, agent, role, text)
-SELECT id, position, session_id, '', role, text FROM lines ORDER BY number, position
+INSERT INTO messages (turn_id, position, tenant_id, session_id, agent, role, text)
+SELECT id, position, tenant_id, session_id, '', role, text FROM lines ORDER BY number, position
 """
 
 NEWEST_MESSAGES = """
 SELECT turn_id, role, text, agent FROM messages
-WHERE session_id = :session AND agent = :agent
+WHERE tenant_id = :tenant_id AND session_id = :session_id AND agent = :agent
   AND (:since IS NULL
     OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
   AND (:tenant IS NULL OR EXISTS (
@@ -64,7 +70,7 @@ OLDEST_MESSAGES = NEWEST_MESSAGES.replace("DESC", "ASC")
 WINDOW = """
 WITH line AS (
   SELECT rowid AS place, turn_id, position, role, text FROM messages
-  WHERE session_id = :session AND agent = :agent
+  WHERE tenant_id = :tenant AND session_id = :session AND agent = :agent
     AND (:since IS NULL
       OR rowid > (SELECT coalesce(max(rowid), 0) FROM messages WHERE turn_id = :since))
     AND EXISTS (
@@ -83,7 +89,8 @@ SHOWN = """
 WITH asked AS (
   SELECT turns.number, messages.rowid AS place, max(size, length(CAST(log AS BLOB))) AS bytes
   FROM messages JOIN turns ON turns.id = messages.turn_id JOIN logs USING (number)
-  WHERE messages.session_id = :session AND messages.agent = '' AND messages.role = 'user'
+  WHERE messages.tenant_id = :tenant_id AND messages.session_id = :session_id
+    AND messages.agent = '' AND messages.role = 'user'
     AND (:tenant IS NULL OR turns.tenant_id = :tenant AND turns.user_id = :user)
   ORDER BY messages.rowid DESC LIMIT :turns
 ), summed AS (
@@ -103,8 +110,8 @@ SELECT number, :log, :size FROM turns WHERE id = :turn AND status = 'running'
 # The row of a turn says when it began and how long it took without its pause; this note says when
 # its user came back.
 KEEP_RESUMED = """
-INSERT OR REPLACE INTO notes (session_id, name, value, at)
-SELECT session_id, 'resumed', id, :at FROM turns WHERE id = :turn
+INSERT OR REPLACE INTO notes (tenant_id, session_id, name, value, at)
+SELECT tenant_id, session_id, 'resumed', id, :at FROM turns WHERE id = :turn
 """
 
 # It writes no row for a turn that is not stored.

@@ -64,17 +64,15 @@ def _value(name: str, kind: type[TypeEngine[Any]] = Text) -> BindParameter[Any]:
 def of_reader(reader: Reader, in_session: bool = False) -> ColumnElement[bool]:
     """Returns the condition that holds a query of turns to what its reader may see.
 
-    `in_session` is for a query of one session: it has few turns, and its user may have all of them,
-    so that no index of users shall be walked.
+    `in_session` is for a query of one session: it has few turns, and its user may have many, so
+    that no index of users shall be walked.
     """
     if isinstance(reader, Operator):
         return true()
-    tenant = _turn.tenant_id
     user = _turn.user_id
     if in_session:
-        tenant = _past_index(tenant)
         user = _past_index(user)
-    return (tenant == reader.tenant_id) & (user == reader.user_id)
+    return (_turn.tenant_id == reader.tenant_id) & (user == reader.user_id)
 
 
 def _past_index(column: ColumnElement[str]) -> ColumnElement[str]:
@@ -86,7 +84,9 @@ def _past_index(column: ColumnElement[str]) -> ColumnElement[str]:
 INSERT_SESSION = _compiled(upsert(SESSIONS).on_conflict_do_nothing(), SESSIONS.c.keys())
 
 
-SESSION = select(SESSIONS).where(SESSIONS.c.id == _value("session"))
+SESSION = select(SESSIONS).where(
+    SESSIONS.c.tenant_id == _value("tenant_id"), SESSIONS.c.id == _value("session_id")
+)
 
 # Turns and their logs
 
@@ -145,7 +145,7 @@ def newest_turns(*names: str) -> Query:
     query = RECORDS.order_by(_turn.started_at.desc(), _turn.number.desc())
     for name in names:
         column = _turn[name]
-        if "session_id" in names and name != "session_id":
+        if "session_id" in names and name == "user_id":
             column = _past_index(column)
         query = query.where(column == _value(name))
     return query.limit(_value("limit", Integer))
@@ -182,7 +182,9 @@ INSERT_NOTE = _compiled(insert(NOTES).prefix_with("OR REPLACE"), NOTES.c.keys())
 
 
 NOTE = select(NOTES.c.value, NOTES.c.at).where(
-    NOTES.c.session_id == _value("session"), NOTES.c.name == _value("name")
+    NOTES.c.tenant_id == _value("tenant_id"),
+    NOTES.c.session_id == _value("session_id"),
+    NOTES.c.name == _value("name"),
 )
 
 PROMPT = (

@@ -17,7 +17,7 @@ from sqlalchemy import (
     text,
 )
 
-SCHEMA = 13
+SCHEMA = 14
 """Kept in the file as `user_version`: it tells the schema without Alembic, which takes half a second to load."""
 APPLICATION = 0x6B697431
 """Kept in the file as `application_id`: tells our files from other programs' databases."""
@@ -43,8 +43,8 @@ ALEMBIC_VERSION = Table(
 SESSIONS = Table(
     "sessions",
     METADATA,
-    *keys("id"),
-    *required("tenant_id", "user_id", "locale"),
+    *keys("tenant_id", "id"),
+    *required("user_id", "locale"),
     Column("location", Text),
     sqlite_with_rowid=False,
 )
@@ -71,7 +71,7 @@ TURNS = Table(
 )
 Index("turns_by_time", TURNS.c.started_at)
 Index("turns_by_tenant", TURNS.c.tenant_id, TURNS.c.started_at)
-Index("turns_by_session", TURNS.c.session_id, TURNS.c.started_at)
+Index("turns_by_session", TURNS.c.session_id, TURNS.c.tenant_id, TURNS.c.started_at)
 # It holds every column that a list counts by, so that this reads no row of `turns`.
 _VISITOR = (
     *("tenant_id", "user_id", "started_at", "session_id", "pattern", "model"),
@@ -95,14 +95,14 @@ MESSAGES = Table(
     METADATA,
     *keys("turn_id"),
     *keys("position", kind=Integer),
-    *required("session_id", "agent", "role", "text"),
-    Index("messages_by_reader", "session_id", "agent"),
+    *required("tenant_id", "session_id", "agent", "role", "text"),
+    Index("messages_by_reader", "session_id", "tenant_id", "agent"),
 )
 
 NOTES = Table(
     "notes",
     METADATA,
-    *keys("session_id", "name"),
+    *keys("tenant_id", "session_id", "name"),
     *required("value"),
     *required("at", kind=REAL),
 )

@@ -301,7 +301,7 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
     for reply, bundle, prior in zip(
         turns, inherited, (None, "They looked at Brightroast."), strict=True
     ):
-        kept = store.session(bundle.episode_id)
+        kept = store.session(bundle.session_key)
         assert kept is not None
         [crossed] = [
             e.body.prior_context
@@ -316,7 +316,7 @@ async def test_what_a_sub_agent_inherits_is_what_memory_keeps_under_the_same_nam
             prior_context=crossed,
         )
         [agent] = reply.routing.invoked
-        own = store.history(bundle.episode_id, agent)
+        own = store.history(bundle.session_key, agent)
         assert [line.text for line in own] == [f"about {agent}", f"{agent} knows"], (
             "the reference opens its own history"
         )

@@ -121,7 +121,7 @@ async def test_an_inline_component_is_kept_as_a_payload_and_reaches_no_model_pag
         ("shop", "of-7"),
         ("orchestrator", "of-7"),
     ]
-    stored = kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
+    stored = kit.store.history(ALICE.key) + kit.store.history(ALICE.key, "shop")
     assert stored and not any("<component" in line.text for line in stored)
     assert (
         first.outcomes[0].kind == "answer"
@@ -220,7 +220,7 @@ async def test_a_render_call_is_stored_as_a_tool_message_with_ids_titles_tags_an
     assert [component.payload["points"] for component in message.components] == [3, 1]
     assert not any(
         "of-" in line.text
-        for line in kit.store.history(ALICE.id) + kit.store.history(ALICE.id, "shop")
+        for line in kit.store.history(ALICE.key) + kit.store.history(ALICE.key, "shop")
     )
 
 
@@ -296,8 +296,8 @@ def test_over_any_turns_an_agent_sees_exactly_its_own_and_the_store_holds_all(
                 assert not any(
                     f"<{other}>" in said(thread) for other in {"ann", "bob", "cat"} - {name}
                 )
-            assert len(kit.store.history(ALICE.id, name)) == 2 * len(mine)
-        assert len(kit.store.history(ALICE.id)) == 2 * len(turns)
+            assert len(kit.store.history(ALICE.key, name)) == 2 * len(mine)
+        assert len(kit.store.history(ALICE.key)) == 2 * len(turns)
         assert [len(kit.store.events(turn.id, OPERATOR)) > 5 for turn in kit.store.turns()] == [
             True
         ] * len(turns)
@@ -342,7 +342,7 @@ async def test_of_two_strangers_who_open_one_new_session_at_once_only_the_first_
     first, second = run_turn("@ann mine", ALICE, kit), run_turn("@ann theirs", other, kit)
     results = await asyncio.gather(first, second, return_exceptions=True)
     assert isinstance(results[0], Reply) and isinstance(results[1], SessionError)
-    assert [line.text for line in kit.store.history(ALICE.id) if line.role == "user"] == [
+    assert [line.text for line in kit.store.history(ALICE.key) if line.role == "user"] == [
         "@ann mine"
     ]
 
@@ -530,7 +530,7 @@ async def test_try_again_reaches_the_agent_with_its_own_unanswered_question_and_
     ]
     assert "Still without an answer: ask_rewards" in str(routing_calls(kit)[-1][0].content)
     assert UNANSWERED not in "".join(
-        line.text for reader in ("", "shop") for line in kit.store.history(ALICE.id, reader)
+        line.text for reader in ("", "shop") for line in kit.store.history(ALICE.key, reader)
     )
     await run_turn("Please try again", ALICE, kit)
     assert "Still without" not in str(routing_calls(kit)[-1][0].content)
@@ -584,7 +584,7 @@ async def test_a_question_over_the_cap_stays_open_and_one_that_a_guard_dropped_d
         UNANSWERED,
         "now the third",
     ]
-    assert [line.text for line in kit.store.history(ALICE.id, "ann")] == ["about ann", "ann"]
+    assert [line.text for line in kit.store.history(ALICE.key, "ann")] == ["about ann", "ann"]
 
 
 @pytest.mark.req("PC1-FR-7b", "PC1-FR-8")
@@ -758,9 +758,9 @@ async def test_past_the_threshold_old_turns_become_one_summary_and_nothing_leave
         assert all(f"fact-{n:02}" in known for n in range(number))
     done = [e.body for reply in replies for e in reply.events if isinstance(e.body, Compacted)]
     assert done and all(step.done and step.kept == keep for step in done)
-    note = kit.store.note(ALICE.id, "summary")
+    note = kit.store.note(ALICE.key, "summary")
     assert note is not None and json.loads(note.value)["turns"] == sum(step.turns for step in done)
-    assert len(kit.store.history(ALICE.id)) == 28
+    assert len(kit.store.history(ALICE.key)) == 28
     assert "fact-00 fact-01" not in said(model_of(kit, "shop").seen[-1][:1])
 
 
@@ -770,7 +770,7 @@ async def test_a_summary_that_fails_never_fails_or_delays_the_turn(fault: dict[s
         helper("x", **fault), *[f"@shop {n}" for n in range(5)], compact_after=3, compact_keep=1
     )
     assert [reply.status for reply in replies] == ["ok"] * 5
-    assert kit.store.note(ALICE.id, "summary") is None
+    assert kit.store.note(ALICE.key, "summary") is None
     answered = next(
         e.at for e in replies[4].events if isinstance(e.body, Text) and e.body.channel == "answer"
     )
@@ -814,7 +814,7 @@ async def test_a_threshold_in_tokens_comes_first_where_turns_are_long() -> None:
     kit, _ = await hops(
         summing(), *[f"@shop fact-{n} " + "long " * 100 for n in range(4)], **fields
     )
-    assert kit.store.note(ALICE.id, "summary") is not None
+    assert kit.store.note(ALICE.key, "summary") is not None
 
 
 # Scheduled turns, and two turns at once
@@ -841,7 +841,7 @@ async def test_a_scheduled_turn_speaks_for_its_target_all_the_way_to_the_tool() 
     ) as kit:
         reply = await kit.run_scheduled("weekly digest", target, job="digest")
         [turn] = kit.store.turns()
-        stored = kit.store.session(turn.session_id)
+        stored = kit.store.session(turn.session_key)
     assert [context.inherited.principal for context in seen] == [target] and reply.status == "ok"
     assert (turn.tenant_id, turn.user_id) == ("globex", "u-9") and turn.session_id.startswith(
         "job:digest:"
@@ -860,13 +860,13 @@ async def test_two_turns_of_one_session_at_once_lose_nothing_and_each_sees_what_
     replies = await asyncio.gather(first, second)
     assert [reply.status for reply in replies] == ["ok", "ok"]
     assert [len(thread) for thread in slow.seen] == [2, 2]
-    assert [line.text for line in kit.store.history(ALICE.id, "ann")] == [
+    assert [line.text for line in kit.store.history(ALICE.key, "ann")] == [
         "@ann two",
         "<ann> two",
         "@ann one",
         "<ann> one",
     ]
-    assert len(kit.store.history(ALICE.id)) == 4 and len(kit.store.turns()) == 2
+    assert len(kit.store.history(ALICE.key)) == 4 and len(kit.store.turns()) == 2
     await run_turn("@ann three", ALICE, kit)
     assert len(slow.seen[-1]) == 6
     assert transcript(replies[0].events).answer == "<ann> one"

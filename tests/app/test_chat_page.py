@@ -322,7 +322,7 @@ def test_whoever_is_chosen_has_sessions_and_data_of_their_own(store: Path) -> No
     kept = SqliteStore(store)
     (turn,) = kept.turns(session_id=session_of(page))
     assert (turn.tenant_id, turn.user_id) == ("globex", "u-003") and kept.session(
-        turn.session_id
+        turn.session_key
     ).location != "Rivermont"  # type: ignore[union-attr]
     kept.close()
     assert "globex/u-003" in htmls(page, "turn")

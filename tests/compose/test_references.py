@@ -186,7 +186,7 @@ async def test_the_stand_in_looks_up_the_one_that_was_meant_by_its_own_agent_and
             await kit.ask(first, kit.session(session))
             [one] = [
                 one
-                for one in kit.store.shown_components(session)
+                for one in kit.store.shown_components(kit.session(session).key)
                 if one.position == (2 if session == "own" else 3)
             ]
             reply = await kit.ask(second, kit.session(session))
@@ -217,10 +217,10 @@ async def test_after_another_turn_the_third_offer_is_still_an_offer_and_the_answ
         await kit.ask("find coffee deals", session)
         third = next(
             one
-            for one in kit.store.shown_components("s")
+            for one in kit.store.shown_components(session.key)
             if (one.type, one.position) == ("offer", 3)
         )
         await kit.ask("what rewards can I get with my points?", session)
-        assert kit.store.shown_components("s")[-1].type == "reward"
+        assert kit.store.shown_components(session.key)[-1].type == "reward"
         reply = await kit.ask(second, session)
     assert third.title in reply.text

@@ -120,7 +120,7 @@ async def test_whatever_a_turn_builds_is_what_validation_would_have_made() -> No
             watcher.values,
         )
         built = [value for part in parts for value in values(part)]
-        built += [*kit.store.history(ALICE.id), *kit.store.history(ALICE.id, "a")]
+        built += [*kit.store.history(ALICE.key), *kit.store.history(ALICE.key, "a")]
         for value in built:
             fresh = type(value).model_validate(vars(value), strict=True)
             assert (

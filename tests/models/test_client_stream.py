@@ -139,7 +139,7 @@ async def test_an_agent_that_is_somebodys_service_uses_no_tokens_and_is_called_f
 
 
 def history(kit: SmallKit, reader: str = "") -> list[tuple[str, str]]:
-    return [(line.role, line.text) for line in kit.store.history(ALICE.id, reader)]
+    return [(line.role, line.text) for line in kit.store.history(ALICE.key, reader)]
 
 
 def separators(events: Sequence[Event]) -> list[str]:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from langchain_core.messages import BaseMessage
 
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.record import Note, SessionRecall, TurnRecord
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.handle import Reply
@@ -69,11 +69,12 @@ class Talk:
 def everything(store: SqliteStore, session: str) -> list[Any]:
     """All that is stored of a session."""
     turns = store.turns(session_id=session)
-    readers = [store.history(session, reader) for reader in ("", "ann", "bob")]
+    key = SessionKey(ALICE.principal.tenant_id, session)
+    readers = [store.history(key, reader) for reader in ("", "ann", "bob")]
     return [
         turns,
         readers,
-        store.recall(session),
+        store.recall(key),
         [store.events(turn.id, OPERATOR) for turn in turns],
     ]
 
@@ -99,7 +100,7 @@ async def test_a_turn_asked_again_is_told_what_it_was_told_and_leaves_its_conver
         and repeated_turn(turn.session_id) == second.turn_id
         and again.text == second.text
     )
-    assert repeated_turn(ALICE.id) == "" and talk.kit.store.session(turn.session_id) is not None
+    assert repeated_turn(ALICE.id) == "" and talk.kit.store.session(turn.session_key) is not None
 
 
 async def test_a_summary_counts_where_it_was_there_already() -> None:
@@ -108,7 +109,7 @@ async def test_a_summary_counts_where_it_was_there_already() -> None:
     last = talk.turn(replies[-1])
     summary = json.dumps({"text": "ALL OF IT", "through": replies[0].turn_id, "turns": 1})
     for at, texts in ((last.started_at - 1e-6, 1), (last.started_at + 1, 2)):
-        talk.kit.store.keep_note(ALICE.id, "summary", Note(value=summary, at=at))
+        talk.kit.store.keep_note(ALICE.key, "summary", Note(value=summary, at=at))
         past = talk.past(last)
         assert (
             len([line for line in past.lines or () if line.role == "user" and not line.agent])

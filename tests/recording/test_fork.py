@@ -58,7 +58,7 @@ async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(patter
         talk = kit.session("talk")
         await kit.ask("How many points do I have?", talk, pattern)
         told = await kit.ask(MIXED, talk, pattern, faults=["restaurants=error_envelope"])
-        before = kit.store.history("talk")
+        before = kit.store.history(talk.key)
         for at in spans(told):
             if pattern == "a2a" and at.name.startswith("work"):
                 with pytest.raises(ForkError, match="fork at its own span"):
@@ -78,7 +78,7 @@ async def test_forked_at_any_span_on_the_same_model_a_turn_ends_as_it_did(patter
             assert calls and len(calls) <= sum(
                 one.kind == "model" and one.started >= at.started for one in told.trace.spans
             )
-        assert kit.store.history("talk") == before
+        assert kit.store.history(talk.key) == before
 
 
 class Team:

@@ -163,9 +163,9 @@ async def test_a_chain_is_continued_for_29_days_a_day_before_providers_forget(
 ) -> None:
     kit, _, ann, _ = chained_kit()
     await run_turn("ann", ALICE, kit)
-    note = kit.store.note(ALICE.id, "chain:ann")
+    note = kit.store.note(ALICE.key, "chain:ann")
     assert note is not None
-    kit.store.keep_note(ALICE.id, "chain:ann", note.model_copy(update={"at": note.at - seconds}))
+    kit.store.keep_note(ALICE.key, "chain:ann", note.model_copy(update={"at": note.at - seconds}))
     await run_turn("ann", ALICE, kit)
     assert ann.asked[-1][0] == previous
 

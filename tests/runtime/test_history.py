@@ -52,7 +52,7 @@ async def test_a_stored_line_is_the_same_message_in_every_turn() -> None:
         third, fourth = (model.seen[turn * calls_a_turn] for turn in (2, 3))
         history = third[1:-1]
         assert len(history) == 4 and all(a is b for a, b in zip(history, fourth[1:5], strict=True))
-        stored = kit.store.history(ALICE.id, "" if model is lead else "a")
+        stored = kit.store.history(ALICE.key, "" if model is lead else "a")
         assert fourth[1:-1] == fresh(stored)[:6] and messages_of(stored) == fresh(stored), (
             "and nobody changed it"
         )

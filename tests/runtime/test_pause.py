@@ -174,7 +174,10 @@ async def test_an_answer_after_a_restart_still_counts(tmp_path: Path) -> None:
         world.calls.clear()
         ended = await kit.resume(turn_id, True)
         assert kit.store.turn(turn_id, OPERATOR).status == "ok"
-        assert [line.text for line in kit.store.history("talk")] == [QUESTION, ended.text]
+        assert [line.text for line in kit.store.history(kit.session("talk").key)] == [
+            QUESTION,
+            ended.text,
+        ]
         (stored,) = kit.store.turns(session_id="talk")
     assert (ended.status, world.tickets) == ("ok", 1) and "points" not in world.calls
     assert stored.started_at < time.time() and stored.failed == ()

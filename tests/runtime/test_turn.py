@@ -177,7 +177,7 @@ async def test_stop_keeps_the_finished_answers_as_a_part(after: float, text: str
     assert reply.text == record.text == transcript(reply.events).answer == text
     last = reply.events[-1].body
     assert isinstance(last, Completed) and last.text == text
-    assert [m.text for m in kit.store.history(ALICE.id, "a") if m.role == "assistant"] == (
+    assert [m.text for m in kit.store.history(ALICE.key, "a") if m.role == "assistant"] == (
         ["A"] if after > 2 else [UNANSWERED]
     )
 

@@ -7,7 +7,7 @@ import pytest
 from langchain_core.messages import BaseMessage
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.errors import BindError
 from kit.core.model import ModelSpec
 from kit.models.openai import chat_model
@@ -182,6 +182,6 @@ async def test_a_key_in_a_part_that_was_left_out_is_in_no_note(tmp_path: Path) -
         message = f"find coffee deals, and is my refund for {KEY} through?"
         reply = await kit.ask(message, Session(id="s", principal=WHO))
         assert "“is my refund for [secret] through”" in reply.text
-        recall = kit.store.recall("s")
+        recall = kit.store.recall(SessionKey(WHO.tenant_id, "s"))
     assert recall is not None and "[secret]" in recall.notes["owed"].value
     assert KEY not in content_of(tmp_path)

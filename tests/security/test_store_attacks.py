@@ -13,7 +13,7 @@ import pytest
 
 from kit.core.bodies.speech import Component
 from kit.core.bodies.turn import Completed
-from kit.core.context import OPERATOR
+from kit.core.context import OPERATOR, SessionKey
 from kit.core.errors import SessionError, StoreError
 from kit.core.event import Event
 from kit.core.record import Message
@@ -27,11 +27,7 @@ from tests.kits import ALICE, SmallKit, answering, small_kit
 from tests.sample_turn import a_turn, finish
 
 pytestmark = pytest.mark.realtime
-MALLORY = ALICE.model_copy(
-    update={
-        "principal": ALICE.principal.model_copy(update={"tenant_id": "evil", "user_id": "mallory"})
-    }
-)
+MALLORY = ALICE.replace(principal=ALICE.principal.replace(user_id="mallory"))
 
 
 @pytest.fixture
@@ -127,7 +123,7 @@ async def test_a_turn_that_is_stopped_while_its_store_is_locked_waits_for_the_st
     assert reply.saved and reply.status == "cancelled" and "left behind" not in caplog.text
     assert (
         kit.store.events(turn.id, OPERATOR) == list(reply.events)
-        and kit.store.session(ALICE.id) is not None
+        and kit.store.session(ALICE.key) is not None
     )
 
 
@@ -154,7 +150,7 @@ async def test_after_a_begin_that_failed_no_stranger_reads_what_the_turn_left(
 
     kit.store.begin_turn = broken
     assert (await run_turn("my secret is blue", ALICE, kit)).saved
-    owner = kit.store.session(ALICE.id)
+    owner = kit.store.session(ALICE.key)
     assert owner is not None and owner.principal == ALICE.principal
     with pytest.raises(SessionError):
         run_turn("what is the secret?", MALLORY, kit)
@@ -174,15 +170,16 @@ async def test_a_turn_whose_session_was_taken_meanwhile_is_in_nobodys_history(
     reply = await run_turn("my secret is blue", ALICE, kit)
     kit.store.begin_turn = begin
     assert reply.status == "ok" and not reply.saved
-    assert kit.store.history(ALICE.id) == [] and kit.store.turns() == []
+    assert kit.store.history(ALICE.key) == [] and kit.store.turns() == []
 
 
 @pytest.mark.req("S-2")
 async def test_the_id_of_another_tenants_turn_is_refused(kit: SmallKit) -> None:
     reply = await run_turn("mine", ALICE, kit, turn_id="t1")
     before = (kit.store.turn("t1", OPERATOR), kit.store.events("t1", OPERATOR))
+    stranger = ALICE.replace(principal=ALICE.principal.replace(tenant_id="evil"))
     with pytest.raises(SessionError, match="belongs to another conversation"):
-        await run_turn("overwrite", MALLORY.model_copy(update={"id": "other"}), kit, turn_id="t1")
+        await run_turn("overwrite", stranger, kit, turn_id="t1")
     assert (
         kit.store.turn("t1", OPERATOR),
         kit.store.events("t1", OPERATOR),
@@ -203,7 +200,7 @@ async def test_the_loop_does_not_wait_until_another_thread_has_read(store: Sqlit
     reading, looks = asyncio.create_task(asyncio.to_thread(read)), 0
     await asyncio.sleep(0.02)
     while not ended.is_set():
-        store.history("s1")
+        store.history(SessionKey("acme", "s1"))
         looks += not ended.is_set()
         await asyncio.sleep(0.02)
     assert await reading == [(3000000,)] and looks > 1, (
@@ -237,11 +234,11 @@ def test_junk_in_one_row_breaks_no_list(
         ("UPDATE turns SET invoked = ?", "[[["),
         ("UPDATE turns SET invoked = ?", "7"),
         ("UPDATE turns SET invoked = ?", '[{"a": 1}]'),
-        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "[[["),
-        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "[]"),
-        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", "{}"),
-        ("INSERT INTO notes VALUES ('s1', 'summary', 'x', ?)", "no time"),
-        ("INSERT INTO notes VALUES ('s1', 'summary', ?, 1.0)", 7),
+        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "[[["),
+        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "[]"),
+        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", "{}"),
+        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', 'x', ?)", "no time"),
+        ("INSERT INTO notes VALUES ('acme', 's1', 'summary', ?, 1.0)", 7),
     ],
 )
 async def test_junk_in_one_row_breaks_no_later_turn_of_its_session(
@@ -283,9 +280,9 @@ def test_what_a_session_was_shown_is_read_within_bounds(of: str) -> None:
             turn.id, float(n), payloads if n < 19 else [{"id": "last", "title": "Beans"}]
         )
         store.end_turn(turn, events, [Message(turn_id=turn.id, role="user", text="offers?")])
-    components = store.shown_components(ALICE.id, ALICE.principal)
+    components = store.shown_components(ALICE.key, ALICE.principal)
     assert components[-1].title == "Beans" and len(components) > 1
-    assert effort(lambda: store.shown_components(ALICE.id, ALICE.principal)) < 0.05
+    assert effort(lambda: store.shown_components(ALICE.key, ALICE.principal)) < 0.05
 
 
 @pytest.mark.req("S-4")

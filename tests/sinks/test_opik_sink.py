@@ -160,7 +160,7 @@ def trace_and_spans(
 
 def test_a_turn_arrives_as_one_trace_in_the_thread_of_its_session(sent: Sent) -> None:
     trace, _ = trace_and_spans(sent[0])
-    assert trace["project_name"] == "trial" and trace["thread_id"] == "s1"
+    assert trace["project_name"] == "trial" and trace["thread_id"] == "acme/s1"
     assert (trace["input"], trace["output"]) == ({"message": "hi"}, {"text": "Three beans."})
     assert trace["start_time"].startswith("1970-01-01T00:00:01") and trace["end_time"].startswith(
         "1970-01-01T00:00:03"

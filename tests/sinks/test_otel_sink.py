@@ -95,7 +95,7 @@ def test_spans_carry_the_genai_names_and_tokens_stand_on_model_calls_only() -> N
     )
     assert said["m1"]["kit.cost_usd"] == 0.5
     assert (said["k1"]["gen_ai.tool.call.id"], said["k1"]["gen_ai.agent.name"]) == ("x1", "shop")
-    assert said["root"]["gen_ai.conversation.id"] == "s1"
+    assert said["root"]["gen_ai.conversation.id"] == "acme/s1"
     assert {
         name for name, attributes in said.items() if "gen_ai.usage.input_tokens" in attributes
     } == {"m1", "m2"}

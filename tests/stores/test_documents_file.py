@@ -147,8 +147,8 @@ def test_a_file_of_turns_takes_documents_and_stays_a_file_of_turns(path: Path) -
     store.open_session(Session(id="s1", principal=VISITOR))
     turn = finish(store, a_turn())
     with store.commit() as db:  # once a table that nothing wrote to
-        db.execute("CREATE TABLE agent_sessions (tenant_id, session_id, user_id, document)")
         back_to_schema_12(db)
+        db.execute("CREATE TABLE agent_sessions (tenant_id, session_id, user_id, document)")
         db.execute("PRAGMA user_version = 11")
     store.close()
     again = SqliteStore(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from kit import Settings, open_kit
-from kit.core.context import OPERATOR, Principal, Session
+from kit.core.context import OPERATOR, Principal, Session, SessionKey
 from kit.core.errors import StoreBusy
 from kit.core.record import Feedback, Note
 from kit.runtime.clock import run_virtual
@@ -31,14 +31,17 @@ def fill(path: Path) -> None:
 
 async def _fill(path: Path) -> None:
     async with open_kit(Settings(store=str(path), pace=0.0, model="offline")) as kit:
-        for number, who in enumerate((ANN, BEN, Principal(tenant_id="globex", user_id="u-001"))):
+        namesake = Principal(tenant_id="globex", user_id="u-001")
+        for name, who in (("mine", ANN), ("bens", BEN), ("mine", namesake)):
             for message in (
                 SECRET if who is ANN else "how many points do I have",
                 "find coffee deals",
             ):
-                reply = await kit.ask(message, Session(id=f"s{number}", principal=who))
+                reply = await kit.ask(message, Session(id=name, principal=who))
                 kit.store.give_feedback(Feedback(turn_id=reply.turn_id, score=1, note="good"))
-            kit.store.keep_note(f"s{number}", "summary", Note(value=message, at=1.0))
+            kit.store.keep_note(
+                SessionKey(who.tenant_id, name), "summary", Note(value=message, at=1.0)
+            )
         kit.store.tally()
 
 
@@ -46,12 +49,12 @@ def counts(path: Path, who: str) -> dict[str, int]:
     """Rows of one user, found by what each table says of itself."""
     with closing(sqlite3.connect(path)) as db:
         mine = f"SELECT id FROM turns WHERE {who}"
-        sessions = f"SELECT id FROM sessions WHERE {who}"
+        sessions = f"SELECT tenant_id, id FROM sessions WHERE {who}"
         rows = {
             "turns": who,
             "sessions": who,
-            "messages": f"turn_id IN ({mine}) OR session_id IN ({sessions})",
-            "notes": f"session_id IN ({sessions})",
+            "messages": f"turn_id IN ({mine}) OR (tenant_id, session_id) IN ({sessions})",
+            "notes": f"(tenant_id, session_id) IN ({sessions})",
             "feedback": f"turn_id IN ({mine})",
         }
         return {
@@ -153,5 +156,5 @@ def test_a_user_whose_turn_is_running_is_not_forgotten_by_half(tmp_path: Path) -
     )
     with pytest.raises(StoreBusy, match="try again when it has ended"):
         store.forget(Principal(tenant_id=turn.tenant_id, user_id=turn.user_id))
-    assert store.turn("t1", OPERATOR) is not None and store.session(turn.session_id) is not None
+    assert store.turn("t1", OPERATOR) is not None and store.session(turn.session_key) is not None
     store.close()

@@ -13,7 +13,8 @@ from typing import Any
 
 import pytest
 
-from kit.core.context import OPERATOR, Session
+from kit.core.context import OPERATOR, Principal, Session, SessionKey
+from kit.core.record import Note
 from kit.metrics.summary import metrics
 from kit.stores.connection import StoreConnection
 from kit.stores.rows import log_of, row_of
@@ -54,13 +55,31 @@ CREATE VIEW events AS SELECT t.id AS turn_id, e.value AS event FROM turns t, jso
 )
 SCHEMA_12 = (
     "UPDATE logs SET log = sqlar_uncompress(log, size)",
-    "DROP VIEW components",
-    "DROP VIEW events",
     "DROP INDEX IF EXISTS turns_by_visitor",
     "ALTER TABLE logs DROP COLUMN size",
     "ALTER TABLE turns DROP COLUMN ending",
     "ALTER TABLE turns DROP COLUMN axes",
 )
+SCHEMA_13 = """
+DROP VIEW components;
+DROP VIEW events;
+DROP VIEW IF EXISTS agent_sessions;
+ALTER TABLE sessions RENAME TO of_today;
+CREATE TABLE sessions (
+  id TEXT NOT NULL PRIMARY KEY, tenant_id TEXT NOT NULL, user_id TEXT NOT NULL, locale TEXT NOT NULL,
+  location TEXT) WITHOUT ROWID;
+INSERT INTO sessions SELECT id, tenant_id, user_id, locale, location FROM of_today;
+DROP TABLE of_today;
+DROP INDEX messages_by_reader;
+ALTER TABLE messages DROP COLUMN tenant_id;
+CREATE INDEX messages_by_reader ON messages (session_id, agent);
+ALTER TABLE notes RENAME TO of_today;
+CREATE TABLE notes (
+  session_id TEXT NOT NULL, name TEXT NOT NULL, value TEXT NOT NULL, at REAL NOT NULL,
+  PRIMARY KEY (session_id, name));
+INSERT INTO notes SELECT session_id, name, value, at FROM of_today;
+DROP TABLE of_today;
+"""
 STATUSES = {"t1": "ok", "t2": "running", "t3": "failed"}
 
 
@@ -85,7 +104,14 @@ def old_file(
 
 def back_to_schema_12(db: StoreConnection) -> None:
     """Takes away what the file of an earlier schema does not have."""
+    back_to_schema_13(db)
     for statement in SCHEMA_12:
+        db.execute(statement)
+
+
+def back_to_schema_13(db: StoreConnection) -> None:
+    """Makes the ids of sessions those of the whole file."""
+    for statement in SCHEMA_13.split(";"):
         db.execute(statement)
 
 
@@ -155,7 +181,9 @@ def test_an_earlier_file_keeps_every_turn_and_has_the_tables_of_a_new_one(
             assert store.events("t2", OPERATOR) == store.events("t3", OPERATOR) == []
             assert metrics(store).number("turns") == 3
             if make is of_schema_8:
-                assert store.session("s1") == Session(id="s1", principal=ANN, locale="en")
+                assert store.session(SessionKey("acme", "s1")) == Session(
+                    id="s1", principal=ANN, locale="en"
+                )
     with closing(SqliteStore(path)) as store, closing(SqliteStore(":memory:")) as new:
         assert shape(store) == shape(new)
         finish(store, a_turn("t4"))
@@ -249,3 +277,37 @@ def test_indexes_triggers_and_sums_are_made_anew(path: Path) -> None:
     assert store.read("SELECT through FROM rollups") == [(1_000,)]
     assert not store.read("SELECT 1 FROM sqlite_master WHERE name = 'turns_by_user'")
     store.close()
+
+
+@pytest.mark.req("S-2")
+async def test_the_sessions_of_an_earlier_file_go_on_as_their_tenants_own(path: Path) -> None:
+    bob = Principal(tenant_id="globex", user_id="bob")
+    sessions = [Session(id="s1", principal=ANN), Session(id="s2", principal=bob, location="Ulm")]
+    with closing(SqliteStore(path)) as store:
+        for number, session in enumerate(sessions):
+            store.open_session(session)
+            turn = a_turn(f"t{number}", session.id).replace(**vars(session.principal))
+            finish(store, turn)
+            store.keep_note(session.key, "summary", Note(value=f"note {number}", at=9.0))
+        store.open_documents()
+        before = [everything(store, session) for session in sessions]
+        with store.commit() as db:
+            back_to_schema_13(db)
+            db.execute("PRAGMA user_version = 13")
+    with closing(SqliteStore(path)) as store:
+        assert [everything(store, session) for session in sessions] == before
+        assert all(lines and note for _, lines, note in before)
+        # The id is another tenant's, and from now on everybody's own.
+        stranger = sessions[0].replace(principal=bob)
+        assert everything(store, stranger) == [None, [], None]
+        store.open_session(stranger)
+        finish(store, a_turn("t9").replace(**vars(bob)))
+        window = await store.open_documents().sessions.read(bob, "s1")
+        assert window is not None and [line.turn_id for line in window.messages] == ["t9", "t9"]
+        assert everything(store, sessions[0]) == before[0]
+
+
+def everything(store: SqliteStore, session: Session) -> list[Any]:
+    """Returns a session, its narration and its note."""
+    key = session.key
+    return [store.session(key), store.history(key), store.note(key, "summary")]

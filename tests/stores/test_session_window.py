@@ -246,7 +246,7 @@ async def test_who_was_called_last_is_remembered_over_a_turn_that_was_killed(
         await talk.ask(kit, "points")
     talk.die("killed")
     async with talk.opened() as kit:
-        before = kit.store.recall("talk")
+        before = kit.store.recall(TALK.key)
         await talk.ask(kit, "ok")
         newest = kit.store.turns("talk", limit=1)[0]
         assert before and before.in_play == kit.recall_before(newest).in_play == ("points",)
@@ -341,7 +341,7 @@ async def test_what_a_turn_showed_stands_with_its_answer_and_with_the_agent_that
     store = SqliteStore(":memory:")
     store.open_session(TALK)
     finish(store, a_turn("t1", "talk"))
-    store.keep_note("talk", f"support:{ANN}", Note(value="ft_1", at=9.0))
+    store.keep_note(TALK.key, f"support:{ANN}", Note(value="ft_1", at=9.0))
     session = await store.open_documents().sessions.read(ANN, "talk")
     assert session and (session.support_conversation, session.last_active) == ("ft_1", 9.0)
     question, answer = session.messages

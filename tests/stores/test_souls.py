@@ -82,14 +82,15 @@ async def prompts(who: list[tuple[str, str]], souls: list[Soul]) -> list[Any]:
         for soul in souls:
             await store.put(soul)
         for number, (tenant, user) in enumerate(who):
-            reply = await kit.ask("tea, and my points", kit.session(f"s{number}", tenant, user))
+            session = kit.session(f"s{number}", tenant, user)
+            reply = await kit.ask("tea, and my points", session)
             systems = {name: str(model.seen[-1][0].content) for name, model in models.items()}
             cohorts = {
                 e.body.agent: e.body.cohort
                 for e in reply.events
                 if isinstance(e.body, AgentStarted)
             }
-            visits.append((systems, cohorts, kit.store.session(f"s{number}")))
+            visits.append((systems, cohorts, kit.store.session(session.key)))
             assert any(isinstance(event.body, Completed) for event in reply.events)
         assert len({key[3] for key in kit.stages.bound}) <= len(souls) + 1
     return visits

@@ -20,7 +20,7 @@ from threading import Barrier
 import pytest
 
 from kit.core.bodies.speech import Component
-from kit.core.context import OPERATOR, Reader, Session
+from kit.core.context import OPERATOR, Reader, Session, SessionKey
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.outcome import Usage
@@ -36,6 +36,9 @@ from kit.stores.statements import BEGIN_TURN
 from kit.stores.tables import SCHEMA
 from tests.effort import effort
 from tests.sample_turn import ANN, a_turn, finish, some_events
+
+S1 = SessionKey("acme", "s1")
+NONE = SessionKey("acme", "x")
 
 
 @pytest.fixture
@@ -60,10 +63,10 @@ def test_everything_comes_back_as_it_was_after_reopening(path: Path) -> None:
     store.give_feedback(Feedback(turn_id="t1", score=1))
     store.close()
     again = SqliteStore(path)
-    assert again.session("s1") == session
+    assert again.session(S1) == session
     assert again.turn("t1", OPERATOR) == ended
     assert again.events("t1", OPERATOR) == some_events()
-    assert [(m.role, m.text) for m in again.history("s1")] == [("user", "hi"), ("assistant", "yo")]
+    assert [(m.role, m.text) for m in again.history(S1)] == [("user", "hi"), ("assistant", "yo")]
     assert again.feedback("t1") == Feedback(turn_id="t1", score=1)
     again.close()
 
@@ -86,12 +89,12 @@ def test_a_turn_is_read_by_its_own_principal_and_by_an_operator(
 
 def test_unknown_ids_are_none_or_empty() -> None:
     store = SqliteStore(":memory:")
-    assert (store.session("x"), store.turn("x", OPERATOR), store.feedback("x")) == (
+    assert (store.session(NONE), store.turn("x", OPERATOR), store.feedback("x")) == (
         None,
         None,
         None,
     )
-    assert (store.events("x", OPERATOR), store.history("x"), store.turns()) == ([], [], [])
+    assert (store.events("x", OPERATOR), store.history(NONE), store.turns()) == ([], [], [])
     store.close()
 
 
@@ -106,8 +109,8 @@ def test_history_is_the_newest_lines_of_one_reader_oldest_first(store: SqliteSto
     store.end_turn(
         a_turn("other", "s2"), [], [Message(turn_id="other", role="user", text="elsewhere")]
     )
-    assert [m.text for m in store.history("s1", limit=2)] == ["q2", "q3"]
-    assert [m.text for m in store.history("s1", agent="shop")] == ["s0", "s1", "s2", "s3"]
+    assert [m.text for m in store.history(S1, limit=2)] == ["q2", "q3"]
+    assert [m.text for m in store.history(S1, agent="shop")] == ["s0", "s1", "s2", "s3"]
 
 
 def test_turns_are_newest_first_and_match_what_was_asked(store: SqliteStore) -> None:
@@ -125,7 +128,7 @@ def test_ending_a_turn_twice_leaves_it_once(store: SqliteStore) -> None:
     finish(store, a_turn())
     finish(store, a_turn())
     assert len(store.events("t1", OPERATOR)) == len(some_events())
-    assert len(store.history("s1")) == 2
+    assert len(store.history(S1)) == 2
 
 
 def test_a_write_that_fails_leaves_nothing_of_itself(store: SqliteStore) -> None:
@@ -194,7 +197,7 @@ def test_half_a_surrogate_pair_in_a_text_costs_nobody_the_turn(store: SqliteStor
     store.end_turn(ended, some_events(), [said], {"summary": Note(value="\ud83d", at=1.0)})
     kept = store.turn("t1", OPERATOR)
     assert kept is not None and (kept.status, kept.text) == ("ok", "so ?")
-    assert [line.text for line in store.history("s1")] == ["so ?"] and len(
+    assert [line.text for line in store.history(S1)] == ["so ?"] and len(
         store.events("t1", OPERATOR)
     ) == len(some_events())
 

@@ -83,7 +83,7 @@ def items(
 def item_of(store: Store, turn: TurnRecord, strata: Sequence[str] = ()) -> Item:
     """A stored turn with what came before it in its session."""
     past: list[TurnRecord] = []
-    for earlier_turn in store.turns(session_id=turn.session_id, limit=ALL):
+    for earlier_turn in store.turns(turn.session_id, turn.tenant_id, limit=ALL):
         if earlier_turn.started_at < turn.started_at and earlier_turn.seconds is not None:
             past.append(earlier_turn)
     texts: list[str] = []

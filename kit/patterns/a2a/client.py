@@ -309,7 +309,7 @@ def _request(call: AgentCall, ctx: RunContext, closed: bool) -> SendMessageReque
     )
     message = Message(
         message_id=call.call_id,
-        context_id=ctx.inherited.episode_id,
+        context_id=str(ctx.inherited.session_key),
         role=Role.ROLE_USER,
         parts=[Part(text=call.query)],
         metadata={KEY: request.model_dump_json()},

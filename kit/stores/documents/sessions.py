@@ -17,8 +17,14 @@ from kit.stores.sqlite_queries import WINDOW
 _SESSION = """
 SELECT
   state, started_at, last_active,
-  (SELECT value FROM notes WHERE notes.session_id = agent_sessions.session_id AND name = 'summary'),
-  (SELECT value FROM notes WHERE notes.session_id = agent_sessions.session_id AND name = :support)
+  (
+    SELECT value FROM notes
+    WHERE tenant_id = :tenant AND session_id = :session AND name = 'summary'
+  ),
+  (
+    SELECT value FROM notes
+    WHERE tenant_id = :tenant AND session_id = :session AND name = :support
+  )
 FROM agent_sessions
 WHERE session_id = :session AND tenant_id = :tenant AND user_id = :user
 """

@@ -124,7 +124,7 @@ SELECT
     WHEN (
       SELECT status FROM turns newest
       WHERE newest.session_id = sessions.id
-        AND +newest.tenant_id = sessions.tenant_id AND +newest.user_id = sessions.user_id
+        AND newest.tenant_id = sessions.tenant_id AND +newest.user_id = sessions.user_id
       ORDER BY newest.number DESC LIMIT 1
     ) = 'paused' THEN 'paused'
     ELSE 'idle'
@@ -132,11 +132,14 @@ SELECT
   min(turns.started_at) AS started_at,
   max(
     max(turns.started_at + coalesce(turns.seconds, 0)),
-    coalesce((SELECT max(at) FROM notes WHERE notes.session_id = sessions.id), 0)
+    coalesce((
+      SELECT max(at) FROM notes
+      WHERE notes.tenant_id = sessions.tenant_id AND notes.session_id = sessions.id
+    ), 0)
   ) AS last_active
 FROM sessions JOIN turns ON turns.session_id = sessions.id
-  AND +turns.tenant_id = sessions.tenant_id AND +turns.user_id = sessions.user_id
-GROUP BY sessions.id
+  AND turns.tenant_id = sessions.tenant_id AND +turns.user_id = sessions.user_id
+GROUP BY sessions.tenant_id, sessions.id
 """
 
 for statement in (_WORDS, _MEMORY_DELETED, _EVENTS_CHANGED, _SESSIONS):

@@ -85,12 +85,12 @@ class Host:
         it is somebody else's."""
         default = self.kit.session(session_id)
         principal = principal or default.principal
-        stored_session = self.kit.store.session(session_id)
+        session = self.kit.session(session_id, principal.tenant_id, principal.user_id)
+        stored_session = self.kit.store.session(session.key)
         if stored_session is not None and stored_session.principal != principal:
             return None
         if principal == default.principal:
             return default
-        session = self.kit.session(session_id, principal.tenant_id, principal.user_id)
         if principal in self.people:
             location = self.people[principal].location
             session = session.model_copy(update={"location": location})
@@ -149,7 +149,7 @@ class Host:
         self._play(resume, self._session_of(turn), turn.message)
 
     def _session_of(self, turn: TurnRecord) -> Session:
-        session = self.kit.store.session(turn.session_id)
+        session = self.kit.store.session(turn.session_key)
         return session or Session(id=turn.session_id, principal=turn.principal)
 
     def _wait(self, work: Coroutine[Any, Any, T], timeout: float = 30) -> T:

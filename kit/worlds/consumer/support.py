@@ -11,7 +11,7 @@ from pydantic import Field, TypeAdapter, ValidationError
 
 from kit.core.bodies.call import Envelope
 from kit.core.bodies.speech import Status
-from kit.core.context import OPERATOR, Principal, Reader
+from kit.core.context import OPERATOR, Principal, Reader, SessionKey
 from kit.core.envelope import Inbound
 from kit.core.errors import StoreError
 from kit.core.record import Message, Note
@@ -136,12 +136,12 @@ class HttpSupport:
 class Episodes(Protocol):
     """What is remembered of an episode: a store."""
 
-    def note(self, session_id: str, name: str) -> Note | None: ...
+    def note(self, key: SessionKey, name: str) -> Note | None: ...
 
-    def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None: ...
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
+        self, key: SessionKey, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
     ) -> list[Message]: ...
 
 
@@ -149,16 +149,16 @@ class Unkept:
     """Episodes of a kit without a store: conversation ids in memory, and no history."""
 
     def __init__(self) -> None:
-        self._notes: dict[tuple[str, str], Note] = {}
+        self._notes: dict[tuple[SessionKey, str], Note] = {}
 
-    def note(self, session_id: str, name: str) -> Note | None:
-        return self._notes.get((session_id, name))
+    def note(self, key: SessionKey, name: str) -> Note | None:
+        return self._notes.get((key, name))
 
-    def keep_note(self, session_id: str, name: str, note: Note) -> None:
-        self._notes[session_id, name] = note
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None:
+        self._notes[key, name] = note
 
     def history(
-        self, session_id: str, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
+        self, key: SessionKey, agent: str = "", limit: int = 40, *, reader: Reader = OPERATOR
     ) -> list[Message]:
         return []
 
@@ -176,11 +176,11 @@ class Conversations:
         new conversation with."""
         inherited = context.inherited
         try:
-            note = self.episodes.note(inherited.episode_id, _name(context))
+            note = self.episodes.note(inherited.session_key, _name(context))
             if note is None or self.clock() - note.at <= LAPSE:
                 return note.value if note else None, None
             lines = self.episodes.history(
-                inherited.episode_id, context.agent, 2 * REPLAYED, reader=inherited.principal
+                inherited.session_key, context.agent, 2 * REPLAYED, reader=inherited.principal
             )
         except StoreError:  # a question is answered without its memory rather than not at all
             return None, None
@@ -190,7 +190,7 @@ class Conversations:
         """Remembers the conversation, from now on."""
         note = Note(value=conversation_id, at=self.clock())
         with suppress(StoreError):
-            self.episodes.keep_note(context.inherited.episode_id, _name(context), note)
+            self.episodes.keep_note(context.inherited.session_key, _name(context), note)
 
 
 def _name(context: ToolContext) -> str:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from kit.core.context import OPERATOR, Principal, Reader, Session
+from kit.core.context import OPERATOR, Principal, Reader, Session, SessionKey
 from kit.core.errors import StoreError
 from kit.core.event import Event
 from kit.core.record import (
@@ -56,7 +56,7 @@ class TransientStore:
         *,
         wait: bool = True,
     ) -> None: ...
-    def keep_note(self, session_id: str, name: str, note: Note) -> None: ...
+    def keep_note(self, key: SessionKey, name: str, note: Note) -> None: ...
     def give_feedback(self, feedback: Feedback) -> None: ...
     def keep_prompts(self, prompts: Sequence[CohortPrompt]) -> None: ...
     def keep_log(self, turn_id: str, events: Sequence[Event]) -> None: ...
@@ -80,15 +80,15 @@ class TransientStore:
     def prompt(self, cohort: str, at: float) -> CohortPrompt | None:
         return None
 
-    def session(self, session_id: str) -> Session | None:
+    def session(self, key: SessionKey) -> Session | None:
         return None
 
-    def recall(self, session_id: str) -> SessionRecall | None:
+    def recall(self, key: SessionKey) -> SessionRecall | None:
         return None
 
     def history(
         self,
-        session_id: str,
+        key: SessionKey,
         agent: str = "",
         limit: int = 40,
         since: str | None = None,
@@ -96,11 +96,11 @@ class TransientStore:
     ) -> list[Message]:
         return []
 
-    def note(self, session_id: str, name: str) -> Note | None:
+    def note(self, key: SessionKey, name: str) -> Note | None:
         return None
 
     def shown_components(
-        self, session_id: str, reader: Reader = OPERATOR, turns: int = 20
+        self, key: SessionKey, reader: Reader = OPERATOR, turns: int = 20
     ) -> list[ShownComponent]:
         return []
 
