@@ -28,6 +28,9 @@ ifneq ($(wildcard /etc/ssl/certs/ca-certificates.crt),)
 export UV_SYSTEM_CERTS := true
 endif
 
+# Whoever starts a process here would else compile every package that it imports again, the tests a hundred times.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup app notebooks report test lint type unit run-notebooks browser installed docs pythons matrix bench bench-peers sweeps small-model all format lock
 
 help: ## list these commands

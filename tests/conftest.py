@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import MetaData
 
 from kit.compose import deck
 from kit.runtime.clock import run_virtual
 from kit.settings import HOME
+from kit.stores.connection import StoreConnection, open_engine
 from kit.stores.database import Database
+from kit.stores.tables import METADATA
 
 OPENERS = (
     str(Path(__file__).parent),
@@ -53,6 +56,37 @@ def load_deck(
 
 
 deck.load_deck = load_deck
+
+lay_out_by_metadata = StoreConnection.lay_out
+
+
+@cache
+def statements_of_a_new_store() -> tuple[str, ...]:
+    """The statements that create the tables, indexes, triggers and views of a store."""
+    connection = StoreConnection(open_engine(":memory:"))
+    lay_out_by_metadata(connection, METADATA)
+    rows = connection.driver.execute(
+        "SELECT sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid"
+    ).fetchall()
+    connection.close()
+    return tuple(sql for (sql,) in rows)
+
+
+def lay_out(self: StoreConnection, metadata: MetaData) -> None:
+    """Creates what a store's file lacks, and all of a new file by statements that are known already.
+
+    Most tests open a store of their own. To ask SQLite about every table before it is created took
+    half of what a small turn takes.
+    """
+    is_new = not self.driver.execute("SELECT 1 FROM sqlite_master").fetchone()
+    if metadata is not METADATA or not is_new:
+        lay_out_by_metadata(self, metadata)
+        return
+    for statement in statements_of_a_new_store():
+        self.driver.execute(statement)
+
+
+StoreConnection.lay_out = lay_out
 
 
 gc.disable()  # what is imported stays: a third of the time of collecting the tests went into looking for garbage in it

@@ -1,11 +1,9 @@
 """Processes for tests to kill, forks of one that has no other thread: a lock that such a thread
 holds stays locked in a fork."""
 
-import os
 from collections.abc import Callable
 from multiprocessing import get_context
 from typing import Any
-from unittest.mock import patch
 
 FORKS = get_context("forkserver")
 FORKS.set_forkserver_preload(
@@ -20,10 +18,7 @@ def exit_code(work: Callable[..., object], *arguments: Any, seconds: float = 60.
     A process that takes longer than so many seconds is killed, and raises TimeoutError.
     """
     process = FORKS.Process(target=work, args=arguments, daemon=True)
-    with patch.dict(
-        os.environ, OPENBLAS_NUM_THREADS="1"
-    ):  # read as the process that is forked starts: NumPy has no thread there
-        process.start()
+    process.start()
     process.join(seconds)
     if process.exitcode is None:
         process.kill()
