@@ -94,10 +94,12 @@ bench-peers: setup .kit/peers/.ready ## the same turn in six other frameworks (d
 	@$(py) -m uv pip install --quiet --require-hashes --python .kit/peers/bin/python -r $<
 	@touch $@
 
-sweeps: setup ## the long sweeps of which the tests take a sample: chaos, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
+sweeps: setup ## the long sweeps of which the tests take a sample: chaos, every example of a property, a kill at every point of a plan, intervals, a store of 100,000 turns, a report of as many cells
 	@code=0; for sweep in chaos plan_kills coverage growth grid_growth; do \
 		$(py) -m tests.$$sweep || { echo "tests.$$sweep failed"; code=1; }; \
-	done; exit $$code
+	done; \
+	$(py) -m pytest -q -n auto --hypothesis-profile=all-examples -m hypothesis tests || code=1; \
+	exit $$code
 
 small-model: ## serve SmolLM2-135M on http://127.0.0.1:8080/v1, from an environment of its own (docs/models.md)
 	@test -x .kit/serve/bin/pip || $(PYTHON) -m venv .kit/serve

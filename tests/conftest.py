@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 from sqlalchemy import MetaData
 
 from kit.compose import deck
@@ -56,6 +57,10 @@ def load_deck(
 
 
 deck.load_deck = load_deck
+
+# `make sweeps` plays all of the hundred examples that Hypothesis's profile for CI has.
+settings.register_profile("all-examples", settings.get_profile("ci"))
+settings.register_profile("ci", settings.get_profile("ci"), max_examples=40)
 
 lay_out_by_metadata = StoreConnection.lay_out
 

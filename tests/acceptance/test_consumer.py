@@ -4,7 +4,6 @@ import re
 
 import pytest
 
-from kit.core.bodies.speech import StatusLine
 from kit.settings import Settings
 from kit.wire import open_kit
 from kit.worlds.consumer.world import load_world, truth
@@ -42,27 +41,3 @@ async def test_at_natural_pace_preamble_and_whole_answer_come_within_their_bars(
     assert reply.events[-1].at <= 2.0
     agents = [s for s in reply.trace.spans if s.kind == "agent"]
     assert len(agents) == 3 and max(a.started for a in agents) < min(a.ended or 9 for a in agents)
-
-
-async def test_progress_is_told_in_the_assistants_words_never_as_an_identifier() -> None:
-    async with open_kit(EMBEDDED) as kit:
-        reply = await kit.ask(MIXED, kit.session("s"))
-    lines = [e.body.text for e in reply.events if isinstance(e.body, StatusLine)]
-    assert len(lines) >= 3 and not any("_" in line for line in lines)
-
-
-async def test_an_elliptical_follow_up_stays_with_the_agent_in_play() -> None:
-    async with open_kit(EMBEDDED) as kit:
-        session = kit.session("s")
-        await kit.ask("find coffee deals", session)
-        reply = await kit.ask("what about tea?", session)
-    assert reply.routing.invoked == ("shop",)
-
-
-async def test_two_tenants_get_their_own_numbers() -> None:
-    world = load_world(EMBEDDED.data)
-    async with open_kit(EMBEDDED) as kit:
-        for tenant in ("acme", "globex"):
-            session = kit.session(f"s-{tenant}", tenant=tenant)
-            reply = await kit.ask("how many points do I have?", session)
-            assert f"{truth(world, session.principal).points:,}" in reply.text

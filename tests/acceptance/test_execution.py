@@ -22,7 +22,6 @@ from kit.core.bodies.turn import TurnStarted
 from kit.core.card import AgentCard
 from kit.core.context import OPERATOR, InheritedContext
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
-from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.runtime.context import RunContext
 from kit.runtime.team import bind
@@ -182,37 +181,6 @@ async def test_each_envelope_status_becomes_its_outcome_and_its_words(status: st
                     assert (status, axis, reason) == ("error", "data", "unavailable")
                     plain(reply)
                     owned(reply, name.split("_")[0])
-
-
-def versioned(version: str) -> Callable[[EnvelopeReply], EnvelopeReply]:
-    """The same reply in another version, which has a field of its own."""
-
-    def alter(reply: EnvelopeReply) -> EnvelopeReply:
-        return reply.model_copy(
-            update={"version": version, "payload": {**(reply.payload or {}), "added": [1]}}
-        )
-
-    return alter
-
-
-@pytest.mark.req("PC2-S9.5-8", "PC2-S5.5")
-@pytest.mark.parametrize(("version", "understood"), [("1.9.3", True), ("2.0.0", False)])
-async def test_a_compatible_version_changes_nothing_and_another_is_counted_and_not_told(
-    version: str, understood: bool
-) -> None:
-    async with watching() as plainly, watching(versioned(version)) as skewed:
-        for name, question in ENRICHED.items():
-            expected = await plainly.kit.ask(question, plainly.kit.session(name))
-            reply = await skewed.kit.ask(question, skewed.kit.session(name))
-            assert (reply.text == expected.text) == understood
-            assert (reply.outcomes[0].kind == "answer") == understood and version not in reply.text
-            if not understood:
-                plain(reply)
-                owned(reply, name.split("_")[0])
-        asked = len(skewed.context.asked)
-        assert asked >= len(ENRICHED) and metrics(skewed.kit.store).number(
-            "ps6.envelope.version_mismatch_total"
-        ) == (0 if understood else asked)
 
 
 # Contracts with the neighbours

@@ -1,6 +1,6 @@
 """Whatever fails and however the composer lies: owned up to, nothing raw, nothing claimed, nobody's answer lost.
 
-200 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
+100 scenes here; `python -m tests.chaos` plays 5,000 and prints the table.
 """
 
 from typing import Any
@@ -16,16 +16,15 @@ from tests.chaos.judge import Tally
 from tests.chaos.scene import COMPOSERS, FAULTS, Scene, miscounted, scene
 from tests.chaos.stage import Stage, play, sweep
 
-BLOCK = 100
+SCENES = 100
 ROWS = ("PC2-FR-8", "PC2-FR-14", "PC2-AC-8", "PC1-FR-5", "PC1-S9.2-4", "PC2-S9.2-3", "PC2-S9.5-5")
 
 
 @pytest.mark.req(*ROWS)
-@pytest.mark.parametrize("block", range(2))
-def test_no_lying_composer_gets_a_failure_past_the_user(block: int) -> None:
-    tally = sweep(range(block * BLOCK, (block + 1) * BLOCK))
+def test_no_lying_composer_gets_a_failure_past_the_user() -> None:
+    tally = sweep(range(SCENES))
     print("\n" + tally.table())
-    assert tally.scenes == BLOCK
+    assert tally.scenes == SCENES
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
     assert tally.paths["none owed"] >= tally.clean
     assert set(tally.by_composer["retells"]) <= {"none owed", "composed", "appended"}, (
@@ -44,8 +43,8 @@ def test_a_request_that_is_repeated_for_ever_stands_for_one_part_alone(seed: int
 @pytest.mark.req("PC2-S5.4c", "PC2-FR-7")
 def test_no_model_that_miscounts_gets_a_lost_part_shown_as_answered() -> None:
     """`python -m tests.chaos` plays 1,000."""
-    tally = sweep(range(60), scenes=miscounted)
-    assert tally.scenes == tally.short == 60
+    tally = sweep(range(40), scenes=miscounted)
+    assert tally.scenes == tally.short == 40
     assert not any(tally.wrong.values()), tally.table() + "\n" + "\n".join(tally.examples)
 
 

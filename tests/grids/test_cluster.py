@@ -17,6 +17,7 @@ from distributed import Client
 from kit.bench.grid.cell import cells
 from kit.bench.grid.results import read_results
 from kit.bench.grid.run import RESULTS, run_grid
+from kit.bench.grid.workers import BATCH
 from kit.core.errors import DataError, SettingsError
 from kit.experiment_kits import WorkerKits
 from kit.settings import HOME
@@ -108,7 +109,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     spec = spec_of(
         tmp_path,
         patterns=["mediated", "direct"],
-        cases=[{"file": "data/cases/mixed.jsonl"}],
+        cases=[{"file": "data/cases/mixed.jsonl", "every": 2}],
         sub_agents="stubs",
     )
     counts: list[int] = []
@@ -124,7 +125,7 @@ def test_a_cluster_that_loses_a_worker_plays_every_cell_once_with_the_bytes_of_a
     assert cluster.workers[0].wait(60) == -signal.SIGKILL and cluster.workers[1].poll() is None
     assert (
         run.complete
-        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 4 * 128
+        and counts[-1] == run.total == len({cell.key for cell in cells(spec)}) > 8 * BATCH
     )
     assert [row["cell"] for row in read_results(tmp_path / "cluster")] == [
         cell.key for cell in cells(spec)

@@ -65,7 +65,7 @@ def test_the_harness_adds_little_to_a_turn_as_a_command_says_that_plays_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Python calls, which no other work on the machine can change."""
-    path = write(tmp_path, cases=[{**MIXED, "every": 10}], sub_agents="stubs")
+    path = write(tmp_path, cases=[{**MIXED, "every": 20}], sub_agents="stubs")
     assert main(["grid", str(path), "--cost", "--out", str(tmp_path / "out")]) == 0
     printed = capsys.readouterr().out
     costs = re.search(r"turn +([\d,]+) calls .* harness +(\d+) calls", printed)

@@ -381,14 +381,6 @@ async def test_a_kept_call_never_carries_another_calls_part() -> None:
 # ── calls as models really emit them ────────────────────────────────────────────────────────────────
 
 
-async def test_a_repeated_call_id_gets_a_fresh_one_and_each_is_answered_once() -> None:
-    same = line(("support", "my receipt didn't scan"), ("shop", "coffee deals"), ids=("c1", "c1"))
-    kit = kit_of(same)
-    reply = await turn(kit, MIXED)
-    assert [o.call_id for o in reply.outcomes] == ["c1", "c1-2"]
-    assert answered_once(kit) and reply.text == "From support. | From shop."
-
-
 async def test_the_same_request_made_twice_runs_once() -> None:
     kit = kit_of(
         line(
@@ -401,17 +393,6 @@ async def test_the_same_request_made_twice_runs_once() -> None:
     assert calls(reply) == [("shop", "coffee deals"), ("support", "my receipt didn't scan")]
     assert dropped(reply) == [("shop", "duplicate")] and reply.routing.refused == ("shop",)
     assert answered_once(kit)
-
-
-async def test_an_unknown_tool_is_no_part_of_the_turn_and_the_rest_runs() -> None:
-    calls_made = [
-        ("web_search", {"query": "coffee deals", "intent_count": 1}),
-        ("ask_shop", {"query": MIXED, "intent_count": 1}),
-    ]
-    kit = kit_of(Line("Let me look.", calls=calls_made))
-    reply = await turn(kit, MIXED)
-    assert [(o.agent, o.kind) for o in reply.outcomes] == [("shop", "answer")]
-    assert answered_once(kit) and "web search" not in reply.text
 
 
 # ── later rounds ────────────────────────────────────────────────────────────────────────────────────

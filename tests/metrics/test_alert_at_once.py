@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -53,6 +54,14 @@ def counted(receiver: OtlpReceiver, seconds: float = 120.0) -> list[tuple[str, s
     return [(name, point.attributes[0].value.string_value, point.as_int) for name, point in points]
 
 
+def wait_for_the_store(path: Path, seconds: float = 120.0) -> None:
+    """Waits until the file has the alert of the running turn: its log is written once a second."""
+    until = time.monotonic() + seconds
+    with closing(SqliteStore(path)) as store:
+        while not store.tally().mismatches and time.monotonic() < until:
+            time.sleep(0.05)
+
+
 @pytest.mark.realtime
 @pytest.mark.req("PC2-S5.6n", "PC2-NFR-4")
 def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_collector(
@@ -77,6 +86,7 @@ def test_a_process_that_is_killed_in_the_turn_leaves_the_alert_in_log_store_and_
             assert process.stdout is not None
             turn_id = process.stdout.readline().strip()
             arrived = counted(receiver)
+            wait_for_the_store(path)
         finally:
             process.send_signal(signal.SIGKILL)
             _, logged = process.communicate()

@@ -45,7 +45,6 @@ from kit.models.faulty import REFUSAL, FaultyModel
 from kit.models.offline import OfflineModel
 from kit.runtime.turn import Reply
 from kit.settings import Settings
-from kit.ui.shared.host import Host
 from kit.ui.shared.turn_fold import advance
 from kit.ui.shared.turn_view import TurnView
 from kit.ui.traces.export import export
@@ -514,20 +513,3 @@ def test_on_the_command_line_a_fault_is_an_option_and_a_wrong_one_a_sentence():
     assert "did not happen in this turn: play=hang\n" in err
     code, _, err = run("--fault", "rewards=timeot")
     assert code == 2 and err.startswith("kit: ") and "timeout" in err
-
-
-@pytest.mark.req("PC2-S5.8")
-def test_the_app_starts_turns_that_fail_on_each_axis(tmp_path: Path):
-    host = Host(EMBEDDED.with_(store=str(tmp_path / "kit.db")))
-    try:
-        session = host.kit.session("s")
-        for kind, note in (("raise", "problem"), ("error_envelope", "could not reach its data")):
-            turn = host.start(QUESTION, session, [Fault(where="rewards", kind=kind)])  # type: ignore[arg-type]
-            while not host.follow(turn, timeout=5).done:
-                pass
-            view = next(view for view in host.views(session) if view.turn_id == turn)
-            assert {step.agent: note in step.verdict for step in view.steps} == {
-                a: a == "rewards" for a in AGENTS
-            }
-    finally:
-        host.close()

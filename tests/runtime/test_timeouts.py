@@ -16,7 +16,6 @@ from kit.compose.deck import Deck, load_deck
 from kit.core.card import AgentCard
 from kit.core.outcome import AgentCall, Answer, Failure, Outcome
 from kit.core.timeout import REMEDIES, Cause, Diagnosis, Remedy, diagnoses
-from kit.core.trace import Span, Trace
 from kit.metrics.summary import metrics
 from kit.models.scripted import Line, ScriptedModel
 from kit.patterns.topology import with_topologies
@@ -173,44 +172,6 @@ async def test_what_spans_do_not_show_is_not_made_up(tmp_path: Path) -> None:
         "unknown",
         (),
         pytest.approx(BUDGET),
-    )
-
-
-def spans(*steps: tuple[Any, str, float, float]) -> Trace:
-    """A turn with one agent whose 4 s ran out, and its steps: kind, name, from, to."""
-    agent = Span(
-        id="a",
-        parent_id="t",
-        kind="agent",
-        name="a",
-        agent="a",
-        started=1.0,
-        ended=5.0,
-        error="invocation: timeout: no answer",
-    )
-    below = [
-        Span(
-            id=str(n),
-            parent_id="a",
-            kind=kind.split()[0],
-            name=name,
-            agent="a",
-            started=at,
-            ended=end,
-            status="error" if "failed" in kind else "ok",
-            attributes={"model": name},
-        )
-        for n, (kind, name, at, end) in enumerate(steps)
-    ]
-    return Trace(
-        turn_id="t",
-        spans=(
-            Span(
-                id="t", parent_id=None, kind="turn", name="turn", agent="", started=0.0, ended=5.0
-            ),
-            agent,
-            *below,
-        ),
     )
 
 

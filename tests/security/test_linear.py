@@ -57,7 +57,7 @@ REPEATED = (
 )
 """What an attacker would repeat: white space, quotes, brackets, the words that the patterns themselves look for."""
 FRAMES = (("x", "x"), ("x ", "!"), ('no "', "\x01"))
-SMALL, LARGE = (100, 400), 3200
+SMALL, LARGE = (100, 400), 1600
 QUICK = 0.001
 """Seconds for the large size under which nobody asks further: a linear pattern needs far less."""
 STEEP = 2.8

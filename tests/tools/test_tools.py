@@ -31,7 +31,7 @@ from kit.worlds.consumer.support import HttpSupport
 from kit.worlds.consumer.support_service import support_app
 from kit.worlds.consumer.tools import RENDERS, SPECS
 from kit.worlds.consumer.wording import WORDINGS as CONSUMER
-from kit.worlds.consumer.world import World, load_world, truth
+from kit.worlds.consumer.world import World, load_world
 from kit.worlds.manga.enrichers import ENRICHERS as LIBRARY
 from kit.worlds.manga.tools import SKILLS
 from kit.worlds.manga.wording import WORDINGS as MANGA
@@ -159,19 +159,6 @@ async def test_a_tools_schema_is_plain_and_shows_neither_principal_nor_context()
 # On behalf of the user
 
 
-@pytest.mark.req("PC2-FR-11")
-@pytest.mark.parametrize("principal", [ACME, GLOBEX], ids=str)
-async def test_every_call_carries_the_inherited_principal(principal: Principal) -> None:
-    async with opened() as make:
-        tools = [make(spec.id) for spec in SPECS]
-        for tool in tools:
-            run = await call(tool, principal, query="coffee")
-            assert run.result.fault is None, tool.name
-        asked: list[EnricherRequest] = (tools[0].metadata or {})["asked"]
-    assert [request.principal for request in asked] == [principal] * len(SPECS)
-    assert len({request.request_id for request in asked}) == len(SPECS)
-
-
 @pytest.mark.req("PC2-FR-9")
 async def test_a_call_is_one_request_and_one_envelope() -> None:
     async with opened() as make:
@@ -183,14 +170,6 @@ async def test_a_call_is_one_request_and_one_envelope() -> None:
 
 
 # Verified before anything else sees it
-
-
-@pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
-async def test_a_reply_for_the_same_principal_passes() -> None:
-    async with opened() as make:
-        run = await call(make("get_user_points"))
-    assert run.result.fault is None and run.envelopes[0].principal_verified
-    assert f"{truth(world(), ACME).points:,}" in run.result.text
 
 
 @pytest.mark.req("PC2-FR-12", "PC2-S9.1-5", "PC2-S9.4-2")
