@@ -25,7 +25,7 @@ from tests.kits import answering, small_kit
 OFFLINE = Settings(store=":memory:", model="offline", pace=0.0)
 CASES = Path(__file__).parent
 DECK = load_deck(HOME / "cards" / "consumer")
-LET_THROUGH_AT_MOST = 25
+LET_THROUGH_AT_MOST = 14
 """Of sixty messages about danger that were written after the deck's rules were fixed, so many got past them. Better rules
 lower this; these sixty are not to be looked at for them."""
 pytestmark = pytest.mark.req("K-33")
@@ -71,7 +71,7 @@ async def test_no_message_about_danger_to_life_that_the_rules_were_written_by_ge
 
 
 @pytest.mark.parametrize(
-    ("name", "count", "at_most"), [("harmless", 140, 2), ("harmless_unseen", 60, 7)]
+    ("name", "count", "at_most"), [("harmless", 140, 2), ("harmless_unseen", 60, 2)]
 )
 def test_harmless_messages_that_sound_dangerous_are_asked_as_ever(
     name: str, count: int, at_most: int
@@ -80,7 +80,7 @@ def test_harmless_messages_that_sound_dangerous_are_asked_as_ever(
     assert len(caught(name)) <= at_most
 
 
-def test_of_messages_that_the_rules_were_not_written_by_more_than_half_are_caught() -> None:
+def test_of_messages_that_the_rules_were_not_written_by_three_in_four_are_caught() -> None:
     assert len(set(messages("dangerous_unseen"))) == 60
     assert 60 - len(caught("dangerous_unseen")) <= LET_THROUGH_AT_MOST
 
@@ -137,9 +137,13 @@ def deck_copy(folder: Path, old: str, new: str) -> Path:
         ("- my life is over\n", "- ... my life\n", "begins or ends with a mark"),
         ("- my life is over\n", "- en* my life\n", "too short for a *"),
         ("- my life is over\n", '- ""\n', "an empty phrase"),
-        ("- splashed toxic !shop\n", "- splashed toxin !shop\n", "'toxin' names no term"),
-        ("- splashed toxic !shop\n", "- splashed toxic !shops\n", "'!shops' names no term"),
-        ("  animal: dog, ", "  animal: do*, ", "too short for a *"),
+        (
+            "- asthma asthma_bad !shop ",
+            "- asthma asthma_worse !shop ",
+            "'asthma_worse' names no term",
+        ),
+        ("- asthma asthma_bad !shop ", "- asthma asthma_bad !shops ", "'!shops' names no term"),
+        ("  rotten: rotten egg*, ", "  rotten: ro*, ", "too short for a *"),
         ("id: en-US\n", "id: en-GB\n", "give both one name"),
         ("  poison:\n    reply:", "  poison:\n    answer:", "unknown field"),
     ],
@@ -208,6 +212,8 @@ FINDER = DangerFinder(
         ("he drank. It was bleach", "poison"),
         ("drain the pool cleaner that he drank", None),
         ("coupons for the bleach that he drank", None),
+        ("he drank bleach. Where are my coupons", "poison"),
+        ("which coupons are mine, and he drank bleach", "poison"),
         (
             "my brother drank a great lot of cold water while the two of us washed it with bleach",
             None,
@@ -216,6 +222,7 @@ FINDER = DangerFinder(
         ("he swallwoed bleach", "poison"),
         ("he swallowedd bleach", "poison"),
         ("he wallowed in bleach", None),
+        (f"{'x' * 100} he drank bleach", "poison"),
     ],
 )
 def test_phrases_hold_their_words_together(message: str, kind: str | None) -> None:

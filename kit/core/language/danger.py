@@ -15,7 +15,7 @@ SMALL = "small"
 """The list of words that the mark `~` lets through."""
 TOGETHER = 12
 """Words within which the terms of a rule stand together, whatever their order."""
-BESIDE = 6
+BESIDE = 8
 """Words around a rule's terms in which a term that it shuts out is looked for."""
 
 
@@ -28,7 +28,7 @@ class DangerKind(Value):
     """How people speak of it; kit/core/language/phrases.py says how a phrase is written."""
     rules: tuple[str, ...] = ()
     """Terms that speak of it where they stand together in any order, such as `swallowed poison`. A term
-    with `!` before it must not stand beside them."""
+    with `!` before it must not stand beside them in their clauses."""
 
 
 class Danger(Value):
@@ -111,41 +111,63 @@ class DangerFinder:
         return None
 
     def _kinds_by_rule(self, matches: list[PhraseMatch]) -> set[str]:
-        places: dict[str, list[int]] = {}
+        matches_by_term: dict[str, list[PhraseMatch]] = {}
         for match in matches:
             term = self._term_of_phrase.get(match.phrase)
             if term is not None:
-                places.setdefault(term, []).append(match.end)
-        last_place: dict[str, int] = {}
+                matches_by_term.setdefault(term, []).append(match)
+        last_match: dict[str, PhraseMatch] = {}
         kinds: set[str] = set()
         for match in matches:
             term = self._term_of_phrase.get(match.phrase)
             if term is None:
                 continue
-            last_place[term] = match.end
+            last_match[term] = match
             for rule in self._rules_by_term.get(term, ()):
-                if rule.kind not in kinds and _holds(rule, match.end, last_place, places):
+                if rule.kind not in kinds and _holds(rule, match, last_match, matches_by_term):
                     kinds.add(rule.kind)
         return kinds
 
 
 def _holds(
-    rule: Rule, end: int, last_place: Mapping[str, int], places: Mapping[str, list[int]]
+    rule: Rule,
+    last: PhraseMatch,
+    last_match: Mapping[str, PhraseMatch],
+    matches_by_term: Mapping[str, list[PhraseMatch]],
 ) -> bool:
-    """Whether the terms of a rule stand together before `end`, with none that it shuts out beside them."""
-    start = end
+    """Whether the terms of a rule stand together up to `last`, with none that it shuts out beside them."""
+    first = last
     for term in rule.terms:
-        place = last_place.get(term)
-        if place is None or end - place > TOGETHER:
+        match = last_match.get(term)
+        if match is None or last.end - match.end > TOGETHER:
             return False
-        start = min(start, place)
-    # A message may name many shops: to look at each for every rule would cost more than the message's length.
+        first = min(first, match, key=_end)
     for term in rule.shut_out:
-        term_places = places.get(term, [])
-        next_place = bisect_left(term_places, start - BESIDE)
-        if next_place < len(term_places) and term_places[next_place] <= end + BESIDE:
+        if _stands_beside(matches_by_term.get(term, []), first, last):
             return False
     return True
+
+
+def _stands_beside(matches: list[PhraseMatch], first: PhraseMatch, last: PhraseMatch) -> bool:
+    """Whether one of some matches stands near two others and shares their clauses.
+
+    What stands in another clause says nothing of them: "my kid drank bleach. And I want my points".
+    """
+    # A message may name many shops: to look at each for every rule would cost more than the message's length.
+    near = bisect_left(matches, first.end - BESIDE, key=_end)
+    same_clause = bisect_left(matches, first.stretch, key=_stretch)
+    index = max(near, same_clause)
+    if index == len(matches):
+        return False
+    return matches[index].end <= last.end + BESIDE and matches[index].stretch <= last.stretch
+
+
+def _end(match: PhraseMatch) -> int:
+    return match.end
+
+
+def _stretch(match: PhraseMatch) -> int:
+    return match.stretch
 
 
 def _rules(danger: Danger) -> Iterator[Rule]:

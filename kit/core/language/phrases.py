@@ -23,6 +23,8 @@ SHORTEST_STEM = 3
 """Letters that must stand before a `*`; fewer would match half of the language."""
 LONG = 6
 """Letters of a word that may be misspelt: one letter makes another word of a short one (`pills`, `bills`)."""
+LONGEST_WORD = 40
+"""Letters of a word that are compared; no language here has a longer one, and a message may be one word without end."""
 _STRETCH_END = re.compile(r"[.!?;:,()\n]")
 _LIST_NAME = re.compile(r"<([\w-]+)>")
 
@@ -33,6 +35,9 @@ class Gap(Enum):
     NOTHING = ""
     SMALL_WORDS = "~"
     ANY_WORDS = "..."
+
+
+MARKS = {mark.value: mark for mark in Gap}
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,8 @@ class PhraseMatch(NamedTuple):
     start: int
     end: int
     """The positions of its first and its last word."""
+    stretch: int
+    """How many commas and ends of sentences stand before it: two matches with one number share a clause."""
 
 
 def plain_words(text: str) -> list[str]:
@@ -72,12 +79,11 @@ def read_phrase(text: str, lists: Mapping[str, frozenset[str]]) -> Phrase:
     pieces = text.split()
     if not pieces:
         raise ValueError("an empty phrase; give it words or take it out")
-    marks = {mark.value for mark in Gap}
-    if pieces[0] in marks or pieces[-1] in marks:
+    if pieces[0] in MARKS or pieces[-1] in MARKS:
         raise ValueError(f"{text!r} begins or ends with a mark; put it between two words")
     for piece in pieces:
-        if piece in marks:
-            gap = Gap(piece)
+        if piece in MARKS:
+            gap = MARKS[piece]
             continue
         steps.append(_read_step(piece, gap, lists))
         gap = Gap.NOTHING
@@ -93,7 +99,8 @@ def _read_step(piece: str, gap: Gap, lists: Mapping[str, frozenset[str]]) -> Ste
     return _step_of(frozenset({piece}), gap)
 
 
-@lru_cache(maxsize=1000)
+# Every phrase is read twice, when the deck is checked and when its finder is built.
+@lru_cache(maxsize=20_000)
 def _step_of(alternatives: frozenset[str], gap: Gap) -> Step:
     exact: set[str] = set()
     stems: list[str] = []
@@ -133,6 +140,8 @@ class PhraseFinder:
             if len(word) >= LONG:
                 for index in range(1, len(word)):
                     self._shortened[word[:index] + word[index + 1 :]] = word
+        # Most words of a message have stood in an earlier one.
+        self._known_places_of = lru_cache(maxsize=2_000)(self._places_of)
 
     def find(self, text: str, without: "PhraseFinder | None" = None) -> list[PhraseMatch]:
         """Returns every match, in the order of the text.
@@ -151,15 +160,14 @@ class PhraseFinder:
         may follow a later one as well."""
         begun: dict[tuple[int, int], PhraseMatch] = {}
         matches: list[PhraseMatch] = []
-        places_by_word: dict[str, list[tuple[int, int]]] = {}
         last_big_word = -1
         """The position of the last word that is not small."""
+        stretch = 0
         for position, word in enumerate(tokens):
             if word == STRETCH_END:
                 begun.clear()
-            if word not in places_by_word:
-                places_by_word[word] = self._places_of(word)
-            for phrase, step in places_by_word[word]:
+                stretch += 1
+            for phrase, step in self._known_places_of(word):
                 start = position
                 if step > 0:
                     previous = begun.get((phrase, step - 1))
@@ -169,7 +177,7 @@ class PhraseFinder:
                     ):
                         continue
                     start = previous.start
-                match = PhraseMatch(phrase, start, position)
+                match = PhraseMatch(phrase, start, position, stretch)
                 begun[phrase, step] = match
                 if step == len(self._phrases[phrase]) - 1:
                     matches.append(match)
@@ -223,6 +231,7 @@ def _tokens(text: str) -> list[str]:
     """The words of a text, with STRETCH_END wherever no phrase goes on."""
     tokens: list[str] = []
     for stretch in _STRETCH_END.split(text):
-        tokens += plain_words(stretch)
+        for word in plain_words(stretch):
+            tokens.append(word[:LONGEST_WORD])
         tokens.append(STRETCH_END)
     return tokens
