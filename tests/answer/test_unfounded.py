@@ -92,6 +92,8 @@ async def test_a_preamble_that_claims_nothing_stands(text: str) -> None:
     "claim",
     [
         "You are a Gold member!",
+        "Your tier: Gold.",
+        "Tu nivel: Oro.",
         "You have four thousand of them.",
         "Usted es miembro de oro.",
         "Gold status is yours.",
@@ -117,6 +119,7 @@ async def test_a_claim_in_words_beside_a_failed_part_does_not_stand(claim: str) 
         "Would you like me to try again?",
         "Let me know if you have another question.",
         "Here is what I have for you.",
+        "Your best match: Ember Hill.",
     ],
 )
 async def test_what_repeats_an_answer_or_is_polite_beside_a_failed_part_stands(beside: str) -> None:

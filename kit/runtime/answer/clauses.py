@@ -174,7 +174,11 @@ def assures(read: Sequence[Clause], known_words: frozenset[str]) -> str:
     says nothing of the user, nor does a clause some words of which stand in `known_words`.
     """
     for clause in read:
-        if clause.heads or clause.owns or _PERSONAL.search(clause.text) is None:
+        said = clause.text
+        # "Your tier: Gold." states what "Your tier is Gold." does.
+        if clause.heading:
+            said = f"{clause.heading}: {clause.text}"
+        if clause.heads or clause.owns or _PERSONAL.search(said) is None:
             continue
         if _NEUTRAL.search(clause.text) or _COURTESY.search(clause.text):
             continue
