@@ -161,18 +161,35 @@ async def _follow(turn: "Turn", model: str, as_json: bool) -> "Reply":
     from kit.core.language.controls import without_controls
 
     story = Story(sys.stdout, model)
-    async for event in turn:
-        if as_json:
-            print(event.model_dump_json(), flush=True)
-        else:
-            story.tell(event)
-    reply = await turn
+    try:
+        async for event in turn:
+            if as_json:
+                print(event.model_dump_json(), flush=True)
+            else:
+                story.tell(event)
+        reply = await turn
+    except asyncio.CancelledError:
+        # That is Ctrl-C: asyncio.run cancels the command once, and waits for it.
+        await _stop(turn)
+        raise
     if as_json:
         print(json.dumps(reply_line(reply)), flush=True)
     # For the developer; the story is the user's.
     for reason in () if as_json else _reasons(reply):
         print(without_controls(reason), file=sys.stderr)
     return reply
+
+
+async def _stop(turn: "Turn") -> None:
+    """Stops a turn for its user, and prints the line that lets its plan go on."""
+    from kit.core.bodies.turn import PlanTaken
+
+    turn.cancel()
+    reply = await turn
+    for event in reply.events:
+        if isinstance(event.body, PlanTaken) and reply.plan is None:
+            line = command("resume", event.body.plan_id)
+            print(f"the plan is stopped; it goes on with: {line}", file=sys.stderr)
 
 
 def _reasons(reply: "Reply") -> "Iterator[str]":

@@ -123,13 +123,17 @@ async def run_plan(
         clock=services.clock,
         secrets=turn.log.secrets,
     )
-    if plan_id is None:
-        await journal.write("user_message.received")
     manager = Manager(ctx, services, settings, record, journal)
     if plan.status in OVER:
         answer = await answer_of(manager, lead, call, ctx)
         return answer.replace(text=f"{answer.text}\n\n{turn.locale.sentences.plan_ended}")
-    await hold(record, manager.drive())
+
+    async def work() -> None:
+        if plan_id is None:
+            await journal.write("user_message.received")
+        await manager.drive()
+
+    await hold(record, work(), lambda: turn.was_stopped)
     return await answer_of(manager, lead, call, ctx)
 
 

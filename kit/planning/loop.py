@@ -25,6 +25,7 @@ from kit.planning.plan import (
     end_plan,
     failed_step,
     ready_steps,
+    status_of_work,
     step_fault,
     steps_at_work,
     stored_usage,
@@ -40,7 +41,7 @@ from kit.planning.step_log import StepLog
 from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
-from kit.stores.documents.document import Memory, Plan, PlanStep
+from kit.stores.documents.document import WAITING, Memory, Plan, PlanStep
 from kit.tools.skill import SkillManifest
 from kit.tools.task_memory import Task
 
@@ -96,6 +97,8 @@ class Manager:
 
     async def drive(self) -> None:
         """Takes the plan to its end, from wherever it stands."""
+        if self.plan.status in WAITING:
+            await self.record.move(lambda plan: plan.replace(status=status_of_work(plan)))
         self.earlier_usage = stored_usage(self.plan)
         self.began = self.services.clock()
         self._limit()

@@ -9,7 +9,7 @@ from kit.core.context import Principal
 from kit.core.errors import ShapeError
 from kit.core.schema.shape import schema_of
 from kit.planning.draft import Draft, DraftStep
-from kit.stores.documents.document import Plan, PlanStep, Replan
+from kit.stores.documents.document import Plan, PlanStatus, PlanStep, Replan
 from kit.tools.skill import SkillManifest
 
 MOST_REPLANS = 3
@@ -27,6 +27,7 @@ FAILURE_WORDS: Mapping[FailureKind, str] = {
 }
 """How the reason of a failure begins, where that is not its kind itself."""
 OVER = ("complete", "failed")
+"""The states of a plan that has ended."""
 
 
 def new_plan(plan_id: str, principal: Principal, session_id: str, task: str, now: float) -> Plan:
@@ -132,6 +133,16 @@ def with_replan(plan: Plan, trigger: Trigger, step: PlanStep, reason: str, now: 
 def end_plan(plan: Plan, status: Literal["complete", "failed"], now: float) -> Plan:
     """The plan at its end; nobody holds it any more."""
     return plan.replace(status=status, completed_at=now, lease_owner=None, lease_expires=None)
+
+
+def status_of_work(plan: Plan) -> PlanStatus:
+    """The state in which a plan goes on that its user stopped, or that waited: it follows from its steps."""
+    if not plan.steps:
+        return "pending"
+    # A failed step stands in a plan only until the steps after it are planned anew.
+    if failed_step(plan) is not None:
+        return "replanning"
+    return "executing"
 
 
 def failed_step(plan: Plan) -> PlanStep | None:

@@ -11,7 +11,8 @@ from typing import Any
 from kit.core.context import Principal
 from kit.core.errors import ResumeError, StoreBusy, StoreError
 from kit.planning.plan import OVER
-from kit.stores.documents.document import Plan
+from kit.runtime.act_ledger import Paused
+from kit.stores.documents.document import Plan, PlanStatus
 from kit.stores.documents.protocol import PlanStore
 
 LEASE = 6.0
@@ -111,22 +112,38 @@ async def take(
         await asyncio.sleep(min(PAUSE, lease / 3))
 
 
-async def hold(record: PlanRecord, work: Coroutine[Any, Any, None]) -> None:
+async def hold(
+    record: PlanRecord, work: Coroutine[Any, Any, None], was_stopped: Callable[[], bool]
+) -> None:
     """Does work under the lease, which is given back at the end, so that whoever resumes the plan
     need not wait.
 
     Work is stopped when the lease cannot be extended. Raises VersionConflict where that is because
-    somebody else has taken it.
+    somebody else has taken it. `was_stopped` says whether the user has stopped the turn: the plan is
+    then kept as `cancelled`, and one whose tool asked its user something as `paused`. One that ends
+    with its process keeps its state, so that a worker may take it up.
     """
+    waits_as: PlanStatus | None = None
     tasks = asyncio.create_task(work), asyncio.create_task(record.beat())
     try:
         finished, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         for task in finished:
             task.result()
+    except Paused:
+        waits_as = "paused"
+        raise
+    except asyncio.CancelledError:
+        if was_stopped():
+            waits_as = "cancelled"
+        raise
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.wait(tasks)
         if record.plan.status not in OVER:
             with suppress(StoreError):
-                await record.move(lambda plan: plan.replace(lease_owner=None, lease_expires=None))
+                await record.move(lambda plan: _released(plan, waits_as))
+
+
+def _released(plan: Plan, waits_as: PlanStatus | None) -> Plan:
+    return plan.replace(status=waits_as or plan.status, lease_owner=None, lease_expires=None)

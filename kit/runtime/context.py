@@ -113,6 +113,8 @@ class TurnState(CallLedger):
     acts: ActLedger = field(default_factory=ActLedger)
     keep: Callable[[], None] = lambda: None
     """Stores the log as it stands."""
+    was_stopped: bool = False
+    """Whether the user has stopped the turn; one that ends with its process was not."""
     private: list[str] = field(default_factory=list[str])
     """Personal values that crossed a hand-off: no event shows them from then on."""
 

@@ -128,6 +128,10 @@ class Runner(Protocol):
 
     async def run(self) -> None: ...
 
+    def note_stop(self) -> None:
+        """Notes that the user has stopped the turn."""
+        ...
+
     def leave(self, status: Status) -> None:
         """Ends the turn without what does not stop; does nothing where all stopped."""
         ...
@@ -175,7 +179,13 @@ class Turn:
         return asyncio.shield(self._runner.reply).__await__()
 
     def cancel(self) -> None:
-        """Stops the turn: its agents, streams and tools end first, then it completes as `cancelled`."""
+        """Stops the turn for its user: its agents, streams and tools end first, then it completes as
+        `cancelled`. A plan that it works on goes on only when its user says so."""
+        self._runner.note_stop()
+        self.interrupt()
+
+    def interrupt(self) -> None:
+        """Stops the turn because its kit closes; a plan that it works on may be taken up by another process."""
         if self._runner.begun:
             self._task.cancel()
             # Work that takes no notice of the stop is left behind after a grace.
@@ -218,7 +228,7 @@ class Turns:
         if replies and seconds:
             await asyncio.wait(replies, timeout=seconds)
         for turn in list(self._running):
-            turn.cancel()
+            turn.interrupt()
         if replies:
             await asyncio.wait(replies)
 

@@ -254,6 +254,10 @@ class _Runner:
                 if self._ending_task is None:
                     self._close()
 
+    def note_stop(self) -> None:
+        """Notes that the user has stopped the turn."""
+        self.state.was_stopped = True
+
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
         if not self.at_work:

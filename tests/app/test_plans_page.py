@@ -77,7 +77,7 @@ def test_the_list_holds_the_visitors_plans_and_how_plans_do(page: AppTest) -> No
     assert not page.exception
     rows = page.dataframe[0].value
     assert list(rows["Task"]) == ["Do what is stopped.", "Do what is failed.", "Do what is done."]
-    assert list(rows["State"]) == ["stopped", "failed", "done"]
+    assert list(rows["State"]) == ["stopped by you", "failed", "done"]
     assert "Failed after the last replan" in shown(page) and "1 of 2" in shown(page)
 
 
@@ -104,6 +104,9 @@ def test_a_stopped_plan_can_go_on_and_another_persons_is_not_there(
     page: AppTest, planned: tuple[Path, dict[str, str]]
 ) -> None:
     text = opened(page, planned[1]["stopped"])
-    assert "stopped" in text and [button.label for button in page.button] == ["All plans", "Go on"]
+    assert "stopped by you" in text and [button.label for button in page.button] == [
+        "All plans",
+        "Go on",
+    ]
     assert "of another" not in opened(page, planned[1]["theirs"])
     assert "There is no such plan of yours" in page.warning[0].value

@@ -246,7 +246,7 @@ async def test_a_plan_that_was_stopped_goes_on_after_its_last_complete_step(tmp_
     plan_id = f"plan_{first.turn_id}"
     plan = await read_plan(kit, plan_id)
     assert (plan.status, [step.status for step in plan.steps]) == (
-        "executing",
+        "cancelled",
         ["complete", "executing"],
     )
     assert plan.lease_owner is None

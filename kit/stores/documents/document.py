@@ -36,7 +36,11 @@ OWNER = {
     "tenant": ("tenant_id",),
 }
 """What a memory of each scope has to name."""
-PlanStatus = Literal["pending", "planning", "executing", "replanning", "complete", "failed"]
+PlanStatus = Literal[
+    "pending", "planning", "executing", "replanning", "complete", "failed", "cancelled", "paused"
+]
+WAITING: tuple[PlanStatus, ...] = ("cancelled", "paused")
+"""The states of a plan that has not ended and that only its user takes up again."""
 EXTENSIONS: Mapping[str, set[str]] = {
     "Memory": {"value"},
     "AgentSession": {"summary", "support_conversation"},

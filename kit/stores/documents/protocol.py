@@ -121,7 +121,8 @@ class PlanStore(Protocol):
         ...
 
     async def unfinished(self, limit: int = 50) -> list[Plan]:
-        """Plans of every tenant that have not ended and that nobody holds; for workers alone."""
+        """Plans of every tenant whose process died, for workers alone: they have not ended, nobody
+        holds them, and none of them waits for its user."""
         ...
 
 

@@ -12,7 +12,7 @@ from kit.core.context import Principal
 from kit.core.errors import StoreError, VersionConflict
 from kit.stores.connection import StoreConnection
 from kit.stores.database import Database
-from kit.stores.documents.document import AgentEvent, Plan, Soul, check, document_of
+from kit.stores.documents.document import WAITING, AgentEvent, Plan, Soul, check, document_of
 from kit.stores.documents.memory import SqliteMemory
 from kit.stores.documents.protocol import Documents, EventFilter
 from kit.stores.documents.sessions import SqliteSessions
@@ -142,7 +142,7 @@ class SqlitePlans:
         is_free = or_(_plan.lease_expires.is_(None), _plan.lease_expires <= self.tables.clock())
         query = (
             select(_plan.plan_id, _plan.document)
-            .where(IS_OPEN, is_free)
+            .where(IS_OPEN, _plan.status.not_in(WAITING), is_free)
             .order_by(_plan.lease_expires)
             .limit(limit)
         )

@@ -18,7 +18,7 @@ from kit.planning.plan import OVER
 from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter
 from kit.ui.plans.plan_words import (
-    IDLE,
+    can_go_on,
     health_html,
     history_html,
     progress_of,
@@ -172,11 +172,13 @@ def _turn_id(plan: Plan) -> str:
 def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
     if plan.status in OVER:
         return
-    if state_of(plan, now) == IDLE:
+    if can_go_on(plan, now):
         go_on = partial(_resume, host, principal, plan.plan_id)
         st.button(
             "Go on", icon=":material/play_arrow:", key="plan-resume", on_click=go_on, type="primary"
         )
+    elif plan.status == "paused":
+        st.caption("Answer its question in the conversation")
     elif plan.lease_owner and host.runs(plan.lease_owner):
         st.button(
             "Stop",

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple, cast
 from kit.core.display.count import many
 from kit.metrics.estimate import Estimate
 from kit.metrics.plan_health import PlanHealth
-from kit.planning.plan import complete_steps
-from kit.stores.documents.document import AgentEvent, Plan, PlanStep
+from kit.planning.plan import OVER, complete_steps
+from kit.stores.documents.document import WAITING, AgentEvent, Plan, PlanStep
 from kit.ui.shared.tag import Tag
 from kit.ui.shared.template import render, table_html
 
@@ -22,10 +22,12 @@ STATES = {
     "complete": Tag(text="done", tone="good"),
     "failed": Tag(text="failed", tone="bad"),
     "uncertain": Tag(text="nobody knows", tone="bad"),
+    "cancelled": Tag(text="stopped by you", tone="warn"),
+    "paused": Tag(text="waits for your answer", tone="warn"),
 }
 """State of a plan or a step -> its words."""
-IDLE = Tag(text="stopped", tone="warn")
-"""A plan that has not ended and that nobody works on."""
+IDLE = Tag(text="interrupted", tone="warn")
+"""A plan that was at work when its process ended, and that nobody works on."""
 REASONS = {
     "exhausted": "It was planned anew three times, and failed again.",
     "budget": "What it may take was used up.",
@@ -37,12 +39,17 @@ LONGEST = 1_500
 
 
 def state_of(plan: Plan, now: float) -> Tag:
-    """Returns the state of a plan in words; one that nobody holds is stopped."""
+    """Returns the state of a plan in words; one that nobody holds is interrupted, if nobody is waited for."""
     # Whoever works on a plan holds a lease on it: one that has run out says that its process died.
-    at_work = plan.status in ("complete", "failed") or (plan.lease_expires or 0) > now
-    if at_work:
+    has_holder = (plan.lease_expires or 0) > now
+    if has_holder or plan.status in (*OVER, *WAITING):
         return STATES[plan.status]
     return IDLE
+
+
+def can_go_on(plan: Plan, now: float) -> bool:
+    """Whether its user can let a plan go on without saying anything more."""
+    return plan.status == "cancelled" or state_of(plan, now) == IDLE
 
 
 def reason_of(plan: Plan) -> str:
@@ -88,9 +95,10 @@ def _step(
     plan: Plan, step: PlanStep, values: Mapping[int, Any], events: Sequence[AgentEvent], now: float
 ) -> _Step:
     state = STATES[step.status]
-    # A step that was at work when its process died still says so; the plan that nobody holds does not.
-    if state.tone == "busy" and state_of(plan, now) == IDLE:
-        state = IDLE
+    # A step that was at work when its plan stopped still says so; a plan that nobody holds does not.
+    of_plan = state_of(plan, now)
+    if state.tone == "busy" and (plan.status in WAITING or of_plan == IDLE):
+        state = of_plan
     seconds = ""
     if step.finished_at and step.started_at:
         seconds = f"{step.finished_at - step.started_at:.2f} s"

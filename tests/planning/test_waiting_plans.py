@@ -1,0 +1,167 @@
+"""A plan that its user stopped, or that waits for an answer, is taken up by its user and by nobody else."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.patterns.plan_execute import resumed
+from kit.planning.scope import StepScope
+from kit.planning.services import PlanServices
+from kit.runtime.handle import Turn
+from kit.runtime.turn import run_turn
+from kit.settings import HOME
+from kit.stores.documents.document import Plan
+from kit.stores.documents.protocol import PlanStore
+from kit.stores.sqlite import SqliteStore
+from kit.tools.skill import SkillResult
+from kit.tools.tool import ToolLimits
+from tests.kits import ALICE
+from tests.plan_kits import Rows, draft, gives_rows, opened_plans, plan_kit, plan_of, read_plan
+
+TASK = "Rank the active outlets in Rivermont by how they did in the last 8 weeks"
+
+
+class StopsAt:
+    """The plans of a store. The first that is stored in a given state is stopped by its user."""
+
+    def __init__(self, plans: PlanStore, status: str):
+        self.plans = plans
+        self.status = status
+        self.turns: list[Turn] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.plans, name)
+
+    async def replace(self, plan: Plan) -> Plan:
+        newer = await self.plans.replace(plan)
+        if newer.status == self.status and self.turns:
+            self.turns.pop().cancel()
+        return newer
+
+
+@pytest.mark.req("AS-3")
+@pytest.mark.parametrize("status", ["planning", "executing", "replanning"])
+async def test_a_stopped_plan_is_given_to_no_worker_and_its_user_goes_on_where_it_stood(
+    status: str, tmp_path: Path
+) -> None:
+    ran: list[str] = []
+    stores: list[StopsAt] = []
+
+    async def doing(scope: StepScope, services: PlanServices) -> str | None:
+        ran.append(scope.step.task)
+        if scope.step.task == "broken":
+            raise OSError("E_BROKEN")
+        return await gives_rows(scope, services)
+
+    def stopping(plans: PlanStore) -> StopsAt:
+        stores.append(StopsAt(plans, status))
+        return stores[-1]
+
+    drafts = [draft("one", "broken"), draft("two", first=2)]
+    kit = plan_kit(tmp_path, *drafts, doing=doing, plans=stopping)
+    turn = run_turn("Do it.", ALICE, kit)
+    stores[0].turns.append(turn)
+    reply = await turn
+    plan = await plan_of(kit, reply)
+    assert (reply.status, plan.status, plan.lease_owner) == ("cancelled", "cancelled", None)
+    assert await stores[0].plans.unfinished() == []
+    again = await run_turn("Do it.", ALICE, kit, resumed(plan.plan_id))
+    plan = await read_plan(kit, plan.plan_id)
+    assert (again.status, plan.status, plan.replan_count) == ("ok", "complete", 1)
+    assert ran == ["one", "broken", "two"], "each step ran once"
+
+
+class Slow(Rows):
+    """A skill that takes for ever, and says when it is at work."""
+
+    def __init__(self) -> None:
+        super().__init__(idempotent=True)
+        self.at_work = asyncio.Event()
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
+        self.at_work.set()
+        await asyncio.sleep(3600)
+        raise AssertionError
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-3")
+async def test_a_plan_whose_process_ends_is_given_to_a_worker(tmp_path: Path) -> None:
+    """Nobody stopped it: the service that ran it was told to end."""
+    slow = Slow()
+    async with opened_plans(tmp_path, slow) as kit:
+        turn = kit.ask("the best three", kit.session("s"))
+        await slow.at_work.wait()
+    reply = await turn
+    store = SqliteStore(tmp_path / "kit.db")
+    (plan,) = await store.open_documents().plans.unfinished()
+    assert (reply.status, plan.status) == ("cancelled", "executing")
+    assert plan.plan_id == f"plan_{turn.id}"
+    store.close()
+
+
+@pytest.mark.req("K-12", "AS-3")
+async def test_a_plan_that_waits_for_an_answer_is_given_to_no_worker(tmp_path: Path) -> None:
+    confirm = {"call_skill": ToolLimits(confirm="Call {skill}?")}
+    async with opened_plans(tmp_path, Rows(), tool_limits=confirm) as kit:
+        plans = kit.store.open_documents().plans
+        session = kit.session("s")
+        reply = await kit.ask("the best three", session)
+        plan_id = f"plan_{reply.turn_id}"
+        plan = await plans.read(session.principal, plan_id)
+        assert plan is not None and (plan.status, plan.lease_owner) == ("paused", None)
+        assert await plans.unfinished() == []
+        while reply.status == "paused":
+            reply = await kit.resume(plan_id, True)
+        plan = await plans.read(session.principal, plan_id)
+        assert plan is not None and (reply.status, plan.status) == ("ok", "complete")
+
+
+@pytest.mark.realtime
+def test_ctrl_c_stops_a_plan_and_prints_the_line_that_lets_it_go_on(tmp_path: Path) -> None:
+    environment = {**os.environ, "KIT_DECK": "cards/outlets", "KIT_MODEL": "offline"}
+    environment |= {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_PACE": "0"}
+    ask = [sys.executable, "-m", "kit", "ask", TASK, "--pattern", "plan_execute", "--json"]
+    # A service that takes calls and answers none: the planner waits for it.
+    silent = socket.create_server(("127.0.0.1", 0))
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+    hanging = {**environment, "SKILL_SERVICE_URL": url, "SKILL_SERVICE_KEY": "a-key"}
+    with (
+        silent,
+        subprocess.Popen(
+            ask, cwd=HOME, env=hanging, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None and process.stderr is not None
+        for line in process.stdout:
+            if json.loads(line).get("body", {}).get("kind") == "plan_taken":
+                process.send_signal(signal.SIGINT)
+                break
+        process.stdout.read()
+        words = process.stderr.read()
+        assert process.wait(30) == 2
+    assert "kit: stopped" in words
+    line = words.partition("it goes on with: ")[2].splitlines()[0]
+    go_on = shlex.split(line)
+    assert go_on[1:-1] == ["-m", "kit", "resume"] and go_on[-1].startswith("plan_")
+    resumed = subprocess.run(
+        [sys.executable, *go_on[1:]],
+        cwd=HOME,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert resumed.returncode == 0 and "ou-" in resumed.stdout, resumed.stderr
