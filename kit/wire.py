@@ -9,6 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from pydantic import SecretStr
+
 from kit.compose.deck import Deck, open_deck
 from kit.core.context import Principal, Session
 from kit.core.errors import CodeError, FaultError, SettingsError, StoreBusy, nearest
@@ -124,11 +126,13 @@ class Kit:
         images: Sequence[Picture] = (),
         surface: str | None = None,
         past: SessionRecall | None = None,
+        key: SecretStr | None = None,
     ) -> Turn:
         """Starts a turn; `pattern` by name or one's own, else the kit's; `surface` as the deck's
         topologies name it. `images` come with the message; a `past` stands in for what the store
         remembers of the session (`recall_before`).
 
+        `key` opens the skill service for this request, and reaches nothing else (docs/outlets.md).
         `faults` make this one turn go wrong, such as `["rewards=timeout"]`. Raises FaultError or
         UnknownId, which name the nearest agents and kinds, FaultError when the kit was opened
         without faults, PictureError for too many images, UnknownId for a flag that the deck does
@@ -152,7 +156,17 @@ class Kit:
             else nullcontext()
         ):
             return self.turns.begin(
-                partial(run_turn, message, session, host, chosen, cap=cap, images=images, past=past)
+                partial(
+                    run_turn,
+                    message,
+                    session,
+                    host,
+                    chosen,
+                    cap=cap,
+                    images=images,
+                    past=past,
+                    key=key,
+                )
             )
 
     def recall_before(self, turn: TurnRecord) -> SessionRecall:
@@ -193,12 +207,12 @@ class Kit:
         *,
         who: Principal | None = None,
         flags: Flags = NO_FLAGS,
+        key: SecretStr | None = None,
     ) -> Turn:
-        """Lets a turn go on that paused or was interrupted; `flags` are its session's. Raises what
-        `resume_turn` raises."""
-        return self.turns.begin(
-            partial(resume_turn, self, who or self.session("").principal, turn_id, answers, flags)
-        )
+        """Lets a turn go on that paused or was interrupted; `flags` are its session's, `key` is that
+        of this request. Raises what `resume_turn` raises."""
+        principal = who or self.session("").principal
+        return self.turns.begin(partial(resume_turn, self, principal, turn_id, answers, flags, key))
 
     def run_scheduled(
         self, message: str, target: Principal, *, job: str, location: str | None = None

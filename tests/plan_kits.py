@@ -33,6 +33,7 @@ from kit.stores.documents.document import AgentEvent, Plan
 from kit.stores.documents.protocol import EventFilter, PlanStore
 from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (
+    SharedSkills,
     SkillFault,
     SkillManifest,
     SkillResult,
@@ -298,7 +299,12 @@ def plan_kit(
     (folder / "tasks").mkdir(exist_ok=True)
     memory, files = TaskMemory(documents), TempFiles(folder / "tasks")
     services = PlanServices(
-        documents, skills or Described(manifest("rows")), files, memory, clock=clock, lease=lease
+        documents,
+        SharedSkills(skills or Described(manifest("rows"))),
+        files,
+        memory,
+        clock=clock,
+        lease=lease,
     )
     settings = PlanSettings(
         planner="planner",

@@ -27,7 +27,7 @@ from kit.stores.documents.document import Plan
 from kit.stores.sqlite import SqliteStore
 from kit.tools.mcp.server import McpServer
 from kit.tools.mcp.session import McpSession
-from kit.tools.skill import Skills
+from kit.tools.skill import SharedSkills, Skills
 from kit.tools.skills import SkillClient
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
@@ -84,7 +84,9 @@ def step_kit(
     store = SqliteStore(str(folder / "kit.db"))
     documents = store.open_documents()
     (folder / "tasks").mkdir(exist_ok=True)
-    services = PlanServices(documents, skills, TempFiles(folder / "tasks"), TaskMemory(documents))
+    services = PlanServices(
+        documents, SharedSkills(skills), TempFiles(folder / "tasks"), TaskMemory(documents)
+    )
     policy = Policy(time_budget_ms=60_000, tokens_in=400_000, max_tool_calls=12)
     budget = Policy(time_budget_ms=300_000)
     cards = [

@@ -67,6 +67,7 @@ class Sentences(Value):
     plan_unreachable: str
     plan_no_steps: str
     plan_ended: str
+    plan_needs_key: str
 
 
 class Reservations(Value):

@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Any, TypeVar
 
+from pydantic import SecretStr
 from pydantic_core import PydanticSerializationError
 
 from kit.core.value import Value, map_leaves
@@ -30,6 +31,13 @@ def secret_values(*named: Mapping[str, str], names: Collection[str] = ()) -> fro
                 secrets.add(value.strip())
     # To take out a short one, such as `test`, would take words out of answers.
     return frozenset(secret for secret in secrets if len(secret) >= SHORTEST)
+
+
+def with_key(secrets: frozenset[str], key: SecretStr | None) -> frozenset[str]:
+    """Adds the key of a request to secrets."""
+    if key is None or len(key.get_secret_value()) < SHORTEST:
+        return secrets
+    return secrets | {key.get_secret_value()}
 
 
 def without_keys(text: str) -> str:

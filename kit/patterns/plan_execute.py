@@ -131,7 +131,11 @@ async def run_plan(
     async def work() -> None:
         if plan_id is None:
             await journal.write("user_message.received")
-        await manager.drive()
+        if services.skills.needs_key and turn.key is None:
+            await manager.wait_for_key()
+            return
+        async with services.skills.client(record.principal.tenant_id, turn.key) as skills:
+            await manager.drive(skills)
 
     await hold(record, work(), lambda: turn.was_stopped)
     return await answer_of(manager, lead, call, ctx)

@@ -1,5 +1,7 @@
 """A turn that goes on: one that paused for its user, or whose process died. What had ended is played from its trace."""
 
+from pydantic import SecretStr
+
 from kit.core.bodies.turn import PlanTaken
 from kit.core.context import Principal, Session
 from kit.core.errors import ForkError, ResumeError
@@ -22,14 +24,15 @@ def resume_turn(
     turn_id: str,
     answers: Answers = None,
     flags: Flags = NO_FLAGS,
+    key: SecretStr | None = None,
 ) -> Turn:
     """Lets a turn of a principal go on, under its own id: what had ended is played, the rest is
     called by the cards' strategies.
 
-    `flags`: those of the session that it was asked in, which the store does not keep. A plan is
-    taken up by a turn of its own. Raises ResumeError for a turn that is not there, is somebody
-    else's, has ended, lacks an answer or cannot be played, CassetteError where a card has changed
-    since, FaultError where it was made to fail and this kit was opened without faults.
+    `flags`: those of the session that it was asked in, which the store does not keep; nor does it
+    keep a request's `key`. A plan is taken up by a turn of its own. Raises ResumeError for a turn that
+    is not there, is somebody else's, has ended, lacks an answer or cannot be played, CassetteError
+    where a card has changed since, FaultError where it was made to fail and this kit was opened without faults.
     """
     store = kit.store
     turn = store.turn(turn_id.removeprefix(PLAN), principal)
@@ -45,7 +48,7 @@ def resume_turn(
     session = store.with_souls(past.session.replace(id=turn.session_id, flags=dict(flags)))
     team = base.stages.team(pattern, flags=flags, persona=session.tenant_persona)
     if pattern.is_plan:
-        return _resume_plan(kit, turn, session, team, answers)
+        return _resume_plan(kit, turn, session, team, answers, key)
     acts = _acts_with_answers(turn, events, answers)
     try:
         stored_turn = _stored_turn(team, events)
@@ -68,11 +71,17 @@ def resume_turn(
             past=past.replace(session=session),
             turn_id=turn.id,
             resumes=Resumption(turn.started_at, acts),
+            key=key,
         )
 
 
 def _resume_plan(
-    kit: Forkable, turn: TurnRecord, session: Session, team: Team, answers: Answers
+    kit: Forkable,
+    turn: TurnRecord,
+    session: Session,
+    team: Team,
+    answers: Answers,
+    key: SecretStr | None,
 ) -> Turn:
     """Starts a turn that takes up the plan of another one after its last complete step."""
     plan_id = _plan_of(kit.store.events(turn.id, turn.principal)) or f"{PLAN}{turn.id}"
@@ -80,7 +89,7 @@ def _resume_plan(
     acts = _acts_with_answers(last, events, answers)
     pattern = resumed(plan_id, acts.resumed(last.id))
     host = ForkHost(team, kit.store, kit.recorder, pattern, kit.today)
-    return run_turn(turn.message, session, host, pattern)
+    return run_turn(turn.message, session, host, pattern, key=key)
 
 
 def _plan_of(events: list[Event]) -> str | None:

@@ -29,9 +29,17 @@ SYNTHESIS = "The plan for this request is done. Answer it from what its steps re
 
 
 async def answer_of(manager: Manager, lead: LLMAgent, call: AgentCall, ctx: RunContext) -> Answer:
-    """Returns the answer to a plan that has ended; one that failed says so, and says what is done."""
+    """Returns the answer to a plan that has ended; one that failed says so, and says what is done.
+
+    One that waits for a key says that.
+    """
     plan = manager.plan
     executor = manager.settings.executor
+    if plan.status == "needs_key":
+        ctx.turn.record(*_failure(manager, executor))
+        ctx.emit(Acknowledged(path="rescued", owed=owed_by(ctx.turn).agents))
+        text = ctx.turn.locale.sentences.plan_needs_key
+        return Answer(call_id=call.call_id, agent=call.agent, text=text)
     status = "failed" if plan.status == "failed" else "complete"
     ctx.emit(PlanEnded(plan_id=plan.plan_id, status=status, failure=plan.failure))
     if plan.status == "failed":
@@ -217,7 +225,9 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
     call_id = plan.plan_id
     task = plan.original_task
     reason: Reason = "insufficient"
-    if kind == "budget" or kind == "uncertain":
+    if plan.status == "needs_key":
+        reason = "unavailable"
+    elif kind == "budget" or kind == "uncertain":
         reason = kind
     elif manager.failure:
         reason = manager.failure.reason
@@ -230,6 +240,14 @@ def _failure(manager: Manager, executor: str) -> tuple[list[Outcome], list[Agent
         agent=agent,
         axis="invocation",
         reason=reason,
-        detail=(step.failure_reason if step else None) or plan.failure_reason,
+        detail=_failure_detail(plan, step),
     )
     return [outcome], [AgentCall(call_id=call_id, agent=agent, query=task, fields={})]
+
+
+def _failure_detail(plan: Plan, step: PlanStep | None) -> str:
+    if plan.status == "needs_key":
+        return "the request brought no key for the skill service"
+    if step is not None and step.failure_reason:
+        return step.failure_reason
+    return plan.failure_reason

@@ -42,7 +42,7 @@ from kit.planning.step_query import executor_query
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import Carrier, dispatch, fan_out
 from kit.stores.documents.document import WAITING, Memory, Plan, PlanStep
-from kit.tools.skill import SkillManifest
+from kit.tools.skill import SkillManifest, Skills
 from kit.tools.task_memory import Task
 
 
@@ -85,6 +85,7 @@ class Manager:
     settings: PlanSettings
     record: PlanRecord
     journal: Journal
+    skills: Skills = field(init=False)
     earlier_usage: dict[str, float] = field(default_factory=dict[str, float])
     """What the plan had taken when this turn took it up."""
     began: float = 0.0
@@ -95,8 +96,13 @@ class Manager:
     def plan(self) -> Plan:
         return self.record.plan
 
-    async def drive(self) -> None:
-        """Takes the plan to its end, from wherever it stands."""
+    async def wait_for_key(self) -> None:
+        """Keeps the plan until its user gives the key that the skill service wants of each request."""
+        await self.record.move(lambda plan: plan.replace(status="needs_key"))
+
+    async def drive(self, skills: Skills) -> None:
+        """Takes the plan to its end, from wherever it stands, with the skills that its request opens."""
+        self.skills = skills
         if self.plan.status in WAITING:
             await self.record.move(lambda plan: plan.replace(status=status_of_work(plan)))
         self.earlier_usage = stored_usage(self.plan)
@@ -141,6 +147,7 @@ class Manager:
         task_id = f"{self.plan.plan_id}.{number}.plan"
         scope = PlannerScope(
             self.journal.of_task(task_id, self.settings.planner),
+            self.skills,
             complete=tuple(step.step_index for step in complete),
         )
         await self.journal.write(
@@ -257,7 +264,7 @@ class Manager:
         for skill in run.step.skills:
             manifests[skill] = SkillManifest.model_validate(stored[skill])
         try:
-            async with self.services.skills.step(run.step.skills) as skills:
+            async with self.skills.step(run.step.skills) as skills:
                 scope = StepScope(
                     self.journal.of_task(task.id, task.agent), task, run.step, manifests, skills
                 )

@@ -77,7 +77,7 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
     """Makes the tools of a planner card, by their ids. Outside of a plan each answers that it is not allowed."""
 
     async def find(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
-        skills = await services.skills.find(str(arguments.get("query", "")))
+        skills = await scope.skills.find(str(arguments.get("query", "")))
         _note_reach(scope, skills)
         if isinstance(skills, SkillFault):
             return no_data(skills)
@@ -88,7 +88,7 @@ def planner_tools(services: PlanServices) -> Mapping[str, BaseTool]:
         return result(json.dumps({"skills": rows}, ensure_ascii=False))
 
     async def load(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
-        return await _load(services, scope, str(arguments.get("skill_name")))
+        return await _load(scope, str(arguments.get("skill_name")))
 
     async def submit(scope: PlannerScope, arguments: dict[str, Any]) -> ToolAnswer:
         return _submit(scope, arguments)
@@ -121,8 +121,8 @@ def _note_reach(scope: PlannerScope, result: object) -> None:
         scope.unreachable = f"{result.reason}: {result.detail}"
 
 
-async def _load(services: PlanServices, scope: PlannerScope, name: str) -> ToolAnswer:
-    skill = await services.skills.load(name)
+async def _load(scope: PlannerScope, name: str) -> ToolAnswer:
+    skill = await scope.skills.load(name)
     _note_reach(scope, skill)
     if isinstance(skill, SkillFault):
         unknown = skill.reason == "unknown_skill"

@@ -10,7 +10,7 @@ from typing import Any
 from kit.planning.draft import Draft, Infeasible
 from kit.planning.journal import Journal
 from kit.stores.documents.document import PlanStep
-from kit.tools.skill import SkillManifest, StepSkills
+from kit.tools.skill import SkillManifest, Skills, StepSkills
 from kit.tools.task_memory import Task, within_task
 
 
@@ -19,6 +19,8 @@ class PlannerScope:
     """One run of a planner: what it has loaded, and what it hands in."""
 
     journal: Journal
+    skills: Skills
+    """Finds and describes them."""
     complete: tuple[int, ...] = ()
     """The numbers of the steps that are done, which no step that it writes may have."""
     manifests: dict[str, Mapping[str, Any]] = field(default_factory=dict[str, Mapping[str, Any]])

@@ -11,7 +11,7 @@ from pydantic import Field
 from kit.core.outcome import Reason
 from kit.planning.record import LEASE
 from kit.stores.documents.protocol import Documents
-from kit.tools.skill import SkillFault, SkillReason, Skills
+from kit.tools.skill import SkillFault, SkillReason, SkillService
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import TempFiles
 from kit.tools.tool import UNAVAILABLE, ToolResult
@@ -40,7 +40,7 @@ class PlanServices:
     """Opened once for a Kit, shared by all of its plans."""
 
     documents: Documents
-    skills: Skills
+    skills: SkillService
     files: TempFiles
     memory: TaskMemory
     clock: Callable[[], float] = time.time

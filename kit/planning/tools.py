@@ -10,7 +10,9 @@ from kit.planning.executor import EXECUTOR_TOOLS, executor_tools
 from kit.planning.planner import PLANNER_TOOLS, planner_tools
 from kit.planning.services import PlanServices
 from kit.tools.exec_python import boundary_or_fault
-from kit.tools.skills import skill_client
+from kit.tools.mcp.server import McpServer
+from kit.tools.skill import SharedSkills, SkillService
+from kit.tools.skills import HttpSkillService, skill_client
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import open_temp_files
 from kit.tools.tool import Toolbox
@@ -39,10 +41,19 @@ async def TOOLS(setup: ToolSetup) -> AsyncGenerator[Toolbox]:
     files = open_temp_files()
     documents = setup.documents()
     files.sweep(time.time())
-    skills = skill_client(setup.skill_service, setup.folder, setup.server_environment)
+    memory = TaskMemory(documents, setup.clock)
+    async with _skills(setup, setup.skill_service) as skills:
+        yield plan_tools(PlanServices(documents, skills, files, memory, setup.clock))
+
+
+@asynccontextmanager
+async def _skills(setup: ToolSetup, service: McpServer) -> AsyncGenerator[SkillService]:
+    """Opens the skill service: one that is run as a command serves all requests of a kit."""
+    if service.url:
+        yield HttpSkillService(service, setup.folder, setup.server_environment)
+        return
+    client = skill_client(service, setup.folder, setup.server_environment)
     try:
-        yield plan_tools(
-            PlanServices(documents, skills, files, TaskMemory(documents, setup.clock), setup.clock)
-        )
+        yield SharedSkills(client)
     finally:
-        await skills.aclose()
+        await client.aclose()

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 from langchain_core.messages import BaseMessage
+from pydantic import SecretStr
 
 from kit.compose.locale import ENGLISH, Locale
 from kit.compose.parts import DeckSettings
@@ -113,6 +114,8 @@ class TurnState(CallLedger):
     acts: ActLedger = field(default_factory=ActLedger)
     keep: Callable[[], None] = lambda: None
     """Stores the log as it stands."""
+    key: SecretStr | None = field(default=None, repr=False)
+    """What opens the skill service for this request; the turn takes it nowhere else."""
     was_stopped: bool = False
     """Whether the user has stopped the turn; one that ends with its process was not."""
     private: list[str] = field(default_factory=list[str])

@@ -18,6 +18,7 @@ from kit.core.trace import Trace, trace_of, waterfall
 from kit.metrics.alert import log_mismatch
 from kit.models.message import CUT_OFF
 from kit.runtime.budget import GRACE
+from kit.runtime.context import TurnState
 from kit.runtime.log import TurnLog
 from kit.runtime.pattern import Pattern
 from kit.runtime.recording.cassette import Cassette
@@ -126,11 +127,9 @@ class Runner(Protocol):
     begun: bool
     stop_requested: bool
 
-    async def run(self) -> None: ...
+    state: TurnState
 
-    def note_stop(self) -> None:
-        """Notes that the user has stopped the turn."""
-        ...
+    async def run(self) -> None: ...
 
     def leave(self, status: Status) -> None:
         """Ends the turn without what does not stop; does nothing where all stopped."""
@@ -181,7 +180,7 @@ class Turn:
     def cancel(self) -> None:
         """Stops the turn for its user: its agents, streams and tools end first, then it completes as
         `cancelled`. A plan that it works on goes on only when its user says so."""
-        self._runner.note_stop()
+        self._runner.state.was_stopped = True
         self.interrupt()
 
     def interrupt(self) -> None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
+from itertools import pairwise
 from typing import Any
 
 from langchain_core.messages import AIMessage, BaseMessage
@@ -16,9 +17,11 @@ from kit.compose.prompts import tokens
 from kit.compose.reference import kinds_of, leans_back, points_back, resolve
 from kit.core.bodies.guard import GuardActed
 from kit.core.bodies.memory import Compacted, ContextCarried
+from kit.core.bodies.speech import Separator
 from kit.core.context import Session
 from kit.core.language.retry import retries
-from kit.core.outcome import AgentCall, Answer
+from kit.core.outcome import AgentCall, Answer, Failure, Outcome
+from kit.core.picture import mark_pictures
 from kit.core.record import (
     LINES,
     UNANSWERED,
@@ -29,14 +32,18 @@ from kit.core.record import (
     TurnRecord,
 )
 from kit.core.secret import without_secret_words
+from kit.core.transcript import transcript
+from kit.core.value import builder
 from kit.models.message import human_text
 from kit.runtime.bound_model import BoundModel
 from kit.runtime.budget import GRACE
-from kit.runtime.context import Agent, RunContext, SessionMemory
+from kit.runtime.context import Agent, RunContext, SessionMemory, TurnState
 from kit.runtime.job import PRIOR_CONTEXT, SUMMARY, distil, fields_from, meant, run_job
+from kit.runtime.log import TurnLog
 from kit.stores.model_request import SHOWN, SUMMED_UP
 from kit.stores.protocol import Store
 
+_new_message = builder(Message)
 SHARED = 4096
 """Messages that are kept for the next turn, those of all conversations together."""
 CHAIN_LAPSE = 29 * 24 * 3600.0
@@ -475,3 +482,57 @@ def _line(item: ShownComponent) -> str:
 
 def _title(item: ShownComponent) -> str:
     return " ".join(item.title.split())[:80]
+
+
+def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
+    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator,
+    its own part for each agent.
+
+    What the user saw is one message, or one for each part where parts stand apart. A question that
+    got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
+    user's (decisions 27).
+    """
+    separators: list[int] = []
+    for event in state.log.events:
+        if event.body.__class__ is Separator:
+            separators.append(event.seq)
+    if separators:
+        texts = _parts(turn.text, state.log, separators)
+    else:
+        texts = [turn.text]
+    messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
+    for text in texts:
+        messages.append(_new_message(turn_id=turn.id, role="assistant", text=text))
+    replies: list[tuple[AgentCall | Outcome, str]] = []
+    unanswered: list[AgentCall | Outcome] = []
+    for outcome in state.outcomes:
+        if isinstance(outcome, Failure):
+            unanswered.append(outcome)
+        elif not outcome.is_handover:
+            replies.append((outcome, outcome.text))
+    # What was answered comes first: an agent's newest line says whether it still owes something.
+    for call in (*unanswered, *state.over_cap):
+        replies.append((call, UNANSWERED))
+    queries = {call.call_id: call.query for call in state.calls}
+    for call, text in replies:
+        query = queries.get(call.call_id)
+        if query is None:
+            query = turn.message
+        elif state.pictures:
+            query = mark_pictures(query, state.pictures)
+        messages.append(_new_message(turn_id=turn.id, role="user", text=query, agent=call.agent))
+        reply = _new_message(turn_id=turn.id, role="assistant", text=text, agent=call.agent)
+        messages.append(reply)
+    return messages
+
+
+def _parts(text: str, log: TurnLog, separators: Sequence[int]) -> list[str]:
+    """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
+    edges = [-1, *separators, len(log.events)]
+    parts: list[str] = []
+    for low, high in pairwise(edges):
+        parts.append(transcript(log.events[low + 1 : high]).answer.strip())
+    is_whole = "".join("".join(parts).split()) == "".join(text.split())
+    if is_whole and text:
+        return [part for part in parts if part]
+    return [text]

@@ -6,15 +6,15 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import partial
-from itertools import pairwise
 from operator import attrgetter
 from typing import cast
 
+from pydantic import SecretStr
 from uuid_utils import uuid7
 
 from kit.compose.locale import locale_of
 from kit.core.bodies.guard import GuardActed
-from kit.core.bodies.speech import Separator, Text, TextReplaced
+from kit.core.bodies.speech import Text, TextReplaced
 from kit.core.bodies.turn import Completed, Routing, Thinking, TurnStarted, TurnUsage
 from kit.core.context import DynamicContext, InheritedContext, Session
 from kit.core.display.turn_parts import TurnStatus, final_status, turn_parts
@@ -33,8 +33,8 @@ from kit.core.outcome import (
     Usage,
 )
 from kit.core.picture import Picture, check_count, mark_pictures
-from kit.core.record import UNANSWERED, Message, SessionRecall, TurnRecord
-from kit.core.secret import without_secret_words, without_secrets
+from kit.core.record import Message, SessionRecall, TurnRecord
+from kit.core.secret import with_key, without_secret_words, without_secrets
 from kit.core.transcript import transcript
 from kit.core.value import builder
 from kit.metrics.measures import measure
@@ -49,7 +49,7 @@ from kit.runtime.guards.checks import answer_to_danger
 from kit.runtime.guards.echo import said_last
 from kit.runtime.handle import Host, Reply, Status, Turn, alarm
 from kit.runtime.log import TurnLog
-from kit.runtime.memory import Memory
+from kit.runtime.memory import Memory, dialogue
 from kit.runtime.message import clean, decline
 from kit.runtime.pattern import Pattern
 from kit.runtime.speech.narration import MARK, narration
@@ -85,14 +85,15 @@ def run_turn(
     turn_id: str | None = None,
     images: Sequence[Picture] = (),
     resumes: Resumption | None = None,
+    key: SecretStr | None = None,
 ) -> Turn:
     """Starts a turn on the running loop and returns its handle at once.
 
     `pattern` defaults to the kit's; `cap` to the deck's. `history` and `in_play`, or a `past` with
     its lines, stand in for what the store remembers of the session, for callers that bring a
     conversation of their own. `images` come with the message. `resumes`: the stored turn of that id
-    goes on. Raises SessionError when the session is another user's: nobody reads a stranger's
-    history; PictureError when there are too many images.
+    goes on. `key` opens the skill service for this turn. Raises SessionError when the session is
+    another user's: nobody reads a stranger's history; PictureError when there are too many images.
     """
     pictures = check_count(images)
     # Ids stand in log lines, file names and SQL parameters, where a control character or half a pair breaks the
@@ -115,7 +116,7 @@ def run_turn(
         session=session,
         kit=kit,
         pattern=pattern or kit.pattern,
-        log=TurnLog(turn_id or uuid7().hex, clock, statuses, kit.team.secrets),
+        log=TurnLog(turn_id or uuid7().hex, clock, statuses, with_key(kit.team.secrets, key)),
         past=past,
         history=history,
         in_play=in_play,
@@ -125,6 +126,7 @@ def run_turn(
     if resumes is not None:
         runner.started_at = resumes.started_at
         runner.state.acts = resumes.acts
+    runner.state.key = key
     return Turn(runner)
 
 
@@ -253,10 +255,6 @@ class _Runner:
             finally:
                 if self._ending_task is None:
                     self._close()
-
-    def note_stop(self) -> None:
-        """Notes that the user has stopped the turn."""
-        self.state.was_stopped = True
 
     def leave(self, status: Status) -> None:
         """Ends the turn without work that was stopped and does not end; what its agents answered counts."""
@@ -457,7 +455,6 @@ class _Runner:
         )
 
 
-_new_message = builder(Message)
 _new_decision = builder(RoutingDecision)
 _new_line = builder(RoutedOutcome)
 
@@ -529,60 +526,6 @@ def record_of(
         cost=usage.cost,
         measures=measure(events),
     )
-
-
-def dialogue(turn: TurnRecord, state: TurnState) -> list[Message]:
-    """Returns the messages a turn leaves for each reader: what the user saw for the orchestrator,
-    its own part for each agent.
-
-    What the user saw is one message, or one for each part where parts stand apart. A question that
-    got no answer stays in its agent's part, marked as open; one that a guard dropped was never the
-    user's (decisions 27).
-    """
-    separators: list[int] = []
-    for event in state.log.events:
-        if event.body.__class__ is Separator:
-            separators.append(event.seq)
-    if separators:
-        texts = _parts(turn.text, state.log, separators)
-    else:
-        texts = [turn.text]
-    messages = [_new_message(turn_id=turn.id, role="user", text=turn.message)]
-    for text in texts:
-        messages.append(_new_message(turn_id=turn.id, role="assistant", text=text))
-    replies: list[tuple[AgentCall | Outcome, str]] = []
-    unanswered: list[AgentCall | Outcome] = []
-    for outcome in state.outcomes:
-        if isinstance(outcome, Failure):
-            unanswered.append(outcome)
-        elif not outcome.is_handover:
-            replies.append((outcome, outcome.text))
-    # What was answered comes first: an agent's newest line says whether it still owes something.
-    for call in (*unanswered, *state.over_cap):
-        replies.append((call, UNANSWERED))
-    queries = {call.call_id: call.query for call in state.calls}
-    for call, text in replies:
-        query = queries.get(call.call_id)
-        if query is None:
-            query = turn.message
-        elif state.pictures:
-            query = mark_pictures(query, state.pictures)
-        messages.append(_new_message(turn_id=turn.id, role="user", text=query, agent=call.agent))
-        reply = _new_message(turn_id=turn.id, role="assistant", text=text, agent=call.agent)
-        messages.append(reply)
-    return messages
-
-
-def _parts(text: str, log: TurnLog, separators: Sequence[int]) -> list[str]:
-    """Cuts the answer at its separators; returns it whole where the page showed other words in the end."""
-    edges = [-1, *separators, len(log.events)]
-    parts: list[str] = []
-    for low, high in pairwise(edges):
-        parts.append(transcript(log.events[low + 1 : high]).answer.strip())
-    is_whole = "".join("".join(parts).split()) == "".join(text.split())
-    if is_whole and text:
-        return [part for part in parts if part]
-    return [text]
 
 
 def _routing_outcome(outcome: Outcome, *, mended: bool) -> RoutedOutcome:

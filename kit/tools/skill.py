@@ -1,11 +1,12 @@
 """What a skill says of itself, what a call of it gave, and what whoever works over skills asks of their service."""
 
 import json
-from collections.abc import Collection, Mapping
-from contextlib import AbstractAsyncContextManager
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol, TypeAlias
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, SecretStr
 
 from kit.core.value import Value
 
@@ -156,6 +157,31 @@ class Skills(Protocol):
     def step(self, allowed: Collection[str]) -> AbstractAsyncContextManager[StepSkills]:
         """Narrows the skills to those that a step names, until the end of the block."""
         ...
+
+
+class SkillService(Protocol):
+    """A skill service as the requests of many tenants share it."""
+
+    @property
+    def needs_key(self) -> bool:
+        """Whether it opens only for a key that comes with a request."""
+        ...
+
+    def client(self, tenant_id: str, key: SecretStr | None) -> AbstractAsyncContextManager[Skills]:
+        """Gives a request its own client, until the end of the block."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SharedSkills:
+    """A service whose one client serves every request, such as one that is run as a command."""
+
+    skills: Skills
+    needs_key: bool = False
+
+    @asynccontextmanager
+    async def client(self, tenant_id: str, key: SecretStr | None) -> AsyncGenerator[Skills]:
+        yield self.skills
 
 
 def canonical_text(content: Any, text: str = "") -> str:

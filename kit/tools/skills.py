@@ -7,11 +7,13 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Map
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from urllib.parse import quote
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import SecretStr, TypeAdapter, ValidationError
 
-from kit.core.errors import LONGEST, describe_error
+from kit.core.errors import LONGEST, BindError, describe_error
 from kit.core.extra import require
 from kit.core.secret import secret_values, without_keys, without_secret_words
 from kit.tools.mcp.json_schema import find_schema_fault, json_fault
@@ -41,6 +43,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 MOST_BYTES = 4_000_000
 """Bytes of one message of a service of skills, where the deck says nothing: a long result goes to a file."""
+TENANT = "{tenant_id}"
+"""Stands in the URL of a service for the tenant of whoever asks."""
 NAME = "skills"
 """What errors call the service's MCP server."""
 OpenSession: TypeAlias = "Callable[[str | None], McpSession]"
@@ -234,8 +238,57 @@ class StepClient:
         return result
 
 
+class HttpSkillService:
+    """A service that is called at a URL. Each request has a client of its own, at the address of its
+    tenant and under its own key."""
+
+    def __init__(self, service: McpServer, folder: Path, environment: Mapping[str, str]):
+        """`environment`: what the service may be told (`variables_of`). Raises what `skill_client` raises."""
+        self._service = service
+        self._folder = folder
+        self._environment = environment
+        self.needs_key = _lacks_key(service, environment)
+        # What is wrong with the service's entry is said when a kit opens, not in somebody's turn.
+        stand_in = "none" if self.needs_key else None
+        skill_client(_of_tenant(service, "tenant"), folder, environment, stand_in)
+
+    @asynccontextmanager
+    async def client(self, tenant_id: str, key: SecretStr | None) -> AsyncGenerator[SkillClient]:
+        """Gives a request its own client. Raises BindError for a tenant that no URL can name."""
+        service = _of_tenant(self._service, tenant_id)
+        own_key = key.get_secret_value() if key is not None else None
+        client = skill_client(service, self._folder, self._environment, own_key)
+        try:
+            yield client
+        finally:
+            await client.aclose()
+
+
+def _of_tenant(service: McpServer, tenant_id: str) -> McpServer:
+    """Returns the service at the address of a tenant, where its URL has a place for one."""
+    if service.url is None or TENANT not in service.url:
+        return service
+    # Quoted, a dot stays a dot, and these two would lead out of the tenant's part of the service.
+    if tenant_id in ("", ".", ".."):
+        raise BindError(f"tenant {tenant_id!r} cannot stand in the URL of a skill service")
+    url = service.url.replace(TENANT, quote(tenant_id, safe=""))
+    return service.model_copy(update={"url": url})
+
+
+def _lacks_key(service: McpServer, environment: Mapping[str, str]) -> bool:
+    """Whether the header that carries the key names a variable that is not set."""
+    for name, text in service.headers.items():
+        if name.lower() != KEY.lower():
+            continue
+        for variable in Template(text).get_identifiers():
+            if not environment.get(variable, "").strip():
+                return True
+    return False
+
+
 def chosen_service(deck: McpServer | None, url: str | None) -> McpServer | None:
-    """The skill service that is used: the environment's where SKILL_SERVICE_URL names one, else the deck's."""
+    """The skill service that is used: the environment's where SKILL_SERVICE_URL names one, else the
+    deck's. `{tenant_id}` in a URL stands for the tenant of whoever asks."""
     if url:
         return McpServer(url=url, headers={KEY: "$SKILL_SERVICE_KEY"})
     return deck

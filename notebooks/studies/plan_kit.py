@@ -31,6 +31,7 @@ from kit.stores.sqlite import SqliteStore
 from kit.tools.skill import (
     FIND,
     LOAD,
+    SharedSkills,
     SkillFault,
     SkillManifest,
     SkillResult,
@@ -169,7 +170,12 @@ def plan_kit(
         return asyncio.get_running_loop().time()
 
     services = PlanServices(
-        documents, skills, TempFiles(folder), TaskMemory(documents, clock), clock, LEASE
+        documents,
+        SharedSkills(skills),
+        TempFiles(folder),
+        TaskMemory(documents, clock),
+        clock,
+        LEASE,
     )
     own: Toolbox = {
         **plan_tools(services),

@@ -25,7 +25,7 @@ from kit.planning.draft import Draft, DraftStep, Infeasible, ReturnSpec, faults
 from kit.planning.journal import Journal
 from kit.planning.planner import MOST_DRAFTS, PLANNER_TOOLS, planner_query
 from kit.planning.scope import PlannerScope, plans
-from kit.planning.services import PlanServices
+from kit.planning.services import PlanServices, PlanTool
 from kit.planning.tools import plan_tools
 from kit.runtime.context import RunContext
 from kit.runtime.dispatch import dispatch
@@ -35,7 +35,7 @@ from kit.runtime.turn import run_turn
 from kit.settings import HOME, Settings
 from kit.stores.documents.document import PlanStep
 from kit.stores.sqlite import SqliteStore
-from kit.tools.skill import FIND, LOAD, Skills
+from kit.tools.skill import FIND, LOAD, SharedSkills, Skills
 from kit.tools.task_memory import TaskMemory
 from kit.tools.temp_files import open_temp_files
 from kit.wire import open_kit
@@ -107,7 +107,9 @@ async def _plan(
     model: BaseChatModel, query: str, store: SqliteStore, skills: Skills, first: int, inside: bool
 ) -> Run:
     documents = store.open_documents()
-    services = PlanServices(documents, skills, open_temp_files(), TaskMemory(documents))
+    services = PlanServices(
+        documents, SharedSkills(skills), open_temp_files(), TaskMemory(documents)
+    )
     card = AgentCard(
         id="planner",
         description="Plans.",
@@ -123,6 +125,7 @@ async def _plan(
     )
     scope = PlannerScope(
         Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"),
+        skills,
         complete=tuple(range(1, first)),
     )
     reply = await run_turn(
@@ -261,12 +264,13 @@ ANYTHING = st.recursive(
     | ANYTHING
 )
 def test_whatever_a_model_hands_in_is_a_plan_that_holds_or_is_sent_back(steps: Any) -> None:
+    nobody = cast("Skills", None)
     with closing(SqliteStore(":memory:")) as store:
         documents = store.open_documents()
         tools = plan_tools(
-            PlanServices(documents, cast("Skills", None), open_temp_files(), TaskMemory(documents))
+            PlanServices(documents, SharedSkills(nobody), open_temp_files(), TaskMemory(documents))
         )
-        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
+        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"), nobody)
         scope.manifests["outlet_list"] = MANIFESTS["outlet_list"].model_dump(mode="json")
         with plans(scope):
             text, outcome = asyncio.run(cast("Any", tools["submit_plan"]).coroutine(steps=steps))
@@ -443,8 +447,11 @@ async def plan_of_deck(settings: Settings) -> tuple[PlannerScope, str]:
     """What the deck's planner makes of a task, and all that is in the trace of its turn."""
     async with open_kit(settings) as kit:
         documents = kit.store.open_documents()
-        scope = PlannerScope(Journal(documents.events, ALICE.principal, ALICE.id, "plan_1"))
-        reply = await kit.ask("a task", kit.session("s1"), alone(scope, planner_query(RANKED)))
+        services: PlanServices = cast("PlanTool", kit.tools["submit_plan"]).services
+        async with services.skills.client("acme", None) as skills:
+            journal = Journal(documents.events, ALICE.principal, ALICE.id, "plan_1")
+            scope = PlannerScope(journal, skills)
+            reply = await kit.ask("a task", kit.session("s1"), alone(scope, planner_query(RANKED)))
         return scope, "".join(event.model_dump_json() for event in reply.events)
 
 

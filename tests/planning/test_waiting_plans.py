@@ -141,7 +141,14 @@ def test_ctrl_c_stops_a_plan_and_prints_the_line_that_lets_it_go_on(tmp_path: Pa
     with (
         silent,
         subprocess.Popen(
-            ask, cwd=HOME, env=hanging, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            ask,
+            cwd=HOME,
+            env=hanging,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            # A shell that runs this suite in the background has its children ignore Ctrl-C.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         ) as process,
     ):
         assert process.stdout is not None and process.stderr is not None

@@ -37,9 +37,17 @@ OWNER = {
 }
 """What a memory of each scope has to name."""
 PlanStatus = Literal[
-    "pending", "planning", "executing", "replanning", "complete", "failed", "cancelled", "paused"
+    "pending",
+    "planning",
+    "executing",
+    "replanning",
+    "complete",
+    "failed",
+    "cancelled",
+    "paused",
+    "needs_key",
 ]
-WAITING: tuple[PlanStatus, ...] = ("cancelled", "paused")
+WAITING: tuple[PlanStatus, ...] = ("cancelled", "paused", "needs_key")
 """The states of a plan that has not ended and that only its user takes up again."""
 EXTENSIONS: Mapping[str, set[str]] = {
     "Memory": {"value"},

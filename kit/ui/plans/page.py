@@ -179,6 +179,8 @@ def _buttons(host: Host, principal: Principal, plan: Plan, now: float) -> None:
         )
     elif plan.status == "paused":
         st.caption("Answer its question in the conversation")
+    elif plan.status == "needs_key":
+        st.caption("It goes on once a request brings the key of its skill service")
     elif plan.lease_owner and host.runs(plan.lease_owner):
         st.button(
             "Stop",

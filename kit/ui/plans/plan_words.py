@@ -24,6 +24,7 @@ STATES = {
     "uncertain": Tag(text="nobody knows", tone="bad"),
     "cancelled": Tag(text="stopped by you", tone="warn"),
     "paused": Tag(text="waits for your answer", tone="warn"),
+    "needs_key": Tag(text="waits for a key", tone="warn"),
 }
 """State of a plan or a step -> its words."""
 IDLE = Tag(text="interrupted", tone="warn")

@@ -1,0 +1,142 @@
+"""The key of a request opens the skill service of its tenant, and is found nowhere else."""
+
+import asyncio
+import logging
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import SecretStr
+
+from kit import Kit
+from kit.core.context import Session
+from kit.core.errors import BindError
+from kit.runtime.handle import Reply
+from kit.settings import HOME, Settings
+from kit.stores.documents.document import Plan
+from kit.tools.mcp.server import McpServer
+from kit.tools.skills import HttpSkillService
+from kit.wire import open_kit
+from kit.worlds.outlets.server import skill_app
+from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
+from tests.kits import content_of, logged
+
+KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
+TASK = "Rank the active outlets by how they did in the last 8 weeks"
+
+pytestmark = pytest.mark.realtime
+
+
+class Desk:
+    """A skill service over HTTP that serves two tenants, and notes who called which of its paths."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, str]] = []
+        """Path, and what stood in `X-Api-Key`."""
+
+    @asynccontextmanager
+    async def url(self) -> AsyncGenerator[str]:
+        app = skill_app(SkillService(), KEYS)
+
+        async def noting(scope: Any, receive: Any, send: Any) -> None:
+            if scope["type"] == "http":
+                headers = dict(scope["headers"])
+                path = scope["raw_path"].decode()
+                self.calls.append((path, headers.get(b"x-api-key", b"").decode()))
+            await app(scope, receive, send)
+
+        async with serving(noting) as url:
+            yield f"{url}/api/{{tenant_id}}"
+
+    @asynccontextmanager
+    async def kit(self, folder: Path) -> AsyncGenerator[Kit]:
+        """A kit of the outlets over this service, with no key of its own."""
+        async with self.url() as url:
+            settings = Settings(
+                deck=HOME / "cards/outlets",
+                store=str(folder / "kit.db"),
+                pace=0,
+                model="offline",
+                skill_service_url=url,
+                variables={"PATH": os.environ["PATH"]},
+            )
+            async with open_kit(settings, pattern="plan_execute") as kit:
+                yield kit
+
+
+async def plan_of(kit: Kit, session: Session, turn_id: str) -> Plan:
+    plans = kit.store.open_documents().plans
+    plan = await plans.read(session.principal, f"plan_{turn_id}")
+    assert plan is not None
+    return plan
+
+
+@pytest.mark.req("AS-15")
+async def test_requests_of_two_tenants_at_once_carry_their_own_keys_to_their_own_addresses(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    desk = Desk()
+    async with desk.kit(tmp_path) as kit:
+        turns = []
+        for tenant, key in KEYS.items():
+            session = kit.session("same", tenant, "u-1")
+            message = f"{TASK} ({key})" if tenant == "acme" else TASK
+            turns.append(kit.ask(message, session, key=SecretStr(key)))
+        replies: list[Reply] = await asyncio.gather(*turns)
+        seen = [logged(reply) for reply in replies]
+        seen += [repr(reply) for reply in replies]
+        seen += [repr(turn) for turn in turns]
+        assert replies[1].status == "ok", replies[1].text
+        plan = await plan_of(kit, kit.session("same", "globex", "u-1"), replies[1].turn_id)
+        assert plan.status == "complete"
+    tenants_seen: set[str] = set()
+    for path, key in desk.calls:
+        tenant = path.split("/")[2]
+        tenants_seen.add(tenant)
+        # What is no key is the token of one step.
+        assert key == KEYS[tenant] or key not in KEYS.values()
+    assert tenants_seen == set(KEYS)
+    everything = "\n".join([*seen, content_of(tmp_path), caplog.text, *capfd.readouterr()])
+    assert TASK in everything
+    for key in KEYS.values():
+        assert key not in everything
+
+
+@pytest.mark.req("AS-15")
+async def test_a_plan_without_the_key_that_it_needs_waits_for_one_and_says_so(
+    tmp_path: Path,
+) -> None:
+    desk = Desk()
+    async with desk.kit(tmp_path) as kit:
+        session = kit.session("s", "acme", "u-1")
+        first = await kit.ask(TASK, session)
+        again = await kit.resume(first.turn_id, who=session.principal)
+        for reply in (first, again):
+            assert reply.status == "failed" and "wants a key" in reply.text
+            plan = await plan_of(kit, session, first.turn_id)
+            assert (plan.status, plan.lease_owner) == ("needs_key", None)
+        assert await kit.store.open_documents().plans.unfinished() == []
+        assert desk.calls == []
+        key = SecretStr(KEYS["acme"])
+        done = await kit.resume(first.turn_id, who=session.principal, key=key)
+        plan = await plan_of(kit, session, first.turn_id)
+        assert (done.status, plan.status) == ("ok", "complete") and desk.calls
+        assert KEYS["acme"] not in logged(done)
+
+
+async def test_no_tenant_leads_out_of_its_part_of_the_service() -> None:
+    desk = Desk()
+    async with desk.url() as url:
+        service = HttpSkillService(McpServer(url=url), Path(), {})
+        key = SecretStr(KEYS["globex"])
+        async with service.client("../globex", key) as skills:
+            await skills.find("outlets")
+        assert desk.calls and all("/globex/" not in path for path, _ in desk.calls)
+        with pytest.raises(BindError, match="cannot stand in the URL"):
+            async with service.client("..", key):
+                pass
