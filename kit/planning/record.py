@@ -18,6 +18,8 @@ from kit.stores.documents.protocol import PlanStore
 LEASE = 6.0
 """Seconds that a plan stays held, where its services say nothing else."""
 PAUSE = 0.2
+CANCEL = "cancel"
+"""Who holds a plan for the moment in which it is cancelled."""
 
 
 @dataclass(slots=True)
@@ -147,3 +149,15 @@ async def hold(
 
 def _released(plan: Plan, waits_as: PlanStatus | None) -> Plan:
     return plan.replace(status=waits_as or plan.status, lease_owner=None, lease_expires=None)
+
+
+async def cancel(plans: PlanStore, plan_id: str, principal: Principal) -> bool:
+    """Keeps a plan as `cancelled` that nobody works on; False where somebody does. One that has ended stays."""
+    plan = await plans.read(principal, plan_id)
+    if plan is None or plan.status in OVER:
+        return True
+    plan = await plans.lease(principal, plan_id, CANCEL, LEASE)
+    if plan is None:
+        return False
+    await plans.replace(_released(plan, "cancelled"))
+    return True

@@ -36,6 +36,8 @@ WAIT = 5.0
 PAUSE = 0.05
 HOLD = 60.0
 """Seconds after which a lock ends that no reader gave back."""
+MOST_WORDS = 20_000
+"""Characters of a value that a memory is found by."""
 KEY = {"type": "string", "description": "A short name for it, such as outlet_ids."}
 DATA = {"description": "What to keep, as JSON of exactly the shape that is asked for."}
 RETURN_SPEC = {
@@ -189,6 +191,8 @@ class TaskMemory:
             locked_by=task.id,
             lock_expires=now + HOLD,
             value=data,
+            # By its words it is found again (`MemoryStore.search`).
+            text=json.dumps(data, ensure_ascii=False)[:MOST_WORDS],
         )
 
     async def _report(

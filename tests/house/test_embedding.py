@@ -1,10 +1,9 @@
-"""The server of docs/embedding.md over a socket: who leaves stops the turn, closing loses none, no
-tenant crowds out another."""
+"""The server of docs/embedding.md over a socket: a client is who its token says, and closing loses no turn."""
 
 import asyncio
-import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager, closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,21 +11,24 @@ import httpx
 import pytest
 import uvicorn
 
-from docs.embedding import Tenants, create_app
-from kit import Kit, Settings, open_kit
+from docs.embedding import server
+from kit import Principal, Settings, open_kit
 from kit.compose.deck import Deck
 from kit.core.card import AgentCard
 from kit.core.errors import ClosedError
 from kit.core.record import TurnRecord
 from kit.models.scripted import Line, ScriptedModel
+from kit.service.limits import Limits
 from kit.stores.sqlite import SqliteStore
 from tests.house.test_repository import ROOT
 from tests.kits import asks, stitched
 
 SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
-ANNA, BEN = (
-    {"x-tenant": tenant, "x-user": user} for tenant, user in (("acme", "anna"), ("globex", "ben"))
-)
+USERS = {
+    "anna": Principal(tenant_id="acme", user_id="anna"),
+    "ben": Principal(tenant_id="globex", user_id="ben"),
+}
+NO_HEADERS: dict[str, str] = {}
 
 
 def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
@@ -46,32 +48,25 @@ def options(seconds: float = 0.0, store: str = ":memory:") -> dict[str, Any]:
     }
 
 
+@dataclass
 class Served:
-    """The running server: its client, its kit, and how to end it."""
+    """The running server, its client, and how to end it."""
 
-    def __init__(
-        self,
-        server: uvicorn.Server,
-        client: httpx.AsyncClient,
-        kit: Kit,
-        work: "asyncio.Task[None]",
-    ):
-        self.server, self.client, self.kit, self.work = server, client, kit, work
+    server: uvicorn.Server
+    client: httpx.AsyncClient
+    work: "asyncio.Task[None]"
 
-    async def ask(
-        self, who: dict[str, str], session: str = "s1", message: str = "which drink?"
-    ) -> httpx.Response:
-        return await self.client.post(
-            "/turns", json={"session_id": session, "message": message}, headers=who
-        )
-
-    def stream(self, who: dict[str, str], session: str = "s1") -> Any:
-        return self.client.stream(
-            "POST", "/turns", json={"session_id": session, "message": "which drink?"}, headers=who
-        )
-
-    def turns(self) -> list[TurnRecord]:
-        return self.kit.store.turns()
+    def stream(self, token: str, headers: dict[str, str] = NO_HEADERS) -> Any:
+        user = USERS.get(token, USERS["anna"])
+        content = {
+            "tenant_id": user.tenant_id,
+            "user_id": user.user_id,
+            "session_id": "s1",
+            "message": "which drink?",
+            "stream": True,
+        }
+        headers = {**headers, "authorization": f"Bearer {token}"}
+        return self.client.stream("POST", "/agent/run", json=content, headers=headers)
 
     async def end(self) -> None:
         self.server.should_exit = True
@@ -79,22 +74,21 @@ class Served:
 
 
 @asynccontextmanager
-async def served(tenants: Tenants | None = None, **kit: Any) -> AsyncGenerator[Served, None]:
-    app = create_app(tenants or Tenants(), **options(**kit))
-    server = uvicorn.Server(
-        uvicorn.Config(
-            app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=1
-        )
+async def served(**kit: Any) -> AsyncGenerator[Served, None]:
+    app = server(USERS, Limits(), **options(**kit))
+    config = uvicorn.Config(
+        app, port=0, log_level="critical", lifespan="on", timeout_graceful_shutdown=1
     )
-    work = asyncio.create_task(server.serve())
-    await until(lambda: server.started)
-    port = server.servers[0].sockets[0].getsockname()[1]
+    running = uvicorn.Server(config)
+    work = asyncio.create_task(running.serve())
+    await until(lambda: running.started)
+    port = running.servers[0].sockets[0].getsockname()[1]
     async with httpx.AsyncClient(base_url=f"http://127.0.0.1:{port}", timeout=10) as client:
-        running = Served(server, client, app.state.kit, work)
         try:
-            yield running
+            yield Served(running, client, work)
         finally:
-            await running.end()
+            running.should_exit = True
+            await work
 
 
 async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
@@ -103,41 +97,20 @@ async def until(condition: Callable[[], Any], seconds: float = 5.0) -> None:
             await asyncio.sleep(0.01)
 
 
-def frames(response: httpx.Response) -> list[tuple[str, dict[str, Any]]]:
-    parts = [part.split("\n") for part in response.text.strip().split("\n\n")]
-    return [
-        (kind.removeprefix("event: "), json.loads(data.removeprefix("data: ")))
-        for kind, data in parts
-    ]
-
-
 @pytest.mark.realtime
 @pytest.mark.req("K-27")
-async def test_a_turn_comes_as_server_sent_events_and_ends_with_its_reply() -> None:
-    async with served() as server:
-        response = await server.ask(ANNA)
-        [turn] = server.turns()
-    assert response.headers["content-type"].startswith("text/event-stream")
-    events = frames(response)
-    assert {kind for kind, _ in events} == {"text", "reply"}, "no prompt, no span, no raw reason"
-    assert events[-1] == (
-        "reply",
-        {"turn_id": turn.id, "status": "ok", "text": "It is tea.", "saved": True},
-    )
-
-
-@pytest.mark.realtime
-@pytest.mark.req("K-27")
-async def test_a_client_that_leaves_stops_its_turn_and_gives_its_place_back() -> None:
-    async with served(Tenants(at_once=1), seconds=30) as server:
-        async with server.stream(ANNA) as response:
-            body = response.aiter_text()
-            assert "text" in await anext(body)
-            assert (len(server.kit.turns), (await server.ask(ANNA, "s2")).status_code) == (1, 429)
-        await until(lambda: len(server.kit.turns) == 0)
-        assert [turn.status for turn in server.turns()] == ["cancelled"]
-        async with server.stream(ANNA, "s3") as response:
-            assert response.status_code == 200
+async def test_a_client_is_who_its_token_says_and_not_who_it_says_itself() -> None:
+    async with served() as running:
+        async with running.stream("anna") as response:
+            assert response.status_code == 200 and "It is tea." in (await response.aread()).decode()
+        posing = {"x-tenant-id": "acme", "x-user-id": "anna"}
+        async with running.stream("nobody", posing) as response:
+            assert response.status_code == 401
+        # The body names anna, and the token is ben's.
+        posing_as = {**posing, "authorization": "Bearer ben"}
+        body = {"tenant_id": "acme", "user_id": "anna", "session_id": "s1", "message": "hello"}
+        refused = await running.client.post("/agent/run", json=body, headers=posing_as)
+        assert refused.status_code == 400
 
 
 @pytest.mark.realtime
@@ -149,13 +122,13 @@ async def test_a_server_that_is_told_to_end_loses_no_turn(
     """Those that end in time are answered to their end, the others are stopped; all are stored."""
     path = str(tmp_path / "kit.db")
     async with (
-        served(seconds=seconds, store=path) as server,
-        server.stream(ANNA) as first,
-        server.stream(BEN, "s2") as second,
+        served(seconds=seconds, store=path) as running,
+        running.stream("anna") as first,
+        running.stream("ben") as second,
     ):
         bodies = [response.aiter_text() for response in (first, second)]
         assert all([await anext(body) for body in bodies])
-        await server.end()
+        await running.end()
         if status == "ok":
             assert all(["It is tea." in "".join([text async for text in body]) for body in bodies])
     with closing(SqliteStore(path)) as store:
@@ -163,34 +136,6 @@ async def test_a_server_that_is_told_to_end_loses_no_turn(
             ("globex", status),
             ("acme", status),
         ]
-
-
-@pytest.mark.realtime
-@pytest.mark.req("K-27")
-async def test_a_tenant_over_its_limits_is_told_when_to_come_back_and_the_other_is_served() -> None:
-    now = [0.0]
-    async with served(Tenants(per_minute=2, clock=lambda: now[0])) as server:
-        assert [(await server.ask(ANNA)).status_code for _ in range(3)] == [200, 200, 429]
-        refused = await server.ask({**ANNA, "x-user": "another"})
-        assert (refused.status_code, refused.headers["retry-after"]) == (429, "60"), (
-            "the limit is the tenant's"
-        )
-        assert (await server.ask(BEN, "s2")).status_code == 200
-        now[0] = 60.0
-        assert (await server.ask(ANNA)).status_code == 200
-        assert len(server.turns()) == 4
-
-
-@pytest.mark.realtime
-@pytest.mark.req("K-27")
-async def test_a_strangers_session_is_not_there_and_nobody_asks_without_a_name() -> None:
-    async with served() as server:
-        assert (await server.ask(ANNA, "mine")).status_code == 200
-        stranger = await server.ask({**ANNA, "x-user": "mallory"}, "mine")
-        assert (stranger.status_code, stranger.json()) == (404, {"detail": "no such session"})
-        assert (await server.ask({})).status_code == 401
-        assert (await server.ask(ANNA, "no id\x00")).status_code == 422
-        assert len(server.turns()) == 1
 
 
 # What the kit gives to a server

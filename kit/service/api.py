@@ -1,0 +1,124 @@
+"""The API as one ASGI app: its endpoints, and what becomes of errors."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from fastapi.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from kit.core.display.distribution import VERSION
+from kit.core.errors import (
+    ClosedError,
+    KitError,
+    SessionError,
+    StorageSchemaError,
+    StoreBusy,
+    StoreError,
+)
+from kit.service import documents, plans, runs
+from kit.service.bodies import Health, Problem
+from kit.service.limits import Limits
+from kit.service.service import Service, Serving
+from kit.service.turns import KeyReused
+
+STATUS: Mapping[type[Exception], int] = {
+    SessionError: 404,
+    ClosedError: 503,
+    StorageSchemaError: 422,
+    StoreBusy: 503,
+    StoreError: 503,
+    KeyReused: 409,
+    KitError: 409,
+}
+"""What becomes of an error of the kit: the first class that it is of counts."""
+PROBLEMS: dict[int | str, dict[str, Any]] = {
+    400: {"model": Problem, "description": "The request and its headers name two identities"},
+    401: {"model": Problem, "description": "Nobody says who asks"},
+    403: {"model": Problem, "description": "Another tenant's"},
+    404: {"model": Problem, "description": "There is none of the caller"},
+    409: {"model": Problem, "description": "Not now, or not so"},
+    413: {"model": Problem, "description": "The body is too large"},
+    429: {"model": Problem, "description": "The tenant has too many turns"},
+    503: {"model": Problem, "description": "Not yet open, closing, or the store is busy"},
+}
+
+
+def create_app(service: Service | None = None, *, most_bytes: int = Limits.most_bytes) -> FastAPI:
+    """Returns the app. `service` may be set later, as `app.state.service`: until then nothing is ready."""
+    # Its own pages load their scripts from a third party, so that only the document is served.
+    app = FastAPI(title="Agentic service", version=VERSION, docs_url=None, redoc_url=None)
+    app.state.service = service
+    app.add_middleware(BodyLimit, most_bytes=most_bytes)
+    for room in (runs, plans, documents):
+        app.include_router(room.router, responses=PROBLEMS)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    for kind in STATUS:
+        app.add_exception_handler(kind, _refused)
+
+    @app.get("/health")
+    def health() -> Health:
+        """Says that the process lives."""
+        return Health(status="ok")
+
+    @app.get("/ready", responses={503: PROBLEMS[503]})
+    def ready(service: Serving) -> Health:
+        """Says that the kit is open and that its store can be read."""
+        service.kit.store.turns(limit=1)
+        return Health(status="ready")
+
+    return app
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """Words a request that does not fit. What was sent is not repeated: it may hold a key."""
+    assert isinstance(error, RequestValidationError)
+    faults: list[dict[str, Any]] = []
+    for fault in error.errors():
+        faults.append({"loc": fault["loc"], "msg": fault["msg"], "type": fault["type"]})
+    return JSONResponse({"detail": faults}, 422)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    status = 500
+    for kind, status_of_kind in STATUS.items():
+        if isinstance(error, kind):
+            status = status_of_kind
+            break
+    detail = str(error)
+    if status == 404:
+        # For this caller there is no such session: that another user has it is not told.
+        detail = "there is no such session"
+    headers = {"Retry-After": "5"} if status == 503 else None
+    return JSONResponse({"detail": detail}, status, headers)
+
+
+class BodyLimit:
+    """Refuses a body that is too large, by what it says of its size and by what comes."""
+
+    def __init__(self, app: ASGIApp, most_bytes: int):
+        self._app = app
+        self._most_bytes = most_bytes
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        problem = f"the body has more than {self._most_bytes:,} bytes"
+        for name, value in scope["headers"]:
+            if name == b"content-length" and value.isdigit() and int(value) > self._most_bytes:
+                await JSONResponse({"detail": problem}, 413)(scope, receive, send)
+                return
+        size = 0
+
+        async def receive_bounded() -> Message:
+            nonlocal size
+            message = await receive()
+            size += len(message.get("body", b""))
+            if size > self._most_bytes:
+                # Raised in the middle of the endpoint's reading, which hands it on as the reply.
+                raise HTTPException(413, problem)
+            return message
+
+        await self._app(scope, receive_bounded, send)

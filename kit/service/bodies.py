@@ -1,0 +1,151 @@
+"""What the API takes and what it gives, as docs/openapi.json describes it."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, StringConstraints
+
+from kit.core.value import Value
+from kit.stores.documents.document import AgentEvent, Memory, Persona, Plan, PlanStatus, Scope
+
+Id = Annotated[str, StringConstraints(pattern=r"^\w[\w.@:+-]{0,127}$")]
+"""An id of a tenant, a user or a session. It stands in keys and addresses, so not every text is one."""
+TurnState = Literal[
+    "running", "ok", "failed", "cancelled", "deadline", "paused", "interrupted", "needs_key"
+]
+
+
+class RunRequest(Value):
+    """One message of a user. Who asks also stands in the headers, and has to be the same."""
+
+    tenant_id: Id
+    user_id: Id
+    session_id: Id
+    message: str = Field(min_length=1, max_length=20_000)
+    stream: bool = False
+    """Whether the reply is a stream of events."""
+
+
+class ResumeRequest(Value):
+    stream: bool = False
+
+
+class AnswerRequest(Value):
+    answers: bool | dict[str, bool]
+    """Yes or no to everything that is asked, or to each question by its key."""
+    stream: bool = False
+
+
+class LastFailure(Value):
+    step: int
+    reason: str
+
+
+class PlanFailure(Value):
+    """Why a plan failed."""
+
+    status: Literal["failed"] = "failed"
+    reason: str
+    completed_steps: tuple[int, ...] = ()
+    last_failure: LastFailure | None = None
+
+
+class RunResult(Value):
+    """How a turn ended."""
+
+    turn_id: str
+    response: str
+    plan_id: str | None = None
+    status: TurnState
+    failure: PlanFailure | None = None
+    questions: dict[str, str] = {}
+    """Of a turn that waits for its user: key -> question."""
+
+
+class PlanSummary(Value):
+    plan_id: str
+    session_id: str
+    status: PlanStatus
+    original_task: str
+    replan_count: int
+    created_at: float
+    completed_at: float | None
+
+
+class PlanList(Value):
+    plans: tuple[PlanSummary, ...]
+    """The newest first."""
+
+
+class PlanTrace(Value):
+    events: tuple[AgentEvent, ...]
+    """In the order in which they happened."""
+
+
+class PlanNow(Value):
+    plan_id: str
+    status: PlanStatus
+
+
+class SoulRequest(Value):
+    """How the assistant speaks to a tenant, or where a user is named, to that user."""
+
+    user_id: Id | None = None
+    persona: Persona = Persona()
+    policies: dict[str, Any] = {}
+
+
+class FoundMemory(Value):
+    key: str
+    scope: Scope
+    source: str
+    text: str | None
+    value: Any = None
+    created_at: float
+    session_id: str | None
+    task_id: str | None
+    plan_id: str | None
+    step_index: int | None
+
+
+class MemoryList(Value):
+    memories: tuple[FoundMemory, ...]
+    """The best first."""
+
+
+class Health(Value):
+    status: Literal["ok", "ready"]
+
+
+class Problem(Value):
+    """Why a request was refused."""
+
+    detail: str
+
+
+def summary_of(plan: Plan) -> PlanSummary:
+    """Returns what a list shows of a plan."""
+    return PlanSummary(
+        plan_id=plan.plan_id,
+        session_id=plan.session_id,
+        status=plan.status,
+        original_task=plan.original_task,
+        replan_count=plan.replan_count,
+        created_at=plan.created_at,
+        completed_at=plan.completed_at,
+    )
+
+
+def found(memory: Memory) -> FoundMemory:
+    """Returns what a query gives of a memory."""
+    return FoundMemory(
+        key=memory.key,
+        scope=memory.scope,
+        source=memory.source,
+        text=memory.text,
+        value=memory.value,
+        created_at=memory.created_at,
+        session_id=memory.session_id,
+        task_id=memory.task_id,
+        plan_id=memory.plan_id,
+        step_index=memory.step_index,
+    )

@@ -1,0 +1,56 @@
+"""Endpoints of souls and memories."""
+
+import time
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Path, Query
+
+from kit.service.bodies import Id, MemoryList, SoulRequest, found
+from kit.service.identity import Who
+from kit.service.service import Serving
+from kit.stores.documents.document import Scope, Soul
+
+router = APIRouter(prefix="/agent")
+
+
+@router.put("/souls/{tenant_id}")
+async def put_soul(
+    tenant_id: Annotated[Id, Path()], body: SoulRequest, caller: Who, service: Serving
+) -> Soul:
+    """Writes how the assistant speaks to a tenant, or to the user that the body names."""
+    if tenant_id != caller.principal.tenant_id:
+        raise HTTPException(403, "this is another tenant's")
+    caller.check(tenant_id, body.user_id)
+    soul = Soul(
+        id=f"{tenant_id}/{body.user_id or ''}",
+        tenant_id=tenant_id,
+        user_id=body.user_id,
+        persona=body.persona,
+        policies=body.policies,
+        updated_at=time.time(),
+    )
+    await service.documents.souls.put(soul)
+    return soul
+
+
+@router.get("/memory/query")
+async def query_memory(
+    tenant_id: Id,
+    user_id: Id,
+    query_text: Annotated[str, Query(min_length=1, max_length=2_000)],
+    caller: Who,
+    service: Serving,
+    top_k: Annotated[int, Query(ge=1, le=100)] = 5,
+    scope: Scope = "session",
+) -> MemoryList:
+    """Finds the memories of a scope that have words of the query, the best first.
+
+    Those of scope `session` are of the session that `X-Session-Id` names.
+    """
+    caller.check(tenant_id, user_id)
+    if scope == "session" and caller.session_id is None:
+        raise HTTPException(400, "X-Session-Id says whose memories, and is missing")
+    memories = await service.documents.memory.search(
+        caller.principal, scope, query_text, top_k, caller.session_id or ""
+    )
+    return MemoryList(memories=tuple([found(memory) for memory in memories]))

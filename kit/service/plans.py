@@ -1,0 +1,99 @@
+"""Endpoints of plans: what is stored of them, and their user's stop, resume and answer."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, HTTPException, Path, Query, Request
+from pydantic import StringConstraints
+
+from kit.planning.record import cancel as cancel_stored
+from kit.service.bodies import (
+    AnswerRequest,
+    PlanList,
+    PlanNow,
+    PlanTrace,
+    ResumeRequest,
+    RunResult,
+    summary_of,
+)
+from kit.service.identity import Caller, Who
+from kit.service.runs import EVENTS
+from kit.service.service import Service, Serving
+from kit.stores.documents.document import Plan
+from kit.stores.documents.protocol import EventFilter
+
+router = APIRouter(prefix="/agent/plans")
+PlanId = Annotated[str, StringConstraints(pattern=r"^\w{1,80}$"), Path()]
+MOST_EVENTS = 10_000
+
+
+@router.get("")
+async def plans(
+    caller: Who, service: Serving, limit: Annotated[int, Query(ge=1, le=500)] = 50
+) -> PlanList:
+    """Lists the caller's plans, the newest first."""
+    stored = await service.documents.plans.of(caller.principal, limit)
+    return PlanList(plans=tuple([summary_of(plan) for plan in stored]))
+
+
+@router.get("/{plan_id}")
+async def plan(plan_id: PlanId, caller: Who, service: Serving) -> Plan:
+    """Returns a plan whole: its steps with their states and memory keys, and what was planned anew."""
+    return await service.plan(plan_id, caller.principal)
+
+
+@router.get("/{plan_id}/trace")
+async def trace(
+    plan_id: PlanId,
+    caller: Who,
+    service: Serving,
+    limit: Annotated[int, Query(ge=1, le=MOST_EVENTS)] = MOST_EVENTS,
+) -> PlanTrace:
+    """Returns what happened in a plan, in order."""
+    stored = await service.plan(plan_id, caller.principal)
+    by = EventFilter(tenant_id=stored.tenant_id, plan_id=plan_id)
+    return PlanTrace(events=tuple(await service.documents.events.query(by, limit)))
+
+
+@router.post("/{plan_id}/cancel")
+async def cancel(plan_id: PlanId, caller: Who, service: Serving) -> PlanNow:
+    """Stops a plan. Its user can let it go on later."""
+    stored = await service.plan(plan_id, caller.principal)
+    served = service.turns.of(stored.lease_owner or "", caller.principal)
+    if served is not None:
+        served.turn.cancel()
+        await served.turn
+    elif not await cancel_stored(service.documents.plans, plan_id, caller.principal):
+        raise HTTPException(409, "the plan is at work in another process")
+    stored = await service.plan(plan_id, caller.principal)
+    return PlanNow(plan_id=plan_id, status=stored.status)
+
+
+@router.post("/{plan_id}/resume", response_model=RunResult, responses=EVENTS)
+async def resume(
+    plan_id: PlanId, body: ResumeRequest, caller: Who, service: Serving, request: Request
+) -> Any:
+    """Lets a plan go on that was stopped or interrupted, or that waits for a key."""
+    return await _go_on(plan_id, None, body.stream, caller, service, request)
+
+
+@router.post("/{plan_id}/answer", response_model=RunResult, responses=EVENTS)
+async def answer(
+    plan_id: PlanId, body: AnswerRequest, caller: Who, service: Serving, request: Request
+) -> Any:
+    """Lets a plan go on that waits for its user's answer."""
+    return await _go_on(plan_id, body.answers, body.stream, caller, service, request)
+
+
+async def _go_on(
+    plan_id: str,
+    answers: bool | dict[str, bool] | None,
+    stream: bool,
+    caller: Caller,
+    service: Service,
+    request: Request,
+) -> Any:
+    await service.plan(plan_id, caller.principal)
+    start = partial(service.kit.resume, plan_id, answers, who=caller.principal, key=caller.key)
+    served = service.begin(caller, start, is_plan=True)
+    return await service.reply(request, served.turn.id, caller, stream=stream)

@@ -1,0 +1,56 @@
+"""Endpoints of turns: one message in, its answer out, at once or as a stream that can be joined again."""
+
+from functools import partial
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Header, Path, Request
+from pydantic import StringConstraints
+
+from kit.service.bodies import RunRequest, RunResult
+from kit.service.identity import Who
+from kit.service.service import STREAM, Serving
+
+router = APIRouter(prefix="/agent")
+EVENTS: dict[int | str, dict[str, Any]] = {
+    200: {"content": {STREAM: {"schema": {"type": "string"}}}, "description": "The turn"}
+}
+TurnId = Annotated[str, StringConstraints(pattern=r"^\w{1,64}$"), Path()]
+RequestKey = Annotated[str | None, StringConstraints(min_length=1, max_length=200), Header()]
+
+
+@router.post("/run", response_model=RunResult, responses=EVENTS)
+async def run(
+    body: RunRequest,
+    caller: Who,
+    service: Serving,
+    request: Request,
+    idempotency_key: RequestKey = None,
+) -> Any:
+    """Answers one message. With an `Idempotency-Key` the same request joins the turn that it began
+    before, or is told again how that ended."""
+    caller.check(body.tenant_id, body.user_id, body.session_id)
+    principal = caller.principal
+    content = (body.session_id, body.message)
+    if idempotency_key is not None:
+        turn_id = service.turns.request(principal, idempotency_key, content)
+        if turn_id is not None:
+            return await service.reply(request, turn_id, caller, stream=body.stream)
+    kit = service.kit
+    session = kit.session(body.session_id, principal.tenant_id, principal.user_id)
+    start = partial(kit.ask, body.message, session, service.pattern, key=caller.key)
+    served = service.begin(caller, start, is_plan=service.pattern.is_plan)
+    if idempotency_key is not None:
+        service.turns.remember(principal, idempotency_key, content, served.turn.id)
+    return await service.reply(request, served.turn.id, caller, stream=body.stream)
+
+
+@router.get("/turns/{turn_id}/events", response_model=None, responses=EVENTS)
+async def events(
+    turn_id: TurnId,
+    caller: Who,
+    service: Serving,
+    last_event_id: Annotated[int | None, Header(ge=0, le=10**9)] = None,
+) -> Any:
+    """Streams the events of a turn, after the one that `Last-Event-ID` names."""
+    from_seq = 0 if last_event_id is None else last_event_id + 1
+    return service.stream(turn_id, caller.principal, from_seq)

@@ -1,0 +1,124 @@
+"""The API over real HTTP, in this process, and what its streams say."""
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from kit import Kit, open_kit
+from kit.compose.deck import Deck
+from kit.core.card import AgentCard
+from kit.models.scripted import Line, ScriptedModel
+from kit.service.api import create_app
+from kit.service.limits import Limits
+from kit.service.service import Service
+from kit.settings import Settings
+from kit.worlds.service.serve import serving
+from tests.kits import asks, stitched
+
+ACME = {"X-Tenant-Id": "acme", "X-User-Id": "alice"}
+GLOBEX = {"X-Tenant-Id": "globex", "X-User-Id": "alice"}
+SETTINGS = Settings(store=":memory:", pace=0.0, today="2026-11-01", model="offline")
+
+
+@dataclass
+class Api:
+    """A running API and a client of it."""
+
+    http: httpx.AsyncClient
+    kit: Kit
+    service: Service
+
+    async def run(
+        self, message: str = "which drink?", who: dict[str, str] = ACME, **fields: Any
+    ) -> httpx.Response:
+        headers = {**who, **fields.pop("headers", {})}
+        return await self.http.post(
+            "/agent/run", json=body(message, who, **fields), headers=headers
+        )
+
+    def stream(
+        self, message: str = "which drink?", who: dict[str, str] = ACME, **fields: Any
+    ) -> Any:
+        headers = {**who, **fields.pop("headers", {})}
+        content = body(message, who, stream=True, **fields)
+        return self.http.stream("POST", "/agent/run", json=content, headers=headers)
+
+
+def body(message: str, who: dict[str, str], session: str = "s1", **fields: Any) -> dict[str, Any]:
+    """The body of a request, by the headers that come with it."""
+    identity = {"tenant_id": who["X-Tenant-Id"], "user_id": who["X-User-Id"], "session_id": session}
+    return {**identity, "message": message, **fields}
+
+
+@asynccontextmanager
+async def serving_kit(
+    kit: Kit, limits: Limits | None = None, pattern: str | None = None
+) -> AsyncGenerator[Api]:
+    """Serves a kit that is open."""
+    service = Service(kit, limits, pattern)
+    app = create_app(service, most_bytes=service.limits.most_bytes)
+    async with (
+        serving(app) as url,
+        httpx.AsyncClient(
+            base_url=url, timeout=30, limits=httpx.Limits(max_connections=None)
+        ) as http,
+    ):
+        yield Api(http, kit, service)
+
+
+@asynccontextmanager
+async def chat(
+    seconds: float = 0.0,
+    limits: Limits | None = None,
+    store: Path | None = None,
+    words: Callable[[list[Any]], Line] | None = None,
+) -> AsyncGenerator[Api]:
+    """Serves a chat whose one sub-agent answers after so many seconds."""
+    lead = AgentCard(id="lead", description="Leads.", model="offline", sub_agents=("desk",))
+    desk = AgentCard(id="desk", description="Looks things up.", model="offline")
+
+    def decide(seen: list[Any]) -> Line:
+        return stitched(seen) if seen[-1].type == "tool" else asks("desk")
+
+    def answer(_: list[Any]) -> Line:
+        return Line("It is tea.", delay=seconds)
+
+    models = {"lead": ScriptedModel(decide), "desk": ScriptedModel(words or answer)}
+    settings = SETTINGS if store is None else SETTINGS.with_(store=str(store))
+    deck = Deck.of([lead, desk], required_blocks=())
+    async with open_kit(settings, deck=deck, models=models) as kit, serving_kit(kit, limits) as api:
+        yield api
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One server-sent event."""
+
+    kind: str
+    id: int | None
+    data: dict[str, Any]
+
+
+async def frames(response: httpx.Response) -> AsyncGenerator[Frame]:
+    """Yields the events of a stream as they come."""
+    fields: dict[str, str] = {}
+    async for line in response.aiter_lines():
+        if line:
+            name, _, text = line.partition(": ")
+            fields[name] = text
+        elif "data" in fields:
+            number = int(fields["id"]) if "id" in fields else None
+            yield Frame(fields["event"], number, json.loads(fields["data"]))
+            fields = {}
+
+
+async def until(condition: Callable[[], Any], seconds: float = 10.0) -> None:
+    async with asyncio.timeout(seconds):
+        while not condition():
+            await asyncio.sleep(0.01)

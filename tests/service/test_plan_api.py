@@ -1,0 +1,236 @@
+"""Plans over HTTP: what is told of them, and how their user stops them, answers and lets them go on."""
+
+import asyncio
+import json
+import logging
+import os
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kit.settings import HOME, Settings
+from kit.stores.documents.document import Soul
+from kit.tools.skill import SkillResult
+from kit.tools.tool import ToolLimits
+from kit.wire import open_kit
+from kit.worlds.outlets.server import skill_app
+from kit.worlds.outlets.skill_service import SkillService
+from kit.worlds.service.serve import serving
+from tests.kits import content_of
+from tests.plan_kits import Rows, opened_plans
+from tests.service.servers import ACME, GLOBEX, Api, frames, serving_kit
+
+pytestmark = pytest.mark.realtime
+TASK = "Rank the active outlets by how they did in the last 8 weeks"
+KEYS = {"acme": "acme-planted-0123456789", "globex": "globex-planted-0123456789"}
+
+
+class Waits(Rows):
+    """A skill that takes for ever while it is told to, and says when it is at work."""
+
+    def __init__(self) -> None:
+        super().__init__(idempotent=True)
+        self.is_slow = True
+        self.at_work = asyncio.Event()
+
+    async def call(
+        self, skill: str, arguments: Mapping[str, Any], idempotency_key: str
+    ) -> SkillResult:
+        self.at_work.set()
+        if self.is_slow:
+            await asyncio.sleep(3600)
+        return await super().call(skill, arguments, idempotency_key)
+
+
+@asynccontextmanager
+async def planning(folder: Path, rows: Rows, **settings: Any) -> AsyncGenerator[Api]:
+    async with opened_plans(folder, rows, **settings) as kit, serving_kit(kit) as api:
+        yield api
+
+
+@pytest.mark.req("AS-22")
+async def test_a_plan_is_told_whole_with_its_trace_to_its_user_alone(tmp_path: Path) -> None:
+    async with planning(tmp_path, Rows(idempotent=True)) as api:
+        result = (await api.run("the best three")).json()
+        plan_id = result["plan_id"]
+        assert (result["status"], result["failure"]) == ("ok", None)
+        plan = (await api.http.get(f"/agent/plans/{plan_id}", headers=ACME)).json()
+        assert plan["status"] == "complete" and plan["replan_history"] == []
+        assert [step["status"] for step in plan["steps"]] == ["complete", "complete"]
+        assert all(step["memory_key"].startswith("acme:s1:") for step in plan["steps"])
+        trace = (await api.http.get(f"/agent/plans/{plan_id}/trace", headers=ACME)).json()
+        kinds = [event["event_type"] for event in trace["events"]]
+        assert kinds[:2] == ["user_message.received", "subagent_a.spawned"]
+        assert kinds[-1] == "step_2.complete" and "skill.called" in kinds
+        numbers = [event["seq"] for event in trace["events"]]
+        assert numbers == sorted(numbers)
+        listed = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
+        assert [one["plan_id"] for one in listed] == [plan_id]
+        for who in (GLOBEX, {**ACME, "X-User-Id": "mallory"}):
+            assert (await api.http.get("/agent/plans", headers=who)).json() == {"plans": []}
+            for path in ("", "/trace"):
+                denied = await api.http.get(f"/agent/plans/{plan_id}{path}", headers=who)
+                assert denied.status_code == 404
+            for act in ("cancel", "resume"):
+                denied = await api.http.post(f"/agent/plans/{plan_id}/{act}", json={}, headers=who)
+                assert denied.status_code == 404
+
+
+@pytest.mark.req("AS-22", "AS-23")
+async def test_a_plan_that_fails_is_answered_with_its_failure(tmp_path: Path) -> None:
+    class Broken(Rows):
+        async def call(self, *arguments: Any, **fields: Any) -> SkillResult:
+            raise OSError("E_BROKEN")
+
+    async with planning(tmp_path, Broken(idempotent=True)) as api:
+        response = await api.run("the best three")
+    assert response.status_code == 200
+    failure = response.json()["failure"]
+    assert failure["status"] == "failed" and failure["completed_steps"] == []
+    assert failure["reason"] == "max replan attempts reached"
+    assert failure["last_failure"]["step"] == 1 and failure["last_failure"]["reason"]
+
+
+@pytest.mark.req("AS-22")
+async def test_a_plan_that_its_user_stops_goes_on_when_they_say_so(tmp_path: Path) -> None:
+    rows = Waits()
+    async with planning(tmp_path, rows) as api:
+        asked = asyncio.create_task(api.run("the best three"))
+        await rows.at_work.wait()
+        (listed,) = (await api.http.get("/agent/plans", headers=ACME)).json()["plans"]
+        path = f"/agent/plans/{listed['plan_id']}"
+        stopped = await api.http.post(f"{path}/cancel", headers=ACME)
+        assert stopped.json() == {"plan_id": listed["plan_id"], "status": "cancelled"}
+        assert (await asked).json()["status"] == "cancelled"
+        assert (await api.http.post(f"{path}/cancel", headers=ACME)).json()["status"] == "cancelled"
+        rows.is_slow = False
+        resumed = await api.http.post(f"{path}/resume", json={}, headers=ACME)
+        assert resumed.json()["status"] == "ok" and resumed.json()["plan_id"] == listed["plan_id"]
+        assert (await api.http.post(f"{path}/cancel", headers=ACME)).json()["status"] == "complete"
+
+
+@pytest.mark.req("AS-22")
+async def test_a_plan_goes_on_though_nobody_reads_it(tmp_path: Path) -> None:
+    rows = Waits()
+    async with planning(tmp_path, rows) as api:
+        api.service.turns._limits = api.service.limits.__class__(reader_seconds=0.1)
+        async with api.stream("the best three") as response:
+            turn_id = response.headers["x-turn-id"]
+            await anext(frames(response))
+        await asyncio.sleep(0.5)
+        assert len(api.kit.turns) == 1
+        rows.is_slow = False
+        path = f"/agent/plans/plan_{turn_id}"
+        await api.http.post(f"{path}/cancel", headers=ACME)
+        await api.http.post(f"{path}/resume", json={}, headers=ACME)
+        assert (await api.http.get(path, headers=ACME)).json()["status"] == "complete"
+
+
+@pytest.mark.req("AS-22", "K-12")
+async def test_a_plan_that_asks_its_user_waits_for_the_answer(tmp_path: Path) -> None:
+    confirm = {"call_skill": ToolLimits(confirm="Call {skill}?")}
+    rows = Rows()
+    async with planning(tmp_path, rows, tool_limits=confirm) as api:
+        asked = (await api.run("the best three")).json()
+        assert asked["status"] == "paused" and list(asked["questions"].values()) == ["Call rows?"]
+        path = f"/agent/plans/{asked['plan_id']}"
+        assert (await api.http.get(path, headers=ACME)).json()["status"] == "paused"
+        early = await api.http.post(f"{path}/resume", json={}, headers=ACME)
+        assert early.status_code == 409 and "waits for an answer" in early.json()["detail"]
+        answers = dict.fromkeys(asked["questions"], True)
+        second = await api.http.post(f"{path}/answer", json={"answers": answers}, headers=ACME)
+        assert second.json()["status"] == "paused" and len(rows.tasks) == 1
+        last = await api.http.post(f"{path}/answer", json={"answers": True}, headers=ACME)
+        assert last.json()["status"] == "ok" and len(rows.tasks) == 2
+
+
+async def test_what_a_step_left_is_found_by_its_words_in_its_own_session(tmp_path: Path) -> None:
+    async with planning(tmp_path, Rows(idempotent=True)) as api:
+        await api.run("cinnamon")
+        query = {"tenant_id": "acme", "user_id": "alice", "query_text": "cinnamon"}
+        found: dict[str, int] = {}
+        for session in ("s1", "s2"):
+            headers = {**ACME, "X-Session-Id": session}
+            reply = await api.http.get("/agent/memory/query", params=query, headers=headers)
+            found[session] = len(reply.json()["memories"])
+        assert found == {"s1": 2, "s2": 0}
+        missing = await api.http.get("/agent/memory/query", params=query, headers=ACME)
+        assert missing.status_code == 400
+        theirs = {**query, "tenant_id": "globex"}
+        headers = {**GLOBEX, "X-Session-Id": "s1"}
+        reply = await api.http.get("/agent/memory/query", params=theirs, headers=headers)
+        assert reply.json() == {"memories": []}
+
+
+@pytest.mark.req("AS-17", "AS-22")
+async def test_a_soul_that_is_put_is_that_of_the_next_turn(tmp_path: Path) -> None:
+    async with planning(tmp_path, Rows(idempotent=True)) as api:
+        put = {"persona": {"name": "Ada", "tone": "dry"}, "policies": {"prices": "in euros"}}
+        reply = await api.http.put("/agent/souls/acme", json=put, headers=ACME)
+        soul = Soul.model_validate(reply.json())
+        assert (soul.persona.name, soul.policies) == ("Ada", {"prices": "in euros"})
+        own = {"user_id": "alice", "persona": {"tone": "warm"}}
+        assert (await api.http.put("/agent/souls/acme", json=own, headers=ACME)).status_code == 200
+        other = {**own, "user_id": "bob"}
+        assert (
+            await api.http.put("/agent/souls/acme", json=other, headers=ACME)
+        ).status_code == 400
+        result = (await api.run("the best three")).json()
+        session = api.kit.session("s1", "acme", "alice")
+        log = str(api.kit.store.events(result["turn_id"], session.principal))
+        with_souls = api.kit.store.with_souls(session)
+        assert "You are called Ada." in with_souls.tenant_persona and "warm" in with_souls.persona
+        assert "warm" in log
+
+
+@asynccontextmanager
+async def outlets(folder: Path) -> AsyncGenerator[Api]:
+    """The outlets over a skill service with a key for each tenant."""
+    async with serving(skill_app(SkillService(), KEYS)) as url:
+        settings = Settings(
+            deck=HOME / "cards/outlets",
+            store=str(folder / "kit.db"),
+            pace=0,
+            model="offline",
+            skill_service_url=f"{url}/api/{{tenant_id}}",
+            variables={"PATH": os.environ["PATH"]},
+        )
+        async with open_kit(settings) as kit, serving_kit(kit) as api:
+            yield api
+
+
+@pytest.mark.req("AS-15", "AS-19")
+async def test_the_key_of_a_request_reaches_its_tenants_skills_and_nothing_that_is_kept(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Two tenants at once, in sessions of one id; neither finds anything of the other."""
+    caplog.set_level(logging.DEBUG, "kit")
+    seen: list[str] = []
+    async with outlets(tmp_path) as api:
+        lacking = (await api.run(TASK, session="lacking")).json()
+        assert (lacking["status"], lacking["failure"]) == ("needs_key", None)
+
+        async def ask(who: dict[str, str]) -> dict[str, Any]:
+            keyed = {**who, "X-Api-Key": KEYS[who["X-Tenant-Id"]]}
+            async with api.stream(TASK, keyed, session="same") as response:
+                told = [frame async for frame in frames(response)]
+            seen.extend(json.dumps(frame.data) for frame in told)
+            result = told[-1].data
+            path = f"/agent/plans/{result['plan_id']}"
+            for part in ("", "/trace"):
+                seen.append((await api.http.get(path + part, headers=who)).text)
+            return result
+
+        results = dict(zip(KEYS, await asyncio.gather(ask(ACME), ask(GLOBEX)), strict=True))
+        assert [result["status"] for result in results.values()] == ["ok", "ok"]
+        assert results["acme"]["response"] != results["globex"]["response"]
+        path = f"/agent/plans/{lacking['plan_id']}/resume"
+        keyed = {**ACME, "X-Api-Key": KEYS["acme"]}
+        assert (await api.http.post(path, json={}, headers=keyed)).json()["status"] == "ok"
+    kept = "\n".join([*seen, content_of(tmp_path), caplog.text, *capfd.readouterr()])
+    assert TASK in kept
+    for key in KEYS.values():
+        assert key not in kept

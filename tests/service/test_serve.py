@@ -1,0 +1,82 @@
+"""`kit serve` as a process of its own, and the document that describes what it answers."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from kit.service.api import create_app
+from kit.settings import HOME
+from kit.stores.sqlite import SqliteStore
+from tests.service.servers import ACME, body
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "openapi.json"
+
+
+@pytest.mark.req("AS-22")
+def test_the_committed_document_is_that_of_the_app() -> None:
+    committed = json.loads(DOCUMENT.read_text())
+    assert committed == create_app().openapi(), "python -m kit serve --openapi > docs/openapi.json"
+    assert sorted(committed["paths"]) == [
+        "/agent/memory/query",
+        "/agent/plans",
+        "/agent/plans/{plan_id}",
+        "/agent/plans/{plan_id}/answer",
+        "/agent/plans/{plan_id}/cancel",
+        "/agent/plans/{plan_id}/resume",
+        "/agent/plans/{plan_id}/trace",
+        "/agent/run",
+        "/agent/souls/{tenant_id}",
+        "/agent/turns/{turn_id}/events",
+        "/health",
+        "/ready",
+    ]
+
+
+@pytest.mark.realtime
+@pytest.mark.req("AS-15")
+def test_a_server_answers_once_it_is_ready_and_ends_in_order(tmp_path: Path) -> None:
+    environment = {**os.environ, "KIT_MODEL": "offline", "KIT_PACE": "0"}
+    environment |= {"KIT_STORE": str(tmp_path / "kit.db"), "KIT_DECK": "cards/consumer"}
+    command = [sys.executable, "-m", "kit", "serve", "--port", "0"]
+    with subprocess.Popen(
+        command, cwd=HOME, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stderr is not None
+        found = None
+        for line in process.stderr:
+            found = re.search(r"answering on (http://\S+)", line)
+            if found:
+                break
+        assert found is not None
+        with httpx.Client(base_url=found[1], timeout=30) as http:
+            assert http.get("/ready").json() == {"status": "ready"}
+            content = body("find coffee deals", ACME)
+            reply = http.post("/agent/run", json=content, headers=ACME).json()
+            assert reply["status"] == "ok" and reply["plan_id"] is None
+        began = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0 and time.monotonic() - began < 15
+    with closing(SqliteStore(tmp_path / "kit.db")) as store:
+        assert [turn.status for turn in store.turns()] == ["ok"]
+
+
+@pytest.mark.realtime
+def test_a_port_that_is_taken_is_said_in_a_sentence(tmp_path: Path) -> None:
+    import socket
+
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        command = [sys.executable, "-m", "kit", "serve", "--port", str(taken.getsockname()[1])]
+        environment = {**os.environ, "KIT_STORE": str(tmp_path / "kit.db")}
+        done = subprocess.run(
+            command, cwd=HOME, env=environment, capture_output=True, text=True, timeout=60
+        )
+    assert done.returncode == 2 and done.stderr.startswith("kit: Address already in use")
